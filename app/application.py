@@ -146,16 +146,31 @@ class Application(QObject):
         self.layout_files = Layouts(paths.layouts)
         self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self.presenter, self)
         self.lessons = LessonController(
-            window, workspace, self.run_manager, self.controller, self.player, self.presenter.speaker,
-            paths.data / "lessons.json", paths.lessons, self,
-        )  # fmt: skip
+            window,
+            workspace,
+            self.run_manager,
+            self.controller,
+            self.player,
+            self.presenter.speaker,
+            paths.data / "lessons.json",
+            paths.lessons,
+            self,
+        )
         self.lesson_recovery = LessonRecovery(
             self.lessons.player, self.lessons.find, workspace, self.run_manager, self.messages, paths.data, self
         )
         self.session_files = SessionFiles(
-            window, workspace, self.run_manager, self.controller, self.layouts, self.lessons, self.presenter,
-            preferences, self.recent_files, self,
-        )  # fmt: skip
+            window,
+            workspace,
+            self.run_manager,
+            self.controller,
+            self.layouts,
+            self.lessons,
+            self.presenter,
+            preferences,
+            self.recent_files,
+            self,
+        )
         self.prompts = PromptReading(workspace.readers, self.messages, self)
         self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self)
         self.structural = StructuralChanges(
@@ -166,13 +181,26 @@ class Application(QObject):
         )
         self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
         self.model_folders = ModelFolders(
-            window, workspace.readers, self.messages, lambda settings: self.runs.new_run_of(settings),
-            StoredTimes(self.paths.update_times), self,
-        )  # fmt: skip
+            window,
+            workspace.readers,
+            self.messages,
+            lambda settings: self.runs.new_run_of(settings),
+            StoredTimes(self.paths.update_times),
+            self,
+        )
         self.runs = RunsController(
-            window, workspace, self.run_manager, self.layouts, self.recent_files, self.run_files,
-            self.session_files, self.prompts, self.structural, self.recorded_runs, self.model_folders,
-        )  # fmt: skip
+            window,
+            workspace,
+            self.run_manager,
+            self.layouts,
+            self.recent_files,
+            self.run_files,
+            self.session_files,
+            self.prompts,
+            self.structural,
+            self.recorded_runs,
+            self.model_folders,
+        )
         self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
         self.first_steps = FirstSteps(
             window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
@@ -185,24 +213,43 @@ class Application(QObject):
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
         self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
         self._requests = PanelRequests(
-            window, self.runs, self.background_runs, self.controller, self.player, self.first_steps,
-            self.homework, self,
-        )  # fmt: skip
+            window,
+            self.runs,
+            self.background_runs,
+            self.controller,
+            self.player,
+            self.first_steps,
+            self.homework,
+            self,
+        )
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
         self.palette = CommandPalette(self.actions, self.window)
         self.sheet = ShortcutSheet(self.actions, self.window)
         self.targets = CommandTargets(
-            window=self.window, workspace=self.workspace, player=self.player, run_manager=self.run_manager,
-            look=self.look, preferences=self.preferences, panels=self.panels, layouts=self.layouts, runs=self.runs,
-            recent_files=self.recent_files, session_files=self.session_files, exports=self.exports,
-            background_runs=self.background_runs, breakpoints=self.breakpoints, first_steps=self.first_steps,
+            window=self.window,
+            workspace=self.workspace,
+            player=self.player,
+            run_manager=self.run_manager,
+            look=self.look,
+            preferences=self.preferences,
+            panels=self.panels,
+            layouts=self.layouts,
+            runs=self.runs,
+            recent_files=self.recent_files,
+            session_files=self.session_files,
+            exports=self.exports,
+            background_runs=self.background_runs,
+            breakpoints=self.breakpoints,
+            first_steps=self.first_steps,
             lessons=self.lessons,
             homework=self.homework,
             rehearsals=self.rehearsals,
-            presenter=self.presenter, palette=self.palette, sheet=self.sheet,
-        )  # fmt: skip
+            presenter=self.presenter,
+            palette=self.palette,
+            sheet=self.sheet,
+        )
         self._on_commands_changed()
         self.presenter.speaker.use_commands(self.actions.by_id)
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
@@ -212,18 +259,42 @@ class Application(QObject):
 
     def _make_ends(self) -> None:
         self.startup = Startup(
-            self.workspace, self.run_manager, self.runs, self.run_files, self.lessons, self.presenter,
-            self.preferences, self.messages, self.first_steps, self.layouts, self,
-        )  # fmt: skip
+            self.workspace,
+            self.run_manager,
+            self.runs,
+            self.run_files,
+            self.lessons,
+            self.presenter,
+            self.preferences,
+            self.messages,
+            self.first_steps,
+            self.layouts,
+            self,
+        )
         closers = (
-            self.background_runs.close, self.startup.close, self.prompts.close, self.run_files.close,
-            self.homework.close, self.rehearsals.close, self.session_files.close, self.exporter.close,
-            self.presenter.close, self.recorded_runs.close, self.model_folders.close,
-        )  # fmt: skip
+            self.background_runs.close,
+            self.startup.close,
+            self.prompts.close,
+            self.run_files.close,
+            self.homework.close,
+            self.rehearsals.close,
+            self.session_files.close,
+            self.exporter.close,
+            self.presenter.close,
+            self.recorded_runs.close,
+            self.model_folders.close,
+        )
         self.shutdown = ShutdownController(
-            self.window, self.workspace, self.controller, self.player, self.lessons.player, self.preferences,
-            self.layout_files, closers, self,
-        )  # fmt: skip
+            self.window,
+            self.workspace,
+            self.controller,
+            self.player,
+            self.lessons.player,
+            self.preferences,
+            self.layout_files,
+            closers,
+            self,
+        )
 
     def _connect(self, app: QApplication) -> None:
         self.preferences.refused.connect(self.messages.say)

@@ -13,18 +13,20 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument(
-        "--present", metavar="LESSON|FILE",
+        "--present",
+        metavar="LESSON|FILE",
         help="full screen, for a projector: a lesson by its number or id, a lesson's file, a session or a run",
-    )  # fmt: skip
+    )
     made.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
     made.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
     made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
     made.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
     made.add_argument(
-        "--problem-report", action="store_true",
+        "--problem-report",
+        action="store_true",
         help="write a text file that you can send: versions and the last log lines, nothing of your runs",
-    )  # fmt: skip
+    )
     made.add_argument("--version", action="store_true", help="say which build this is")
     made.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
     made.add_argument(

@@ -44,46 +44,80 @@ if TYPE_CHECKING:
     from app.panels.what_if.panel import WhatIfPanel
 
 TIMELINE = PanelSpec(
-    id="timeline", title=tr("Timeline"), factory=TimelinePanel,
-    area=Area.TOP, eager=True, size=(1366, 28), shows_recorded=True,
+    id="timeline",
+    title=tr("Timeline"),
+    factory=TimelinePanel,
+    area=Area.TOP,
+    eager=True,
+    size=(1366, 28),
+    shows_recorded=True,
     help=tr("Which update is shown among all of the run, with its events and branches."),
-)  # fmt: skip
+)
 
 CONTROLS = PanelSpec(
-    id="controls", title=tr("Controls"), factory=ControlsPanel,
-    area=Area.LEFT, eager=True, size=(256, 640), shows_recorded=True, in_lessons=True,
+    id="controls",
+    title=tr("Controls"),
+    factory=ControlsPanel,
+    area=Area.LEFT,
+    eager=True,
+    size=(256, 640),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("The settings of the run, and what a change of each one means."),
     shown=at(Area.LEFT),
-)  # fmt: skip
+)
 
 METRICS = PanelSpec(
-    id="metrics", title=tr("Metric cards"), factory=MetricsPanel,
-    area=Area.STRIP, eager=True, size=(768, 64), shows_recorded=True, in_lessons=True,
+    id="metrics",
+    title=tr("Metric cards"),
+    factory=MetricsPanel,
+    area=Area.STRIP,
+    eager=True,
+    size=(768, 64),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("Numbers of the update that is shown, each with its course over the run."),
     shown=at(Area.STRIP),
-)  # fmt: skip
+)
 
 PIPELINE = PanelSpec(
-    id="pipeline", title=tr("Pipeline"), factory=PipelinePanel,
-    area=Area.STRIP, eager=True, size=(768, 92), shows_recorded=True, in_lessons=True,
+    id="pipeline",
+    title=tr("Pipeline"),
+    factory=PipelinePanel,
+    area=Area.STRIP,
+    eager=True,
+    size=(768, 92),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("The stages of an update, and the terms of the objective that is maximised."),
     shown=at(Area.STRIP),
-)  # fmt: skip
+)
 
 POLICY_BARS = PanelSpec(
-    id="policy_bars", title=tr("Policy π(a)"), factory=PolicyBarsPanel,
-    eager=True, size=(768, 260), shows_recorded=True, kind="bandit", in_lessons=True,
+    id="policy_bars",
+    title=tr("Policy π(a)"),
+    factory=PolicyBarsPanel,
+    eager=True,
+    size=(768, 260),
+    shows_recorded=True,
+    kind="bandit",
+    in_lessons=True,
     help=tr("The probability of each action before and after the update, with the rewards."),
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, rank=-1),
-)  # fmt: skip
+)
 
 TRAINING_HISTORY = PanelSpec(
-    id="training_history", title=tr("Training history"), factory=TrainingHistoryPanel,
-    eager=True, size=(768, 220), shows_recorded=True, in_lessons=True,
+    id="training_history",
+    title=tr("Training history"),
+    factory=TrainingHistoryPanel,
+    eager=True,
+    size=(768, 220),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("Series of the run over its updates."),
     shown=at(Area.BOTTOM) | at(Area.RIGHT, LayoutVariant.BANDIT),
-)  # fmt: skip
+)
 
 
 def _evolution(workspace: Workspace) -> EvolutionPanel:
@@ -93,12 +127,17 @@ def _evolution(workspace: Workspace) -> EvolutionPanel:
 
 
 EVOLUTION = PanelSpec(
-    id="evolution", title=tr("Evolution"), factory=_evolution,
-    size=(640, 480), shows_recorded=True, kind="language", in_lessons=True,
+    id="evolution",
+    title=tr("Evolution"),
+    factory=_evolution,
+    size=(640, 480),
+    shows_recorded=True,
+    kind="language",
+    in_lessons=True,
     help=tr("Held-out prompts, and how the model's answers to them change over the run."),
     shown=at(Area.CENTRE, LayoutVariant.LANGUAGE, LayoutVariant.PRESENT_LANGUAGE)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE),
-)  # fmt: skip
+)
 
 
 def _score_your_own(workspace: Workspace) -> ScorePanel:
@@ -108,11 +147,15 @@ def _score_your_own(workspace: Workspace) -> ScorePanel:
 
 
 SCORE_YOUR_OWN = PanelSpec(
-    id="score_your_own", title=tr("Score your own"), factory=_score_your_own,
-    size=(768, 220), kind="language", in_lessons=True,
+    id="score_your_own",
+    title=tr("Score your own"),
+    factory=_score_your_own,
+    size=(768, 220),
+    kind="language",
+    in_lessons=True,
     help=tr("A completion that you type, scored by the model and the reward."),
     shown=at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
-)  # fmt: skip
+)
 
 
 def _kl_over_beta(workspace: Workspace) -> KlOverBetaPanel:
@@ -122,14 +165,22 @@ def _kl_over_beta(workspace: Workspace) -> KlOverBetaPanel:
 
 
 KL_OVER_BETA = PanelSpec(
-    id="kl_over_beta", title=tr("KL over β"), factory=_kl_over_beta,
-    size=(768, 220), in_lessons=True,
+    id="kl_over_beta",
+    title=tr("KL over β"),
+    factory=_kl_over_beta,
+    size=(768, 220),
+    in_lessons=True,
     help=tr("A sweep: the same training at several values of one setting."),
-    area=Area.CENTRE, shown=at(
-        Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_BANDIT,
-        LayoutVariant.COMPARE_LANGUAGE, rank=1,
+    area=Area.CENTRE,
+    shown=at(
+        Area.CENTRE,
+        LayoutVariant.BANDIT,
+        LayoutVariant.LANGUAGE,
+        LayoutVariant.COMPARE_BANDIT,
+        LayoutVariant.COMPARE_LANGUAGE,
+        rank=1,
     ),
-)  # fmt: skip
+)
 
 
 def _comparison(workspace: Workspace) -> ComparisonPanel:
@@ -139,12 +190,16 @@ def _comparison(workspace: Workspace) -> ComparisonPanel:
 
 
 COMPARISON = PanelSpec(
-    id="comparison", title=tr("Comparison"), factory=_comparison,
-    size=(768, 260), in_lessons=True,
+    id="comparison",
+    title=tr("Comparison"),
+    factory=_comparison,
+    size=(768, 260),
+    in_lessons=True,
     help=tr("A race: several algorithms on the same task from the same seeds."),
-    area=Area.CENTRE, shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT, rank=2)
+    area=Area.CENTRE,
+    shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.PRESENT_BANDIT, rank=2)
     | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
-)  # fmt: skip
+)
 
 
 def _completions(workspace: Workspace) -> CompletionsPanel:
@@ -154,11 +209,14 @@ def _completions(workspace: Workspace) -> CompletionsPanel:
 
 
 COMPLETIONS = PanelSpec(
-    id="completions", title=tr("Completions"), factory=_completions,
-    size=(768, 420), shows_recorded=True,
+    id="completions",
+    title=tr("Completions"),
+    factory=_completions,
+    size=(768, 420),
+    shows_recorded=True,
     help=tr("The completions of the update as texts: to search, sort and filter, two of them side by side."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
-)  # fmt: skip
+)
 
 
 def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
@@ -168,11 +226,14 @@ def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
 
 
 RUN_COMPARISON = PanelSpec(
-    id="run_comparison", title=tr("Recorded series"), factory=_run_comparison,
-    size=(768, 320), kind="recorded",
+    id="run_comparison",
+    title=tr("Recorded series"),
+    factory=_run_comparison,
+    size=(768, 320),
+    kind="recorded",
     help=tr("The trainer's numbers beside ours over its own steps, and another recorded run beside this one."),
     shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
-)  # fmt: skip
+)
 
 
 def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
@@ -182,15 +243,19 @@ def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
 
 
 TOKEN_INSPECTOR = PanelSpec(
-    id="token_inspector", title=tr("Token inspector"), factory=_token_inspector,
-    size=(768, 260), shows_recorded=True, in_lessons=True,
+    id="token_inspector",
+    title=tr("Token inspector"),
+    factory=_token_inspector,
+    size=(768, 260),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("The completions of a group, tinted by what the update does to each token."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED)
     | at(Area.CENTRE, LayoutVariant.BANDIT, rank=3)
     | at(Area.RIGHT, LayoutVariant.LANGUAGE)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, rank=-1),
-)  # fmt: skip
+)
 
 
 def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
@@ -200,11 +265,15 @@ def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
 
 
 TOKEN_OVERVIEW = PanelSpec(
-    id="token_overview", title=tr("Token overview"), factory=_token_overview,
-    area=Area.CENTRE, size=(768, 420), shows_recorded=True,
+    id="token_overview",
+    title=tr("Token overview"),
+    factory=_token_overview,
+    area=Area.CENTRE,
+    size=(768, 420),
+    shows_recorded=True,
     help=tr("Every token of the update at once, a strip of pixels a completion."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
-)  # fmt: skip
+)
 
 
 def _what_if(workspace: Workspace) -> WhatIfPanel:
@@ -214,12 +283,16 @@ def _what_if(workspace: Workspace) -> WhatIfPanel:
 
 
 WHAT_IF = PanelSpec(
-    id="what_if", title=tr("What if"), factory=_what_if,
-    area=Area.CENTRE, size=(768, 260), in_lessons=True,
+    id="what_if",
+    title=tr("What if"),
+    factory=_what_if,
+    area=Area.CENTRE,
+    size=(768, 260),
+    in_lessons=True,
     help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
     | at(Area.CENTRE, LayoutVariant.RECORDED, rank=1),
-)  # fmt: skip
+)
 
 
 def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
@@ -229,11 +302,15 @@ def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
 
 
 REWARD_WEIGHTS = PanelSpec(
-    id="reward_weights", title=tr("Reward weights"), factory=_reward_weights,
-    area=Area.CENTRE, size=(768, 320), kind="recorded",
+    id="reward_weights",
+    title=tr("Reward weights"),
+    factory=_reward_weights,
+    area=Area.CENTRE,
+    size=(768, 320),
+    kind="recorded",
     help=tr("A recorded step with its reward functions weighted otherwise: advantages, silent groups and pushes."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=2),
-)  # fmt: skip
+)
 
 
 def _queue(workspace: Workspace) -> QueuePanel:
@@ -243,19 +320,27 @@ def _queue(workspace: Workspace) -> QueuePanel:
 
 
 QUEUE = PanelSpec(
-    id="queue", title=tr("Runs in the background"), factory=_queue,
+    id="queue",
+    title=tr("Runs in the background"),
+    factory=_queue,
     size=(768, 240),
     help=tr("Runs that train one after the other in a process of their own."),
-)  # fmt: skip
+)
 
 STEP_DETAIL = PanelSpec(
-    id="step_detail", title=tr("Step detail"), factory=StepDetailPanel,
-    area=Area.RIGHT, eager=True, size=(700, 330), shows_recorded=True, in_lessons=True,
+    id="step_detail",
+    title=tr("Step detail"),
+    factory=StepDetailPanel,
+    area=Area.RIGHT,
+    eager=True,
+    size=(700, 330),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("Every number of each completion of the update, in a table."),
     shown=at(Area.RIGHT, LayoutVariant.BANDIT, rank=-1)
     | at(Area.RIGHT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.RECORDED),
-)  # fmt: skip
+)
 
 
 def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
@@ -265,11 +350,14 @@ def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
 
 
 DIAGNOSIS = PanelSpec(
-    id="diagnosis", title=tr("Diagnosis"), factory=_diagnosis,
-    size=(768, 320), kind="recorded",
+    id="diagnosis",
+    title=tr("Diagnosis"),
+    factory=_diagnosis,
+    size=(768, 320),
+    kind="recorded",
     help=tr("What is wrong with a recorded run, with evidence, and whether its loss is that of its settings."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
-)  # fmt: skip
+)
 
 
 def _step_summary(workspace: Workspace) -> StepSummaryPanel:
@@ -279,21 +367,31 @@ def _step_summary(workspace: Workspace) -> StepSummaryPanel:
 
 
 STEP_SUMMARY = PanelSpec(
-    id="step_summary", title=tr("This step"), factory=_step_summary,
-    area=Area.RIGHT, size=(372, 420), shows_recorded=True,
+    id="step_summary",
+    title=tr("This step"),
+    factory=_step_summary,
+    area=Area.RIGHT,
+    size=(372, 420),
+    shows_recorded=True,
     help=tr("Which groups of the update gave no signal, and which tokens carry its push, its KL or its loss."),
     shown=at(Area.RIGHT, LayoutVariant.RECORDED),
-)  # fmt: skip
+)
 
 EXPLAIN = PanelSpec(
-    id="explain", title=tr("Explain"), factory=ExplainPanel,
-    area=Area.RIGHT, eager=True, size=(560, 460), shows_recorded=True, in_lessons=True,
+    id="explain",
+    title=tr("Explain"),
+    factory=ExplainPanel,
+    area=Area.RIGHT,
+    eager=True,
+    size=(560, 460),
+    shows_recorded=True,
+    in_lessons=True,
     help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
     shown=at(
         Area.RIGHT,
         *(layout for layout in LayoutVariant if layout not in (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE)),
     ),
-)  # fmt: skip
+)
 
 
 def _breakpoints(workspace: Workspace) -> BreakpointsPanel:
@@ -303,10 +401,12 @@ def _breakpoints(workspace: Workspace) -> BreakpointsPanel:
 
 
 BREAKPOINTS = PanelSpec(
-    id="breakpoints", title=tr("Breakpoints"), factory=_breakpoints,
+    id="breakpoints",
+    title=tr("Breakpoints"),
+    factory=_breakpoints,
     area=Area.RIGHT,
     help=tr("Conditions that stop the run where they become true."),
-)  # fmt: skip
+)
 
 
 def _glossary(workspace: Workspace) -> GlossaryDockPanel:
@@ -316,10 +416,13 @@ def _glossary(workspace: Workspace) -> GlossaryDockPanel:
 
 
 GLOSSARY = PanelSpec(
-    id="glossary", title=tr("Glossary"), factory=_glossary,
-    area=Area.RIGHT, in_lessons=True,
+    id="glossary",
+    title=tr("Glossary"),
+    factory=_glossary,
+    area=Area.RIGHT,
+    in_lessons=True,
     help=tr("Every term of the field that the program uses."),
-)  # fmt: skip
+)
 
 
 def _references(workspace: Workspace) -> ReferencesDockPanel:
@@ -329,10 +432,12 @@ def _references(workspace: Workspace) -> ReferencesDockPanel:
 
 
 REFERENCES = PanelSpec(
-    id="references", title=tr("References"), factory=_references,
+    id="references",
+    title=tr("References"),
+    factory=_references,
     area=Area.RIGHT,
     help=tr("The papers and programs behind what is shown."),
-)  # fmt: skip
+)
 
 
 def _home(workspace: Workspace) -> HomePanel:
@@ -342,11 +447,14 @@ def _home(workspace: Workspace) -> HomePanel:
 
 
 HOME = PanelSpec(
-    id="home", title=tr("Home"), factory=_home,
-    area=Area.CENTRE, size=(768, 480),
+    id="home",
+    title=tr("Home"),
+    factory=_home,
+    area=Area.CENTRE,
+    size=(768, 480),
     help=tr("Your last runs, recorded examples, first experiences and lessons."),
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
-)  # fmt: skip
+)
 
 
 def _homework(workspace: Workspace) -> HomeworkPanel:
@@ -356,10 +464,12 @@ def _homework(workspace: Workspace) -> HomeworkPanel:
 
 
 HOMEWORK = PanelSpec(
-    id="homework", title=tr("Homework of a class"), factory=_homework,
+    id="homework",
+    title=tr("Homework of a class"),
+    factory=_homework,
     size=(900, 360),
     help=tr("A folder of homework: a row a student, and what the class has predicted, a question at a time."),
-)  # fmt: skip
+)
 
 
 def _lesson(workspace: Workspace) -> LessonPanel:
@@ -369,16 +479,19 @@ def _lesson(workspace: Workspace) -> LessonPanel:
 
 
 LESSON = PanelSpec(
-    id="lesson", title=tr("Lessons"), factory=_lesson,
-    area=Area.CENTRE, eager=True,
+    id="lesson",
+    title=tr("Lessons"),
+    factory=_lesson,
+    area=Area.CENTRE,
+    eager=True,
     help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
-)  # fmt: skip
+)
 
 PANELS: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
     COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, TOKEN_OVERVIEW, WHAT_IF, REWARD_WEIGHTS, RUN_COMPARISON,
     DIAGNOSIS, STEP_SUMMARY, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 
 
 def lesson_panels() -> tuple[str, ...]:

@@ -54,14 +54,24 @@ SMALL = Size(widths=(16,), lengths=(8,), rows=(2, 3), updates=2)
 def sized(size: Size, device: str, width: int, length: int, precision: str = "float32") -> Settings:
     """Settings of an untrained model: its completions are as long as they may be, which is the hardest case."""
     model = Model(
-        width=width, heads=max(width // 64, 1), layers=4, context=length + 40, checkpoint="untrained", device=device,
+        width=width,
+        heads=max(width // 64, 1),
+        layers=4,
+        context=length + 40,
+        checkpoint="untrained",
+        device=device,
         precision=precision,
-    )  # fmt: skip
+    )
     prompts, group = size.rows
-    return language_settings().replace({
-        "model": model, "task.max_tokens": length, "task.prompts": prompts, "learner.group_size": group,
-        "task.accuracy_every": 100_000,
-    })  # fmt: skip
+    return language_settings().replace(
+        {
+            "model": model,
+            "task.max_tokens": length,
+            "task.prompts": prompts,
+            "learner.group_size": group,
+            "task.accuracy_every": 100_000,
+        }
+    )
 
 
 def learner(

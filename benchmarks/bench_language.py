@@ -126,15 +126,19 @@ def _others() -> dict[str, dict[str, object]]:
     many: dict[str, object] = {"task.prompts": 64, "learner.group_size": 16}
     larger: dict[str, object] = {"model": LARGER}
     found: dict[str, dict[str, object]] = {
-        "8 x 8, one thread": {}, "8 x 8, two threads": {"model.threads": 2},
-        "64 x 16, one thread": many, "64 x 16, two threads": many | {"model.threads": 2},
-        "8 x 8, 10 times larger": larger, "8 x 8, 10 times larger, two threads": larger | {"model.threads": 2},
-    }  # fmt: skip
+        "8 x 8, one thread": {},
+        "8 x 8, two threads": {"model.threads": 2},
+        "64 x 16, one thread": many,
+        "64 x 16, two threads": many | {"model.threads": 2},
+        "8 x 8, 10 times larger": larger,
+        "8 x 8, 10 times larger, two threads": larger | {"model.threads": 2},
+    }
     if torch.cuda.is_available():
         for label in ("8 x 8, one thread", "64 x 16, one thread", "8 x 8, 10 times larger"):
             found[label.replace("one thread", "cuda") + ("" if "thread" in label else ", cuda")] = {
-                **found[label], "model.device": "cuda",
-            }  # fmt: skip
+                **found[label],
+                "model.device": "cuda",
+            }
     return found
 
 

@@ -60,11 +60,19 @@ def node(settings: Settings) -> dict[str, Any]:
     """Node's result: its seconds and the last KL and reward of every run."""
     o, task = settings.objective, settings.bandit
     said = {
-        "betas": BETAS, "seeds": SEEDS, "updates": UPDATES, "actions": task.actions, "peak": task.peak,
-        "half_width": task.half_width, "group": settings.learner.group_size, "mu": settings.learner.mu,
-        "rate": settings.optimizer.learning_rate, "std_epsilon": o.std_epsilon, "clip_low": o.clip_low,
+        "betas": BETAS,
+        "seeds": SEEDS,
+        "updates": UPDATES,
+        "actions": task.actions,
+        "peak": task.peak,
+        "half_width": task.half_width,
+        "group": settings.learner.group_size,
+        "mu": settings.learner.mu,
+        "rate": settings.optimizer.learning_rate,
+        "std_epsilon": o.std_epsilon,
+        "clip_low": o.clip_low,
         "clip_high": o.clip_high,
-    }  # fmt: skip
+    }
     done = subprocess.run(["node", str(SCRIPT), json.dumps(said)], check=True, capture_output=True, text=True)
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -120,9 +128,11 @@ def report(mu: int, jobs: Jobs) -> None:
     runs = len(BETAS) * SEEDS * UPDATES
     print(f"{len(BETAS)} betas x {SEEDS} seeds x {UPDATES} updates, G {settings.learner.group_size}, mu {mu}. {found}")
     told = {
-        "shared": "shared as cores are free", "sweep": "the sweep in one process",
-        "node": "plain loop in JavaScript", "loop": "plain loop in Python",
-    }  # fmt: skip
+        "shared": "shared as cores are free",
+        "sweep": "the sweep in one process",
+        "node": "plain loop in JavaScript",
+        "loop": "plain loop in Python",
+    }
     for name, text in told.items():
         if name in middle:
             note = f" ({SHARE} of {SEEDS} seeds measured, scaled)" if name == "loop" else ""

@@ -29,10 +29,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PRESETS": "config", "Objective": "config", "Preset": "config",
-    "GrpoError": "errors", "SettingsError": "errors", "ShapeError": "errors",
-    "Terms": "objective", "evaluate": "objective", "gradient": "objective",
-}  # fmt: skip
+    "PRESETS": "config",
+    "Objective": "config",
+    "Preset": "config",
+    "GrpoError": "errors",
+    "SettingsError": "errors",
+    "ShapeError": "errors",
+    "Terms": "objective",
+    "evaluate": "objective",
+    "gradient": "objective",
+}
 _MODULES = ("advantages",)
 
 

@@ -36,5 +36,5 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 
 _OF_ONE_CHOICE = {
     name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
-}  # fmt: skip
+}
 """Fields that act only under some rows of a table."""

@@ -13,7 +13,7 @@ from array_api_compat import device, is_jax_array, is_torch_array
 __all__ = [
     "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
     "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy", "traced",
-]  # fmt: skip
+]  # fmt: skip # names, several per line
 
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, JAX, array_api_strict)."""
@@ -28,13 +28,15 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduced
 
 
-_NUMPY = SimpleNamespace(**{
-    **vars(np),
-    "any": _reduction(np.logical_or),
-    "max": _reduction(np.maximum),
-    "min": _reduction(np.minimum),
-    "sum": _reduction(np.add),
-})  # fmt: skip
+_NUMPY = SimpleNamespace(
+    **{
+        **vars(np),
+        "any": _reduction(np.logical_or),
+        "max": _reduction(np.maximum),
+        "min": _reduction(np.minimum),
+        "sum": _reduction(np.add),
+    }
+)
 """NumPy 2 follows the standard by itself; the wrappers of its reductions take longer than a small array's numbers."""
 
 

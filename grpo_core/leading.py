@@ -34,15 +34,17 @@ class Contribution:
 CONTRIBUTIONS: dict[str, Contribution] = {
     "push": Contribution(title=tr("push"), of=lambda step, terms, gradient: -gradient),
     "kl": Contribution(
-        title="KL", of=lambda step, terms, gradient: None if terms.kl is None else terms.weight * terms.kl,
+        title="KL",
+        of=lambda step, terms, gradient: None if terms.kl is None else terms.weight * terms.kl,
         missing=tr("No log-probabilities of a reference policy are recorded, so there is no KL."),
     ),
     "loss": Contribution(title=tr("loss"), of=lambda step, terms, gradient: terms.weight * terms.token_loss),
     "sampler": Contribution(
-        title=tr("difference from the sampler"), of=lambda step, terms, gradient: recompute.from_sampler(step),
+        title=tr("difference from the sampler"),
+        of=lambda step, terms, gradient: recompute.from_sampler(step),
         missing=tr("The log-probabilities of the sampler, or those of the trainer, are not recorded."),
     ),
-}  # fmt: skip
+}
 """The contributions by name: the push −d loss / d log π, the weighted KL estimate and the weighted token loss, whose
 sums are the KL and the loss (except for an entropy bonus with its own weight), and log π − log π of the sampler before
 the update."""
@@ -94,9 +96,13 @@ def leading(values: np.ndarray, mask: np.ndarray, most: int = MOST) -> Leading:
     rows, tokens = np.unravel_index(those, sizes.shape)
     total = float(flat.sum())
     return Leading(
-        rows=rows, tokens=tokens, values=values[rows, tokens],
-        shares=sizes[rows, tokens] / total if total else np.zeros(count), contributing=adding, counted=int(mask.sum()),
-    )  # fmt: skip
+        rows=rows,
+        tokens=tokens,
+        values=values[rows, tokens],
+        shares=sizes[rows, tokens] / total if total else np.zeros(count),
+        contributing=adding,
+        counted=int(mask.sum()),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -120,9 +120,12 @@ def learner(
 
 
 def language_learner(
-    settings: Settings, history: Sequence[Step], cancelled: Callable[[], bool],
-    progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
-) -> LanguageLearner | FolderLearner:  # fmt: skip
+    settings: Settings,
+    history: Sequence[Step],
+    cancelled: Callable[[], bool],
+    progress: Callable[[Progress], None] = unreported,
+    group: Callable[[], int] = lambda: 0,
+) -> LanguageLearner | FolderLearner:
     """Create a language model's learner after the updates of ``history``: for the built-in model, or one from a folder.
 
     ``progress`` receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`), with the completions of

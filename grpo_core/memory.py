@@ -121,11 +121,18 @@ arXiv:1910.02054 section 3.1); 8-bit: arXiv:2110.02861."""
 
 
 WORDS = {
-    "policy": tr("policy"), "critic": tr("critic"), "reference": tr("reference"), "reward model": tr("reward model"),
-    "weights": tr("weights"), "gradients": tr("gradients"), "optimizer states": tr("optimizer states"),
-    "activations": tr("activations"), "keys and values": tr("keys and values"), "sampling": tr("sampling"),
+    "policy": tr("policy"),
+    "critic": tr("critic"),
+    "reference": tr("reference"),
+    "reward model": tr("reward model"),
+    "weights": tr("weights"),
+    "gradients": tr("gradients"),
+    "optimizer states": tr("optimizer states"),
+    "activations": tr("activations"),
+    "keys and values": tr("keys and values"),
+    "sampling": tr("sampling"),
     "policy's update": tr("policy's update"),
-}  # fmt: skip
+}
 """Translated names of models, parts and kinds of work."""
 
 

@@ -116,7 +116,7 @@ METRICS: dict[str, Metric] = {
             "Share of right answers to prompts that are never trained on, one sample each; measured before the update."
         ),
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Every series by name. A series that a step cannot provide is NaN there."""
 
 

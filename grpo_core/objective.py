@@ -117,9 +117,19 @@ def evaluate(
         SettingsError: the objective needs an argument that was not passed.
     """
     check_batch(
-        logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, entropy, entropy_coefficient,
-        entropy_weight, sampling_logp,
-    )  # fmt: skip
+        logp,
+        old_logp,
+        advantage,
+        mask,
+        ref_logp,
+        gate,
+        denominator,
+        exact_kl,
+        entropy,
+        entropy_coefficient,
+        entropy_weight,
+        sampling_logp,
+    )
     gate = applied_gate(objective, old_logp, sampling_logp, mask, gate)
     batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
     algorithm = SURROGATES[objective.surrogate]
@@ -173,9 +183,17 @@ def gradient(
         ShapeError, SettingsError: as in :func:`evaluate`.
     """
     push, pull = gradient_parts(
-        objective, logp, old_logp, advantage, mask,
-        ref_logp=ref_logp, sampling_logp=sampling_logp, gate=gate, denominator=denominator, exact_kl=exact_kl,
-    )  # fmt: skip
+        objective,
+        logp,
+        old_logp,
+        advantage,
+        mask,
+        ref_logp=ref_logp,
+        sampling_logp=sampling_logp,
+        gate=gate,
+        denominator=denominator,
+        exact_kl=exact_kl,
+    )
     return push if pull is None else push + pull
 
 
@@ -269,9 +287,17 @@ def _enter(
     if level.of_completion:
         ratio = xp.broadcast_to(ratio, logp.shape) if mask is None else xp.where(mask, ratio, 1.0)  # (..., B, T)
     batch = Batch(
-        xp=xp, objective=objective, mask=mask, real=real, logp=logp, log_ratio=log_ratio, limited=limited,
-        ratio=ratio, advantage=advantage, length=length,
-    )  # fmt: skip
+        xp=xp,
+        objective=objective,
+        mask=mask,
+        real=real,
+        logp=logp,
+        log_ratio=log_ratio,
+        limited=limited,
+        ratio=ratio,
+        advantage=advantage,
+        length=length,
+    )
     return batch, ref
 
 

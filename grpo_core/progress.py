@@ -116,9 +116,11 @@ class UpdateProgress:
         self._last: Progress | None = None
 
     def begin(
-        self, step: int, written: Callable[[int], Written | None] = nothing_written,
+        self,
+        step: int,
+        written: Callable[[int], Written | None] = nothing_written,
         groups: Callable[[], tuple[float, ...]] = no_groups,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Begin update ``step``. ``written`` returns the completions sampled so far of a group, ``groups`` the written
         share of each group; both are called only when a report is due."""
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False

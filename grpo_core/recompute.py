@@ -296,9 +296,11 @@ def _by_part(
     for m in range(int(step.part[passed].max(initial=0)) + 1):
         here = _index_of(step.part[passed] == m)
         arrays = {
-            "ref_logp": step.ref_logp, "sampling_logp": step.sampling_logp, "gate": _recorded_gate(step, passed),
+            "ref_logp": step.ref_logp,
+            "sampling_logp": step.sampling_logp,
+            "gate": _recorded_gate(step, passed),
             **with_distribution,
-        }  # fmt: skip
+        }
         scalars = {} if coefficient is None else {"entropy_coefficient": float(coefficient[passed, m])}
         result = function(
             objective,

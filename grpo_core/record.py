@@ -134,7 +134,7 @@ ARRAYS = (
     "step_rewards", "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp",
     "ref_dist_logp", "watched_tokens", "present", "entropy", "entropy_weight", "entropy_coefficient", "optimizer_step",
     "top_tokens", "top_logp", "ref_top_logp",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """The array fields of a step, in the order in which a run file lays them out."""
 
 

@@ -107,9 +107,15 @@ def _batch(
 ) -> None:
     _deep_enough("logp", logp, tr("(..., B, T), one a token"))
     of_tokens = {
-        "old_logp": old_logp, "mask": mask, "ref_logp": ref_logp, "gate": gate, "exact_kl": exact_kl,
-        "entropy": entropy, "entropy_weight": entropy_weight, "sampling_logp": sampling_logp,
-    }  # fmt: skip
+        "old_logp": old_logp,
+        "mask": mask,
+        "ref_logp": ref_logp,
+        "gate": gate,
+        "exact_kl": exact_kl,
+        "entropy": entropy,
+        "entropy_weight": entropy_weight,
+        "sampling_logp": sampling_logp,
+    }
     for name, shape in of_tokens.items():
         _like(name, shape, logp)
     each = advantage if len(advantage) == len(logp) else (*advantage, logp[-1])

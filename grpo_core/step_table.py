@@ -98,9 +98,12 @@ _ACTION = Column(
     decimals=None,
 )
 _COMPLETION = Column(
-    name="completion", title=tr("Completion"), help=tr("The whole answer that the token is part of."),
-    explained=False, decimals=None,
-)  # fmt: skip
+    name="completion",
+    title=tr("Completion"),
+    help=tr("The whole answer that the token is part of."),
+    explained=False,
+    decimals=None,
+)
 _PLACE = Column(
     name="place", title="t", help=tr("Place of the token within its completion."), explained=False, decimals=None
 )

@@ -66,8 +66,18 @@ def _key(settings: Settings) -> str:
     computation, and the number of threads."""
     model, task, learner = settings.model, settings.language, settings.learner
     counts = (
-        model.digest, model.device, model.precision, model.threads, model.adapter_rank, model.rows_at_once,
-        model.checkpointing, settings.objective.beta != 0 or model.watch_reference, learner.group_size, learner.mu,
-        task.prompts, task.max_tokens, task.problem,
-    )  # fmt: skip
+        model.digest,
+        model.device,
+        model.precision,
+        model.threads,
+        model.adapter_rank,
+        model.rows_at_once,
+        model.checkpointing,
+        settings.objective.beta != 0 or model.watch_reference,
+        learner.group_size,
+        learner.mu,
+        task.prompts,
+        task.max_tokens,
+        task.problem,
+    )
     return hashlib.sha256(repr(counts).encode()).hexdigest()[:16]

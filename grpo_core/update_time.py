@@ -49,9 +49,11 @@ class UpdateTime:
             "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
             "as measured."
         ).format(
-            whole=_rounded(self.sampling + self.learning), sampling=_rounded(self.sampling),
-            learning=_rounded(self.learning), device=self.device.upper(),
-        )  # fmt: skip
+            whole=_rounded(self.sampling + self.learning),
+            sampling=_rounded(self.sampling),
+            learning=_rounded(self.learning),
+            device=self.device.upper(),
+        )
 
     @property
     def brief(self) -> str:
@@ -67,7 +69,7 @@ class UpdateTime:
             "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(
             device=self.device.upper(), loading=_rounded(self.loading), whole=_rounded(self.sampling + self.learning)
-        )  # fmt: skip
+        )
 
     def to_json(self) -> str:
         """The measurement as one line of JSON. The inverse of :meth:`from_json`."""

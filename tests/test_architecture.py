@@ -16,8 +16,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
-        "errors", "arrays", "command_numbers", "csv_file", "shipped", "text", "regular_file", "token_text", "progress",
-        "update_time", "versions",
+        "errors",
+        "arrays",
+        "command_numbers",
+        "csv_file",
+        "shipped",
+        "text",
+        "regular_file",
+        "token_text",
+        "progress",
+        "update_time",
+        "versions",
     ),
     ("child", "config", "assignments", "stored_times", "typeset", "expression", "formula_term", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
@@ -27,7 +36,13 @@ FLOORS = (
     ("changes",),
     ("claims",),
     (
-        "metrics", "bandit", "questions", "texts", "memory", "snapshot_file", "leading",
+        "metrics",
+        "bandit",
+        "questions",
+        "texts",
+        "memory",
+        "snapshot_file",
+        "leading",
         "assumed",
     ),
     ("lm", "evaluated_step"),
@@ -40,12 +55,20 @@ FLOORS = (
     ("foreign",),
     ("commands",),
     ("__main__",),
-)  # fmt: skip
+)
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
 APP_FLOORS = (
     (
-        "arguments", "build", "display", "examples", "garbage", "jobs", "pseudo", "qt_application", "resources",
+        "arguments",
+        "build",
+        "display",
+        "examples",
+        "garbage",
+        "jobs",
+        "pseudo",
+        "qt_application",
+        "resources",
         "training",
     ),
     ("language", "theme"),
@@ -64,7 +87,7 @@ APP_FLOORS = (
     ("headless", "self_test"),
     ("start",),
     ("__main__",),
-)  # fmt: skip
+)
 """Rooms of app from the ground up; a room may use itself and the floors below."""
 
 LIGHT = tuple(
@@ -77,13 +100,21 @@ LIGHT = tuple(
         "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
     )
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 LIGHT += tuple(
     f"grpo_core.hf.{name}"
     for name in (
-        "attention", "folder", "generation", "gguf_header", "memory", "origin", "refusal", "tensors", "trl_script",
+        "attention",
+        "folder",
+        "generation",
+        "gguf_header",
+        "memory",
+        "origin",
+        "refusal",
+        "tensors",
+        "trl_script",
     )
-)  # fmt: skip
+)
 """What of the language models needs no torch: words, prompts and rewards, the NumPy engine, and a look at a folder's
 files."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
@@ -103,9 +134,11 @@ HEAVY = {
     "ziamath",
 }
 APART = {
-    "grpo_core.bandit.traced", "grpo_core.traces.importers.parquet", "grpo_core.traces.recorders.trl",
+    "grpo_core.bandit.traced",
+    "grpo_core.traces.importers.parquet",
+    "grpo_core.traces.recorders.trl",
     "grpo_core.traces.recorders.verl",
-}  # fmt: skip
+}
 """Files that import such a library, or when they are used: what JAX compiles, the one that reads Parquet, and the
 recorders, which run in another trainer's process and stand alone."""
 

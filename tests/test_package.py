@@ -156,8 +156,12 @@ def test_every_plugin_of_qt_is_kept_or_dropped_for_a_reason() -> None:
 
 
 def test_no_plugin_is_dropped_that_people_need_and_no_self_test_loads() -> None:
-    needed = ("platforms/qwayland", "platforminputcontexts/ibusplatforminputcontextplugin",
-              "platformthemes/qxdgdesktopportal", "wayland-shell-integration/xdg-shell")  # fmt: skip
+    needed = (
+        "platforms/qwayland",
+        "platforminputcontexts/ibusplatforminputcontextplugin",
+        "platformthemes/qxdgdesktopportal",
+        "wayland-shell-integration/xdg-shell",
+    )
     for name in needed:
         kind, file = name.split("/")
         assert qt_plugins.is_kept(PurePosixPath(f"PySide6/Qt/plugins/{kind}/lib{file}.so"))
@@ -193,16 +197,33 @@ def test_an_archive_has_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> No
     assert packed[0].read_bytes() == packed[1].read_bytes()
     with tarfile.open(packed[0]) as back:
         assert [entry.name for entry in back] == [
-            "grpo-lab-1", "grpo-lab-1/grpo-lab", "grpo-lab-1/link", "grpo-lab-1/Ü b.txt",
-        ]  # fmt: skip
+            "grpo-lab-1",
+            "grpo-lab-1/grpo-lab",
+            "grpo-lab-1/link",
+            "grpo-lab-1/Ü b.txt",
+        ]
         assert {entry.mtime for entry in back} == {1_000_000_000}
         assert back.getmember("grpo-lab-1/grpo-lab").mode == 0o755
         assert back.getmember("grpo-lab-1/Ü b.txt").mode == 0o644
 
 
 def test_every_part_brings_the_text_of_its_licence(tmp_path: Path) -> None:
-    modules = ["numpy", "PySide6", "shiboken6", "pyqtgraph", "ziamath", "ziafont", "latex2mathml", "array_api_compat",
-               "psutil", "platformdirs", "filelock", "tqdm", "app", "json"]  # fmt: skip
+    modules = [
+        "numpy",
+        "PySide6",
+        "shiboken6",
+        "pyqtgraph",
+        "ziamath",
+        "ziafont",
+        "latex2mathml",
+        "array_api_compat",
+        "psutil",
+        "platformdirs",
+        "filelock",
+        "tqdm",
+        "app",
+        "json",
+    ]
     parts = licences.distributions(ROOT, [*modules, "torch", "safetensors"])
     assert {part.name for part in parts} >= {"numpy", "PySide6_Essentials", "torch", "latex2mathml"}
     assert not [part.name for part in parts if not part.texts]
@@ -426,10 +447,14 @@ def test_kinds_of_models_that_are_not_read_leave_the_package_and_others_stay() -
     modules = [
         (name, f"/s/{name}.py", "PYMODULE")
         for name in (
-            "transformers.models", "transformers.models.llama.modeling_llama", "transformers.models.vit.modeling_vit",
-            "transformers.models.auto.auto_factory", "transformers.models.llama4.modeling_llama4", "grpo_core.kl",
+            "transformers.models",
+            "transformers.models.llama.modeling_llama",
+            "transformers.models.vit.modeling_vit",
+            "transformers.models.auto.auto_factory",
+            "transformers.models.llama4.modeling_llama4",
+            "grpo_core.kl",
         )
-    ]  # fmt: skip
+    ]
     left = [name for name, _, _ in kept_modules(modules)]
     assert left == ["transformers.models", modules[1][0], modules[3][0], "grpo_core.kl"]
     files = [(f"transformers/models/{name}.py", "/s", "DATA") for name in ("__init__", "qwen2/a", "clip/a")]

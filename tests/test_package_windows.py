@@ -60,8 +60,10 @@ def test_the_installer_takes_away_every_file_that_it_brings_and_no_other(tmp_pat
     assert len(re.findall("^  File ", brought, re.MULTILINE)) == 3
     deleted = re.findall(r'^  Delete "(.*)"$', taken, re.MULTILINE)
     assert sorted(deleted) == [
-        r"$INSTDIR\_internal\Qt\a.dll", r"$INSTDIR\_internal\price $$1.txt", r"$INSTDIR\grpo-lab.exe",
-    ]  # fmt: skip
+        r"$INSTDIR\_internal\Qt\a.dll",
+        r"$INSTDIR\_internal\price $$1.txt",
+        r"$INSTDIR\grpo-lab.exe",
+    ]
     assert re.findall(r'^  RMDir "(.*)"$', taken, re.MULTILINE) == [r"$INSTDIR\_internal\Qt", r"$INSTDIR\_internal"]
     assert not any(name in brought for name in LEFT_OUT)
     assert "RMDir /r" not in (ROOT / "packaging" / "windows-installer.nsi").read_text("utf-8")

@@ -46,9 +46,13 @@ def build(tree: Path, target: Path, given: dict[str, str]) -> None:
     code = f"from tools.package import backend as b; b.build_sdist({str(target)!r}); b.build_wheel({str(target)!r})"
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], cwd=tree, check=True, capture_output=True,
-        env=environment | {"PYTHONPATH": str(tree)} | given, timeout=200,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=tree,
+        check=True,
+        capture_output=True,
+        env=environment | {"PYTHONPATH": str(tree)} | given,
+        timeout=200,
+    )
 
 
 def files(folder: Path) -> set[str]:
@@ -67,13 +71,15 @@ def known(folder: str) -> set[str]:
         ("from app.theme.look import choose", "from grpo_lab.theme.look import choose"),
         ("import app.start as start", "import grpo_lab.start as start"),
         ('_log = getLogger("app.crash")', '_log = getLogger("grpo_lab.crash")'),
-        ("# see :func:`app.resources.icon`, `app/theme/glyphs`, python -m app film",
-         "# see :func:`grpo_lab.resources.icon`, `grpo_lab/theme/glyphs`, python -m grpo_lab film"),
+        (
+            "# see :func:`app.resources.icon`, `app/theme/glyphs`, python -m app film",
+            "# see :func:`grpo_lab.resources.icon`, `grpo_lab/theme/glyphs`, python -m grpo_lab film",
+        ),
         ('app = Qt([]); app.setFont(f); context = "app"', 'app = Qt([]); app.setFont(f); context = "app"'),
         ("from my.app import theme", "from my.app import theme"),
         ('text = "the full app. Themes"', 'text = "the full app. Themes"'),
     ],
-)  # fmt: skip
+)
 def test_the_package_is_renamed_and_nothing_else_that_is_called_app(before: str, after: str) -> None:
     assert Renaming(ROOT / "app").module(before, "x.py") == after
 

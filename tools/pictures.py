@@ -46,9 +46,15 @@ FILM = ("--updates", "1:4", "--speed", "0.5", "--rate", "12", "--size", "900x420
 """The film in the README: below a megabyte and a half."""
 NARROW = {STEP_DETAIL.id: (340, 330), EXPLAIN.id: (340, 330)}
 """Panels that are looked at in the width of the window's right side."""
-WINDOWS = (("light", 1366, 768, 1.0), ("dark", 1366, 768, 1.0), ("projector", 1366, 768, 1.25),
-           ("light", 1280, 680, 1.0), ("dark", 1920, 1080, 1.5), ("light", 1366, 768, 2.0),
-           ("contrast", 1366, 768, 1.0))  # fmt: skip
+WINDOWS = (
+    ("light", 1366, 768, 1.0),
+    ("dark", 1366, 768, 1.0),
+    ("projector", 1366, 768, 1.25),
+    ("light", 1280, 680, 1.0),
+    ("dark", 1920, 1080, 1.5),
+    ("light", 1366, 768, 2.0),
+    ("contrast", 1366, 768, 1.0),
+)
 
 
 def main(wanted: list[str]) -> int:
@@ -261,8 +267,10 @@ def settle(milliseconds: int) -> None:
 def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
     """Labelled pictures in rows: one row a look, one column a moment. Large ones are scaled down to half."""
     smooth = Qt.TransformationMode.SmoothTransformation
-    shown = [(label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))
-             for label, image in images]  # fmt: skip
+    shown = [
+        (label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))
+        for label, image in images
+    ]
     rows = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = [max(row[c][1].width() for row in rows) for c in range(columns)]
     heights = [max(image.height() for _, image in row) + 22 for row in rows]

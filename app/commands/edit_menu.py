@@ -64,7 +64,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
         Command(id="copy_picture", text=tr("Copy picture"), menu=EDIT, run=copy_picture,
                 shortcuts=("Ctrl+Shift+C",), icon="copy", blocked=when.needs_plot,
                 tip=tr("Put the picture in focus on the clipboard.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line
 
 
 def _widget_in_focus_explains() -> bool:

@@ -53,7 +53,7 @@ def file_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Take the run off the list; its file stays.")),
         Command(id="quit", text=tr("Quit"), menu=FILE, run=targets.window.close, shortcuts=("Ctrl+Q",), divided=True,
                 tip=tr("Close the window; the run is on disk already.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line
 
 
 def _recent_files(targets: CommandTargets) -> list[Command]:
@@ -65,10 +65,15 @@ def _recent_files(targets: CommandTargets) -> list[Command]:
         targets.runs.open_path(Path(path))  # reports why, if the file is gone
 
     return [
-        Command(id=f"recent.{place}", text=tr("Open {name}").format(name=Path(path).name)[:80], menu=RECENT,
-                run=partial(open_recent, path), tip=tr("Open {path}.").format(path=path))
+        Command(
+            id=f"recent.{place}",
+            text=tr("Open {name}").format(name=Path(path).name)[:80],
+            menu=RECENT,
+            run=partial(open_recent, path),
+            tip=tr("Open {path}.").format(path=path),
+        )
         for place, path in enumerate(targets.recent_files.paths, start=1)
-    ]  # fmt: skip
+    ]
 
 
 def _exports(targets: CommandTargets) -> list[Command]:
@@ -105,4 +110,4 @@ def _exports(targets: CommandTargets) -> list[Command]:
         Command(id="export_model", text=tr("Export whole model…"), menu=EXPORT, run=exports.ask_model,
                 blocked=when.can_export_model,
                 tip=tr("Write the model after the update shown, merged weights and tokenizer, with a card.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line

@@ -46,4 +46,4 @@ def go_commands(targets: CommandTargets) -> list[Command]:
         Command(id="messages", text=tr("Messages"), menu=GO, run=overlay.focus, shortcuts=("F6",), divided=True,
                 blocked=lambda: "" if overlay.waiting else tr("There is no message."),
                 tip=tr("Give the keyboard to the newest message; Esc gives it back.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line

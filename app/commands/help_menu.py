@@ -31,4 +31,4 @@ def help_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("The papers behind what is shown.")),
         Command(id="about", text=tr("About GRPO Lab"), menu=HELP, run=show_about, divided=True,
                 tip=tr("Which build this is, and under which licences.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line

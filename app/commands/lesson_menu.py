@@ -58,7 +58,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("A folder of homework as a table: a row a student, numbers computed once more.")),
         Command(id="export_predictions", text=tr("Export predictions…"), menu=LESSONS, run=lessons.ask_export,
                 tip=tr("Write every prediction made on this machine to a CSV file.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line
 
 
 def _opening(lessons: LessonController) -> list[Command]:

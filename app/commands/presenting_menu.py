@@ -79,4 +79,4 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
         Command(id="present.leave", text=tr("End presenting"), menu=PRESENTING, run=presenter.leave,
                 shortcuts=("Esc",), context="present", divided=True, blocked=can_leave,
                 tip=tr("From one panel to all of them, and from presenting to the window as it was.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line

@@ -88,4 +88,4 @@ def run_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Train many seeds at every β of a grid, or over any other setting.")),
         Command(id="queue", text=tr("Runs in the background"), menu=RUN, run=targets.background_runs.show,
                 tip=tr("Sweep the language model over a setting: real runs, one after the other, beside the window.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line

@@ -14,9 +14,15 @@ from app.commands.targets import CommandTargets
 from app.commands.view_menu import view_commands
 
 MENUS = (
-    file_commands, edit_commands, run_commands, go_commands, view_commands, presenting_commands, lesson_commands,
+    file_commands,
+    edit_commands,
+    run_commands,
+    go_commands,
+    view_commands,
+    presenting_commands,
+    lesson_commands,
     help_commands,
-)  # fmt: skip
+)
 
 
 def all_commands(targets: CommandTargets) -> list[Command]:

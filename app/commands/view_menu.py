@@ -42,7 +42,7 @@ def view_commands(targets: CommandTargets) -> list[Command]:
         *_themes(targets),
         *_layouts(targets),
         *_panels(targets),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line
 
 
 def _themes(targets: CommandTargets) -> list[Command]:
@@ -52,11 +52,16 @@ def _themes(targets: CommandTargets) -> list[Command]:
         return look.choice == name
 
     return [
-        Command(id=f"theme.{name}", text=tr("{title} theme").format(title=title), menu=THEME,
-                run=partial(look.set, name), checked=partial(chosen, name),
-                tip=tr("Change the colours; they keep their meaning."))
+        Command(
+            id=f"theme.{name}",
+            text=tr("{title} theme").format(title=title),
+            menu=THEME,
+            run=partial(look.set, name),
+            checked=partial(chosen, name),
+            tip=tr("Change the colours; they keep their meaning."),
+        )
         for name, title in TITLES.items()
-    ]  # fmt: skip
+    ]
 
 
 def _layouts(targets: CommandTargets) -> list[Command]:
@@ -77,14 +82,19 @@ def _layouts(targets: CommandTargets) -> list[Command]:
                 tip=tr("Keep the arrangement of the panels under a name.")),
         Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=layouts.reset,
                 tip=tr("Put every panel where it stood at first.")),
-    ]  # fmt: skip
+    ]  # fmt: skip # table, one row per line
 
 
 def _panels(targets: CommandTargets) -> list[Command]:
     panels = targets.panels
     return [
-        Command(id=f"panel.{spec.id}", text=tr("Panel “{title}”").format(title=spec.title), menu=PANEL,
-                run=partial(panels.toggle, spec.id), checked=partial(panels.is_shown, spec.id),
-                tip=spec.help)
+        Command(
+            id=f"panel.{spec.id}",
+            text=tr("Panel “{title}”").format(title=spec.title),
+            menu=PANEL,
+            run=partial(panels.toggle, spec.id),
+            checked=partial(panels.is_shown, spec.id),
+            tip=spec.help,
+        )
         for spec in PANELS
-    ]  # fmt: skip
+    ]

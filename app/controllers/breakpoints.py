@@ -20,9 +20,13 @@ class BreakpointsController(QObject):
     """Connects the list of breakpoints, the worker, the preferences and the message bar."""
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, controller: Controller, preferences: PreferenceStore,
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        controller: Controller,
+        preferences: PreferenceStore,
         parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._controller, self._preferences = window, workspace, controller, preferences
         controller.set_breakpoints(workspace.breakpoints.all)

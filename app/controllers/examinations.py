@@ -32,9 +32,14 @@ class Examinations(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, recorded_runs: RecordedRuns,
-        messages: MessageBar, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        run_manager: RunManager,
+        recorded_runs: RecordedRuns,
+        messages: MessageBar,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._messages = window, workspace, messages
         self._titles: dict[str, list[str]] = {}

@@ -33,9 +33,14 @@ class ExportController(QObject):
     """Exports at the user's request. A ``panel`` is given by id, by default the one in focus."""
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, panels: PanelsController, exporter: Exporter,
-        lessons: LessonController, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        panels: PanelsController,
+        exporter: Exporter,
+        lessons: LessonController,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
         self._lessons = lessons
@@ -109,9 +114,13 @@ class ExportController(QObject):
             return None
         kinds = _titles(self._window.panels.specs.values()) if run.head else []
         return PictureDialog(
-            kinds, self._panel_for(panel).id, self._window, title=title, head=max(run.head, 1),
+            kinds,
+            self._panel_for(panel).id,
+            self._window,
+            title=title,
+            head=max(run.head, 1),
             lesson=None if lesson is None else (self._lessons.called, lesson.title),
-        )  # fmt: skip
+        )
 
     def _save_film(self, choice: PictureChoice) -> None:
         lesson = choice.lesson and str(Path.home() / f"{_file_name(Path(choice.lesson).stem)}{ENDING}")

@@ -82,42 +82,47 @@ LEARN = Experience(
     name=tr("Watch it learn"),
     settings={"seed": 7},
     acts=(
-        Act(updates=1, speed=0.125, text=tr(
-            "Eight actions are drawn, each gets its reward, and the bars of those above the mean grow."
-        )),
+        Act(
+            updates=1,
+            speed=0.125,
+            text=tr("Eight actions are drawn, each gets its reward, and the bars of those above the mean grow."),
+        ),
         Act(updates=31, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
     ),
-    then=tr(
-        "Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."
-    ),
-)  # fmt: skip
+    then=tr("Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."),
+)
 TOKENS = Experience(
     name=tr("A language model, token by token"),
     settings={"seed": 7},
     language=True,
     panel=TOKEN_INSPECTOR,
     acts=(
-        Act(updates=1, speed=2.0, text=tr(
-            "A small transformer answers eight sums, eight times each; every answer is paid if it is right."
-        )),
+        Act(
+            updates=1,
+            speed=2.0,
+            text=tr("A small transformer answers eight sums, eight times each; every answer is paid if it is right."),
+        ),
     ),
     then=tr(
         "Each token is tinted by how far this update pushes it up or down. Click one: its alternatives, its ratio, its "
         "advantage. Space runs on."
     ),
-)  # fmt: skip
+)
 PULL_BACK = Experience(
     name=tr("What KL does (β)"),
     settings={"seed": 7, "objective.beta": 0.0, "objective.kl": "exact"},
     acts=(
         Act(updates=30, speed=15.0, text=tr("Without a KL penalty the policy leaves the dotted reference far behind.")),
-        Act(updates=40, speed=10.0, changes={"objective.beta": 1.0}, text=tr(
-            "Now β is 1: the KL penalty pulls the bars back towards the dotted reference."
-        )),
+        Act(
+            updates=40,
+            speed=10.0,
+            changes={"objective.beta": 1.0},
+            text=tr("Now β is 1: the KL penalty pulls the bars back towards the dotted reference."),
+        ),
     ),
     then=tr("The slider of β has the keyboard: move it with the arrow keys, press Space, and watch the bars settle."),
     control="objective.beta",
-)  # fmt: skip
+)
 CHEAT = Experience(
     name=tr("Watch it cheat"),
     settings={
@@ -134,25 +139,33 @@ CHEAT = Experience(
         )),
     ),
     then=tr("Drag the diamond of answer 2 down to 0, which mends the checker, and press Space."),
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 MODEL_CHEATS = Experience(
     name=tr("A language model learns to cheat"),
     language=True,
     start="starts/gameable.grpo",
     panel=EVOLUTION,
     acts=(
-        Act(updates=5, speed=2.0, text=tr(
-            "A hundred updates are recorded: nearly all held-out sums are answered right. Each “=” in an answer pays "
-            "0.15 too, right or wrong. From here it is computed live."
-        )),
-        Act(updates=20, speed=4.0, text=tr(
-            "The reward stays high while right answers fall: the model writes signs instead of solving sums."
-        )),
+        Act(
+            updates=5,
+            speed=2.0,
+            text=tr(
+                "A hundred updates are recorded: nearly all held-out sums are answered right. Each “=” in an answer "
+                "pays 0.15 too, right or wrong. From here it is computed live."
+            ),
+        ),
+        Act(
+            updates=20,
+            speed=4.0,
+            text=tr("The reward stays high while right answers fall: the model writes signs instead of solving sums."),
+        ),
     ),
-    then=tr("The slider of what each “=” pays has the keyboard: bring it to 0, press Space, and see how long it takes "
-            "to come back."),
+    then=tr(
+        "The slider of what each “=” pays has the keyboard: bring it to 0, press Space, and see how long it takes "
+        "to come back."
+    ),
     control="task.bonus",
-)  # fmt: skip
+)
 EXPERIENCES = (LEARN, TOKENS, MODEL_CHEATS, PULL_BACK)
 """The experiences on the first screen, in order."""
 SAME_ELSEWHERE = {
@@ -166,9 +179,16 @@ class FirstSteps(QObject):
     """Plays one experience at a time. It ends as soon as the user pauses it or shows another run."""
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, player: Player, run_manager: RunManager,
-        layouts: LayoutsController, runs: RunsController, lessons: LessonController, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        player: Player,
+        run_manager: RunManager,
+        layouts: LayoutsController,
+        runs: RunsController,
+        lessons: LessonController,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._player = window, workspace, player
         self._run_manager, self._layouts, self._runs, self._lessons = run_manager, layouts, runs, lessons

@@ -26,9 +26,14 @@ class LayoutsController(QObject):
     changed = Signal()
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, files: Layouts, preferences: PreferenceStore,
-        presenter: Presenter, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        files: Layouts,
+        preferences: PreferenceStore,
+        presenter: Presenter,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._files = window, workspace, files
         self._preferences, self._presenter = preferences, presenter

@@ -43,9 +43,17 @@ class LessonController(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        speaker: SpeakerWindow, file: Path, folder: Path, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
+        speaker: SpeakerWindow,
+        file: Path,
+        folder: Path,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._speaker = window, workspace, speaker
         self.progress = LessonProgress(file)

@@ -30,9 +30,14 @@ class ModelFolders(QObject):
     """Begins runs of models from folders. A model's description and needs are shown before it is loaded."""
 
     def __init__(
-        self, window: QWidget, readers: Readers, messages: MessageBar, begin: Callable[[Settings], None],
-        times: StoredTimes, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: QWidget,
+        readers: Readers,
+        messages: MessageBar,
+        begin: Callable[[Settings], None],
+        times: StoredTimes,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._readers, self._times = readers, times
         self._window, self._messages, self._begin = window, messages, begin

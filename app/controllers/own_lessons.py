@@ -30,9 +30,13 @@ class OwnLessons(QObject):
     """
 
     def __init__(
-        self, player: LessonPlayer, panel: LessonPanel, messages: MessageBar, folder: Path,
+        self,
+        player: LessonPlayer,
+        panel: LessonPanel,
+        messages: MessageBar,
+        folder: Path,
         parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(parent)
         self._player, self._panel, self._messages = player, panel, messages
         self.folder = folder

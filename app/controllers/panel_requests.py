@@ -30,10 +30,16 @@ class PanelRequests(QObject):
     """Connects each panel once it has been made. Panels not named here make no requests."""
 
     def __init__(
-        self, window: MainWindow, runs: RunsController, background_runs: BackgroundRunsController,
-        controller: Controller, player: Player, first_steps: FirstSteps, homework: HomeworkController,
+        self,
+        window: MainWindow,
+        runs: RunsController,
+        background_runs: BackgroundRunsController,
+        controller: Controller,
+        player: Player,
+        first_steps: FirstSteps,
+        homework: HomeworkController,
         parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
         self._player, self._first_steps = player, first_steps

@@ -115,10 +115,13 @@ class Presenter(QObject):
         if self._before is None:  # else presenting has just ended, and the docks are still being restored
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
-                state=window.windowState(), focus=focus_of(window),
-                choice=self._look.choice, theme=self._look.theme, scale=self._look.scale,
+                state=window.windowState(),
+                focus=focus_of(window),
+                choice=self._look.choice,
+                theme=self._look.theme,
+                scale=self._look.scale,
                 box=window.normalGeometry() if full else window.geometry(),
-            )  # fmt: skip
+            )
         window.saved_docks.borrow(BORROWER)
         self.active = True
         self._awake.keep()

@@ -59,9 +59,13 @@ class RecordedFollower(QObject):
     quiet = Signal()
 
     def __init__(
-        self, run: RecordedRun, readers: Readers, cache: SeriesCache, changed: Callable[[], None],
+        self,
+        run: RecordedRun,
+        readers: Readers,
+        cache: SeriesCache,
+        changed: Callable[[], None],
         parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(parent)
         self.run = run
         self._cache = cache

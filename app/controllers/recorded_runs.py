@@ -50,9 +50,15 @@ class RecordedRuns(QObject):
     computed = Signal()
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController, recent_files: RecentFiles,
-        messages: MessageBar, cache: Path, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        layouts: LayoutsController,
+        recent_files: RecentFiles,
+        messages: MessageBar,
+        cache: Path,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
         self._recent_files, self._messages = recent_files, messages

@@ -42,10 +42,19 @@ class RunsController:
     """Asks for files where needed, and leaves the rest to the run manager."""
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, layouts: LayoutsController,
-        recent_files: RecentFiles, files: RunFiles, session_files: SessionFiles, prompts: PromptReading,
-        structural: StructuralChanges, recorded_runs: RecordedRuns, model_folders: ModelFolders,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        run_manager: RunManager,
+        layouts: LayoutsController,
+        recent_files: RecentFiles,
+        files: RunFiles,
+        session_files: SessionFiles,
+        prompts: PromptReading,
+        structural: StructuralChanges,
+        recorded_runs: RecordedRuns,
+        model_folders: ModelFolders,
+    ) -> None:
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._layouts, self._recent_files, self._files = layouts, recent_files, files
         self._session_files, self._prompts, self._structural = session_files, prompts, structural

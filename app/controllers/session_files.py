@@ -47,10 +47,18 @@ class SessionFiles(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, run_manager: RunManager, controller: Controller,
-        layouts: LayoutsController, lessons: LessonController, presenter: Presenter, preferences: PreferenceStore,
-        recent_files: RecentFiles, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        layouts: LayoutsController,
+        lessons: LessonController,
+        presenter: Presenter,
+        preferences: PreferenceStore,
+        recent_files: RecentFiles,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._controller, self._layouts, self._lessons = controller, layouts, lessons

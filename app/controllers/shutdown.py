@@ -28,10 +28,17 @@ class ShutdownController(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, controller: Controller, player: Player,
-        lesson_player: LessonPlayer, preferences: PreferenceStore, layouts: Layouts,
-        closers: Sequence[Callable[[], object]], parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        controller: Controller,
+        player: Player,
+        lesson_player: LessonPlayer,
+        preferences: PreferenceStore,
+        layouts: Layouts,
+        closers: Sequence[Callable[[], object]],
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._controller, self._player = window, workspace, controller, player
         self._lesson_player, self._preferences, self._layouts = lesson_player, preferences, layouts

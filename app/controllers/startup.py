@@ -39,10 +39,19 @@ class Startup(QObject):
     """The startup actions of one window."""
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, runs: RunsController, files: RunFiles,
-        lessons: LessonController, presenter: Presenter, preferences: PreferenceStore, messages: MessageBar,
-        first_steps: FirstSteps, layouts: LayoutsController, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        runs: RunsController,
+        files: RunFiles,
+        lessons: LessonController,
+        presenter: Presenter,
+        preferences: PreferenceStore,
+        messages: MessageBar,
+        first_steps: FirstSteps,
+        layouts: LayoutsController,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
         self._files = files

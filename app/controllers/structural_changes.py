@@ -28,9 +28,15 @@ class StructuralChanges(QObject):
     """
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, player: Player, prompts: PromptReading,
-        layouts: LayoutsController, messages: MessageBar, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        player: Player,
+        prompts: PromptReading,
+        layouts: LayoutsController,
+        messages: MessageBar,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._player = workspace, run_manager, player
         self._prompts, self._layouts, self._messages = prompts, layouts, messages

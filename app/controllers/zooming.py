@@ -24,9 +24,15 @@ class Zooming(QObject):
     """
 
     def __init__(
-        self, window: MainWindow, workspace: Workspace, look: Look, preferences: PreferenceStore,
-        presenter: Presenter, lessons: LessonController, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        look: Look,
+        preferences: PreferenceStore,
+        presenter: Presenter,
+        lessons: LessonController,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._look = window, workspace, look
         self._preferences, self._presenter, self._lessons = preferences, presenter, lessons

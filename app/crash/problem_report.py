@@ -34,9 +34,17 @@ LINES = 400
 LARGEST = 200_000
 """Bytes at the end of a log that are read."""
 LIBRARIES = (
-    "PySide6-Essentials", "numpy", "pyqtgraph", "array-api-compat", "platformdirs", "psutil", "superqt", "ziamath",
-    "torch", "safetensors",
-)  # fmt: skip
+    "PySide6-Essentials",
+    "numpy",
+    "pyqtgraph",
+    "array-api-compat",
+    "platformdirs",
+    "psutil",
+    "superqt",
+    "ziamath",
+    "torch",
+    "safetensors",
+)
 VARIABLES = ("QT_", "XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP", "WAYLAND_DISPLAY", "DISPLAY", "LANG", "LC_ALL", "OMP_")
 """Prefixes of environment variables that change how a window behaves."""
 _FILE = re.compile(
@@ -109,10 +117,17 @@ def _program() -> list[str]:
 def _names(paths: Paths) -> dict[str, str]:
     """Replacements of names, the longest first, so that a folder comes before its parent."""
     folders = {
-        paths.runs: "<runs>", paths.data: "<data>", paths.config: "<config>", paths.cache: "<cache>",
-        paths.log: "<log>", Path(grpo_core.__file__).parents[1]: "<program>", Path(sys.prefix): "<python>",
-        Path(sys.base_prefix): "<python>", Path(tempfile.gettempdir()): "<temporary>", Path.home(): "<home>",
-    }  # fmt: skip
+        paths.runs: "<runs>",
+        paths.data: "<data>",
+        paths.config: "<config>",
+        paths.cache: "<cache>",
+        paths.log: "<log>",
+        Path(grpo_core.__file__).parents[1]: "<program>",
+        Path(sys.prefix): "<python>",
+        Path(sys.base_prefix): "<python>",
+        Path(tempfile.gettempdir()): "<temporary>",
+        Path.home(): "<home>",
+    }
     names = {str(folder): instead for folder, instead in folders.items() if folder != Path(folder.anchor)}
     with suppress(OSError):
         names |= {path.stem: "<run>" for path in paths.runs.iterdir() if len(path.stem) > 3}

@@ -119,9 +119,13 @@ class KlOverBetaPanel(Panel):
         choice = self.choices.choice
         base = words.wanted_base(self.workspace.editing.wanted, choice.known)
         return Sweep(
-            base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates,
+            base=base,
+            over=choice.over,
+            across=choice.across,
+            seeds=choice.seeds,
+            updates=choice.updates,
             fast=choice.fast,
-        )  # fmt: skip
+        )
 
     @Slot()
     def sweep(self) -> None:
@@ -206,10 +210,16 @@ class KlOverBetaPanel(Panel):
         views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(
-            results=results, grid=selection.grid, x=selection.x, row=selection.row, label=over.label,
+            results=results,
+            grid=selection.grid,
+            x=selection.x,
+            row=selection.row,
+            label=over.label,
             own=self._own(view, over.path),
-            runs=self.controller.place_runner.shown if results is not None else None, real=self.real, path=over.path,
-        )  # fmt: skip
+            runs=self.controller.place_runner.shown if results is not None else None,
+            real=self.real,
+            path=over.path,
+        )
         views.draw(state, over.title, view.theme, view.scale)
         choices.show_real(there=self.real is not None)
         choices.set_look(view.theme, view.scale)

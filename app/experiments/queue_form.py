@@ -23,15 +23,26 @@ from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
 FIRST = (
-    "objective.beta", "optimizer.learning_rate", "learner.group_size", "learner.temperature", "learner.mu",
-    "objective.clip_high", "objective.kl", "objective.std",
-)  # fmt: skip
+    "objective.beta",
+    "optimizer.learning_rate",
+    "learner.group_size",
+    "learner.temperature",
+    "learner.mu",
+    "objective.clip_high",
+    "objective.kl",
+    "objective.std",
+)
 """Settings listed before all others."""
 SUGGESTED = {
-    "objective.beta": "0, 0.04, 0.2", "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
-    "learner.group_size": "4, 8, 16", "learner.temperature": "0.7, 1", "learner.mu": "1, 2, 4",
-    "objective.clip_high": "0.2, 0.28", "objective.kl": "k1, k2, k3", "objective.std": tr("sample, none"),
-}  # fmt: skip
+    "objective.beta": "0, 0.04, 0.2",
+    "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
+    "learner.group_size": "4, 8, 16",
+    "learner.temperature": "0.7, 1",
+    "learner.mu": "1, 2, 4",
+    "objective.clip_high": "0.2, 0.28",
+    "objective.kl": "k1, k2, k3",
+    "objective.std": tr("sample, none"),
+}
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
 """Least widths of a setting's title and values in digits, and the form's width at 100 % from which field labels fit
@@ -78,8 +89,10 @@ class QueueForm(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(8)
-        named = ((tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
-                 (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates))  # fmt: skip
+        named = (
+            (tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
+            (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates),
+        )
         self._words = tuple(_muted(word) for word, *_ in named)
         self._scale = 1.0
         for row, (_, choice, values, name, number) in enumerate(named):

@@ -18,8 +18,11 @@ from grpo_core.queue.queue import Queue, RunStatus
 from grpo_core.text import tr
 
 MEASURES = (
-    ("accuracy_greedy", tr("held-out")), ("accuracy", tr("right")), ("reward_mean", tr("reward")), ("kl", tr("KL")),
-)  # fmt: skip
+    ("accuracy_greedy", tr("held-out")),
+    ("accuracy", tr("right")),
+    ("reward_mean", tr("reward")),
+    ("kl", tr("KL")),
+)
 UPDATES = "updates"
 
 
@@ -69,9 +72,13 @@ def columns(queue: Queue) -> list[Column]:
 
 
 def rows(
-    queue: Queue, statuses: list[RunStatus], training: int | None, left_of: Callable[[int], float | None], asleep: bool,
+    queue: Queue,
+    statuses: list[RunStatus],
+    training: int | None,
+    left_of: Callable[[int], float | None],
+    asleep: bool,
     elsewhere: bool,
-) -> list[list[object]]:  # fmt: skip
+) -> list[list[object]]:
     """A row per run of ``queue``. ``elsewhere``: they run on the workers of a cluster, all at once."""
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):

@@ -104,9 +104,12 @@ class RepeatResults:
 
     def _repeated(self, own: int | None = None) -> Repeated:
         return Repeated(
-            max_prob=self.series["max_prob"], reward=self.series["reward_mean"], likeliest=self._likeliest,
-            rewards=task(self.settings.bandit).action_rewards, own=own,
-        )  # fmt: skip
+            max_prob=self.series["max_prob"],
+            reward=self.series["reward_mean"],
+            likeliest=self._likeliest,
+            rewards=task(self.settings.bandit).action_rewards,
+            own=own,
+        )
 
 
 class RepeatController(ExperimentController[RepeatResults]):

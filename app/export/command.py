@@ -58,10 +58,19 @@ def export(arguments: Sequence[str]) -> None:
     from app.export.pictures import Wanted, export_pictures
 
     wanted = Wanted(
-        specs=tuple(specs), steps=steps, several=options.panel == "all" or options.steps is not None, size=size,
-        theme=options.theme, scale=scale, caption=not options.no_caption, format=options.format, row=options.row,
-        explained=options.explain, passed=options.passed, density=_density(options.density),
-    )  # fmt: skip
+        specs=tuple(specs),
+        steps=steps,
+        several=options.panel == "all" or options.steps is not None,
+        size=size,
+        theme=options.theme,
+        scale=scale,
+        caption=not options.no_caption,
+        format=options.format,
+        row=options.row,
+        explained=options.explain,
+        passed=options.passed,
+        density=_density(options.density),
+    )
     for line in export_pictures(options.run, options.out, wanted, force=options.force):
         print(line, flush=True)
 
@@ -145,10 +154,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("run", type=Path, metavar="FILE", help="a run file")
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="PATH",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
         help="a picture (.png, .svg, .pdf), a table (.csv), a folder for several or, without a panel, a folder for "
         "CSV files or a script (.py)",
-    )  # fmt: skip
+    )
     add_model_option(parser)
     parser.add_argument("--panel", metavar="NAME", help="what is shown, such as token-inspector, or all")
     parser.add_argument("--step", metavar="N", help="the update (default the last)")

@@ -73,9 +73,15 @@ class PictureDialog(QDialog):
     chosen = Signal(object)
 
     def __init__(
-        self, panels: Sequence[tuple[str, str]], panel: str, parent: QWidget, *, title: str = PICTURE, head: int = 0,
+        self,
+        panels: Sequence[tuple[str, str]],
+        panel: str,
+        parent: QWidget,
+        *,
+        title: str = PICTURE,
+        head: int = 0,
         lesson: tuple[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make the dialog.
 
         Args:

@@ -60,9 +60,12 @@ class Exporter(QObject):
         theme = workspace.theme if choice.theme is None else themed(choice.theme)
         scale = workspace.scale if choice.scale is None else choice.scale
         paper = Paper(
-            theme=theme, scale=scale, title=panel.title, caption=caption_of(panel) if choice.caption else "",
+            theme=theme,
+            scale=scale,
+            title=panel.title,
+            caption=caption_of(panel) if choice.caption else "",
             density=SHARP if choice.size is None else 1,
-        )  # fmt: skip
+        )
         whole = QSize(*choice.size) if choice.size is not None else self._shown(panel, paper)
         size = QSize(whole.width(), whole.height() - paper.caption_height(whole.width()))
         if size.height() < LOWEST:
@@ -166,12 +169,14 @@ class Exporter(QObject):
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
         self._start(
-            folder, tr("{target} holds {count} pictures.").format(target=folder, count=len(choice.steps)),
+            folder,
+            tr("{target} holds {count} pictures.").format(target=folder, count=len(choice.steps)),
             *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
-            "--steps", f"{choice.steps[0]}:{choice.steps[-1]}",
+            "--steps",
+            f"{choice.steps[0]}:{choice.steps[-1]}",
             *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
             *(() if choice.caption else ("--no-caption",)),
-        )  # fmt: skip
+        )
 
     def film(self, path: Path, choice: PictureChoice) -> None:
         """Write the updates of ``choice``, of the run shown, or its lesson as an animated WebP."""
@@ -179,10 +184,14 @@ class Exporter(QObject):
         scale = workspace.scale if choice.scale is None else choice.scale
         written = tr("{target} holds the film.").format(target=path)
         look = (
-            "--theme", choice.theme or workspace.theme.name, "--scale", f"{scale:g}", "--force",
+            "--theme",
+            choice.theme or workspace.theme.name,
+            "--scale",
+            f"{scale:g}",
+            "--force",
             *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
             *(() if choice.caption else ("--no-caption",)),
-        )  # fmt: skip
+        )
         if choice.lesson:
             self._begin(path, written, "film", "--lesson", choice.lesson, *look)
             return

@@ -45,9 +45,15 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     from app.export.film_file import FilmChoice, export_film
 
     choice = FilmChoice(
-        spec=specs[0], steps=steps, speed=speed, rate=rate, size=size, theme=options.theme, scale=scale,
+        spec=specs[0],
+        steps=steps,
+        speed=speed,
+        rate=rate,
+        size=size,
+        theme=options.theme,
+        scale=scale,
         caption=not options.no_caption,
-    )  # fmt: skip
+    )
     yield from export_film(options.run, options.out, choice, force=options.force)
 
 
@@ -102,13 +108,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--step", "--update", metavar="N", help="the update (default the last)")
     parser.add_argument("--steps", "--updates", metavar="M:N", help="the updates M to N, one after the other")
     parser.add_argument(
-        "--panel", metavar="NAME",
+        "--panel",
+        metavar="NAME",
         help="what is shown (default policy-bars, or token-inspector for a language model)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--speed", metavar="X",
+        "--speed",
+        metavar="X",
         help="updates a second; up to 2 their stages play, above it each is one picture (default: each as it likes)",
-    )  # fmt: skip
+    )
     parser.add_argument("--rate", metavar="X", default="20", help="pictures a second, 1 to 60 (default 20)")
     parser.add_argument("--theme", choices=THEMES, default="light")
     parser.add_argument("--size", metavar="WxH", help="of the pictures in pixels (default 1280x720)")

@@ -43,9 +43,11 @@ def _course(lessons: Sequence[Lesson]) -> str:
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
     """The answers as a PDF on ``paper``. ``values`` are from walking through the lesson, by step from 0."""
     return pdf(
-        list(_answers(lesson, values)), title=tr("Answers: {title}").format(title=lesson.title), foot=_foot(lesson),
+        list(_answers(lesson, values)),
+        title=tr("Answers: {title}").format(title=lesson.title),
+        foot=_foot(lesson),
         paper=paper,
-    )  # fmt: skip
+    )
 
 
 def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
@@ -81,10 +83,13 @@ def _pages(lesson: Lesson) -> Iterator[Group]:
     yield [*_head(lesson, tr("Name:                                                            Date:"))]
     for number, (_, predict) in enumerate(_questions(lesson), start=1):
         yield [
-            _asked(number, predict), _blank(predict),
-            Text(text=tr("Why?"), role="small"), Ruled(count=1),
-            Text(text=tr("What the run says:"), role="small"), Ruled(count=1),
-        ]  # fmt: skip
+            _asked(number, predict),
+            _blank(predict),
+            Text(text=tr("Why?"), role="small"),
+            Ruled(count=1),
+            Text(text=tr("What the run says:"), role="small"),
+            Ruled(count=1),
+        ]
     yield [Text(text=tr("What I conclude"), role="strong"), Ruled(count=3)]
     for heading, groups in ((tr("Five terms"), list(_terms(lesson))), (tr("To try at home"), list(_at_home(lesson)))):
         for place, group in enumerate(groups):

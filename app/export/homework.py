@@ -97,11 +97,13 @@ def _collect(arguments: Sequence[str]) -> None:
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(
         tr("{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.").format(
-            files=len(collected.rows), flagged=sum(bool(row.flags) for row in collected.rows),
-            agree=states.count("agrees"), differ=states.count("differs"),
+            files=len(collected.rows),
+            flagged=sum(bool(row.flags) for row in collected.rows),
+            agree=states.count("agrees"),
+            differ=states.count("differs"),
             rest=len(states) - states.count("agrees") - states.count("differs"),
         )
-    )  # fmt: skip
+    )
     print(options.out)
 
 

@@ -149,10 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("--force", action="store_true", help="replace what exists")
     new.set_defaults(command=_new)
     check = commands.add_parser(
-        "check", help="run a lesson, and hold what it says against its runs",
+        "check",
+        help="run a lesson, and hold what it says against its runs",
         description="Run every step of a lesson: its answers' places, the truth of its reveals, other seeds, times. "
         "Ends with 1 where something is wrong.",
-    )  # fmt: skip
+    )
     check.add_argument("lesson", metavar="LESSON|FILE", help="a file of your own, or a lesson's id or number")
     check.add_argument("--seeds", default="5", metavar="N", help="other seeds, 0 to 16 (default 5)")
     check.set_defaults(command=_check)

@@ -126,9 +126,12 @@ class LessonFilm:
     def _picture(self, below: int, seconds: float) -> tuple[QImage, LessonShot]:
         player, paper = self.stage.player, self._paper()
         shot = LessonShot(
-            place=player.place, open=player.covered, playing=player.reveal.playing, caption=paper.caption,
+            place=player.place,
+            open=player.covered,
+            playing=player.reveal.playing,
+            caption=paper.caption,
             milliseconds=round(1000 * seconds),
-        )  # fmt: skip
+        )
         with ExitStack() as stack:
             for panel in self.stage.screen.beside:
                 stack.enter_context(without_controls(panel))
@@ -137,14 +140,20 @@ class LessonFilm:
     def _paper(self) -> Paper:
         lesson, place = self._lesson, self.stage.player.place
         caption = tr("Lesson {number}, step {place} of {count}: {title} · seed {seed} · {version}").format(
-            number=lesson.number, place=place + 1, count=len(lesson.steps), title=lesson.title,
-            seed=lesson.settings_of(self.stage.player.seen).seed, version=this_build(),
-        )  # fmt: skip
+            number=lesson.number,
+            place=place + 1,
+            count=len(lesson.steps),
+            title=lesson.title,
+            seed=lesson.settings_of(self.stage.player.seen).seed,
+            version=this_build(),
+        )
         film_look = self._film_look
         return Paper(
-            theme=self.stage.workspace.theme, scale=film_look.scale, caption=caption if film_look.caption else "",
+            theme=self.stage.workspace.theme,
+            scale=film_look.scale,
+            caption=caption if film_look.caption else "",
             title=lesson.title,
-        )  # fmt: skip
+        )
 
     def _rest(self) -> None:
         """Wait until the step has been computed, and draw it."""

@@ -72,9 +72,11 @@ class LessonWalk:
                 problem = problem or player.problem
             placed = player.placed.get(place)
             yield WalkedStep(
-                place=place, value=None if placed is None else placed.value, problem=problem,
+                place=place,
+                value=None if placed is None else placed.value,
+                problem=problem,
                 seconds=time.perf_counter() - start,
-            )  # fmt: skip
+            )
 
     def rest(self) -> None:
         """Wait until the step has been computed, and draw it.

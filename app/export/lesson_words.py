@@ -15,8 +15,9 @@ def words_table() -> str:
     lines = ["| `interactive` | `state` | `check` | `show` | `hides` |", "|---|---|---|---|---|"]
     for name, interactive in sorted(INTERACTIVES.items()):
         offer = interactive.offer
-        cells = (", ".join(f"`{word}`" for word in words)
-                 for words in (offer.state, offer.checks, offer.shows, offer.parts))  # fmt: skip
+        cells = (
+            ", ".join(f"`{word}`" for word in words) for words in (offer.state, offer.checks, offer.shows, offer.parts)
+        )
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     panels, metrics = (", ".join(f"`{name}`" for name in names) for names in (sorted(lesson_panels()), sorted(METRICS)))
     return "\n".join([*lines, "", "`panels`: " + panels, "", "`metric`: " + metrics])

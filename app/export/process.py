@@ -118,9 +118,11 @@ def serve(connection: Connection) -> None:
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {
-        "export": _printed(command.export), "film": _printed(film_command.film),
-        "handout": _printed(handout_command.write), "page": _printed(page_command.write),
-    }  # fmt: skip
+        "export": _printed(command.export),
+        "film": _printed(film_command.film),
+        "handout": _printed(handout_command.write),
+        "page": _printed(page_command.write),
+    }
     answer(connection, {**printed, "homework": homework.answer_homework, "rehearsal": rehearsal.answer_rehearsal})
 
 

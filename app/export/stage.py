@@ -57,9 +57,13 @@ def caption_of(panel: Panel) -> str:
         else ""
     )
     words = caption(
-        view.step.settings, str(this_build()), run=view.run.title, update=step.step if step is not None else 0,
-        last=view.head, shown=shown,
-    )  # fmt: skip
+        view.step.settings,
+        str(this_build()),
+        run=view.run.title,
+        update=step.step if step is not None else 0,
+        last=view.head,
+        shown=shown,
+    )
     return f"{panel.title} · {words}"
 
 
@@ -93,8 +97,10 @@ def without_controls(panel: Panel) -> Iterator[None]:
     controls = [widget for widget in panel.findChildren(QWidget) if _is_control(widget)]
     names = [label for label in panel.findChildren(Label) if label.buddy() in controls]
     hidden = [widget for widget in (*controls, *names) if not widget.isHidden()]
-    areas = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy())
-             for area in panel.findChildren(QAbstractScrollArea)]  # fmt: skip
+    areas = [
+        (area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy())
+        for area in panel.findChildren(QAbstractScrollArea)
+    ]
     off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
     charts = panel.findChildren(LaneChart)
     try:

@@ -75,10 +75,14 @@ class AnimatedWebp:
         self._before = pixels
         self._frames.append(
             _Frame(
-                x=area.x(), y=area.y(), width=area.width(), height=area.height(), data=_still(image.copy(area)),
+                x=area.x(),
+                y=area.y(),
+                width=area.width(),
+                height=area.height(),
+                data=_still(image.copy(area)),
                 milliseconds=min(milliseconds, LONGEST_MS),
             )
-        )  # fmt: skip
+        )
 
     def __len__(self) -> int:
         """Number of frames that differ from the one before."""

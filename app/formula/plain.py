@@ -8,7 +8,7 @@ _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
     "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "varphi": "φ", "eta": "η",
     "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Pi": "Π", "Omega": "Ω",
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 _SIGNS = {
     "sum": "Σ", "prod": "Π", "nabla": "∇", "partial": "∂", "cdot": "·", "times": "×", "le": "≤", "leq": "≤",
     "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "propto": "∝", "in": "∈", "infty": "∞", "to": "→",
@@ -16,11 +16,11 @@ _SIGNS = {
     "ell": "ℓ", "quad": " ", "qquad": " ", ",": " ", ";": " ", ":": " ", " ": " ", "!": "", "\\": "; ",
     "{": "{", "}": "}", "%": "%", "_": "_", "&": "&", "rightarrow": "→", "leftarrow": "←", "langle": "⟨",
     "rangle": "⟩", "top": "ᵀ", "circ": "∘", "ast": "*", "star": "*",
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 _WRAPPERS = (
     "mathrm", "mathbf", "mathit", "mathcal", "mathbb", "mathsf", "text", "textbf", "operatorname", "hat", "bar",
     "tilde", "vec", "overline", "boldsymbol",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 _DROPPED = ("left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr", "displaystyle", "textstyle", "limits")
 _GROUP = r"\{([^{}]*)\}"
 

@@ -63,9 +63,10 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
         return None
     size = box.size() * (pixels / SIZE)
     image = QImage(
-        max(round(size.width() * ratio), 1), max(round(size.height() * ratio), 1),
+        max(round(size.width() * ratio), 1),
+        max(round(size.height() * ratio), 1),
         QImage.Format.Format_ARGB32_Premultiplied,
-    )  # fmt: skip
+    )
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

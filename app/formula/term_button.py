@@ -76,9 +76,11 @@ class TermButton(QAbstractButton):
         if self.waits:
             return None
         return picture(
-            self.term.latex, self._pixels * self.factor, self.theme.ink(self.term.meaning).name(),
+            self.term.latex,
+            self._pixels * self.factor,
+            self.theme.ink(self.term.meaning).name(),
             self.devicePixelRatioF(),
-        )  # fmt: skip
+        )
 
     @property
     def small(self) -> QFont:

@@ -13,9 +13,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 PARTS = {
-    "results": tr("Published results"), "used": tr("Who uses it"), "aha": tr("The “aha moment”"),
+    "results": tr("Published results"),
+    "used": tr("Who uses it"),
+    "aha": tr("The “aha moment”"),
     "open": tr("Open questions"),
-}  # fmt: skip
+}
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
 """The mark shown with every entry, one for papers and one for programs."""

@@ -58,10 +58,12 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
             head = tomllib.loads(path.read_text("utf-8").partition("\n[")[0])
             titles.append(
                 LessonTitle(
-                    id=str(head["id"]), number=int(head["number"]), title=tr(str(head["title"])),
+                    id=str(head["id"]),
+                    number=int(head["number"]),
+                    title=tr(str(head["title"])),
                     gist=tr(str(head["gist"])),
                 )
-            )  # fmt: skip
+            )
         except (OSError, ValueError, TypeError, KeyError):  # the list of lessons shows the error
             continue
     return tuple(sorted(titles, key=lambda one: (one.number, one.id)))

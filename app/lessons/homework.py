@@ -33,15 +33,25 @@ def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", co
         value = one.value is not None and math.isfinite(one.value)
         answers.append(
             HomeworkAnswer(
-                step=place + 1, kind=predict.kind, guess=one.guess, said=in_words(predict, one.guess)[:LONGEST_NAME],
-                right=one.right, value=one.value if value else None, answer=predict.answer, update=step.update,
+                step=place + 1,
+                kind=predict.kind,
+                guess=one.guess,
+                said=in_words(predict, one.guess)[:LONGEST_NAME],
+                right=one.right,
+                value=one.value if value else None,
+                answer=predict.answer,
+                update=step.update,
                 settings="" if step.recorded else lesson.settings_of(step).stored(),
             )
-        )  # fmt: skip
+        )
     return Homework(
-        name=name[:LONGEST_NAME], lesson=lesson.id, title=lesson.title[:LONGEST_NAME], digest=lesson.digest,
-        answers=tuple(answers), conclusion=conclusion[:LONGEST_TEXT],
-    )  # fmt: skip
+        name=name[:LONGEST_NAME],
+        lesson=lesson.id,
+        title=lesson.title[:LONGEST_NAME],
+        digest=lesson.digest,
+        answers=tuple(answers),
+        conclusion=conclusion[:LONGEST_TEXT],
+    )
 
 
 def file_name(homework: Homework) -> str:

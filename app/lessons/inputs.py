@@ -132,8 +132,13 @@ class Options(Input):
             row = QRectF(self._row(place)).adjusted(1, 1, -1, -1)
             chosen, right = place == self.chosen, self.right is not None and place in self.right
             if chosen or right:
-                painter.setPen(QPen(theme.colour("entropy" if right else "muted"), theme.ring_width / 1.5,
-                                    Qt.PenStyle.SolidLine if right else Qt.PenStyle.DashLine))  # fmt: skip
+                painter.setPen(
+                    QPen(
+                        theme.colour("entropy" if right else "muted"),
+                        theme.ring_width / 1.5,
+                        Qt.PenStyle.SolidLine if right else Qt.PenStyle.DashLine,
+                    )
+                )
                 painter.setBrush(theme.faint("text", 0.05))
                 painter.drawRoundedRect(row, RADIUS, RADIUS)
             painter.setFont(theme.font("strong" if chosen or right else "body", self.factor * 1.15))

@@ -53,10 +53,15 @@ class Line:
 
 
 HEADING = Line(
-    number="", title=tr("Your own lessons"), below=tr("From your folder: Lessons, Open my folder."), length="",
+    number="",
+    title=tr("Your own lessons"),
+    below=tr("From your folder: Lessons, Open my folder."),
+    length="",
     progress="",
-    share=0.0, lesson="", broken=False,
-)  # fmt: skip
+    share=0.0,
+    lesson="",
+    broken=False,
+)
 """The heading of the user's own lessons."""
 
 

@@ -54,9 +54,15 @@ class LessonPlayer(QObject):
     ended = Signal(str)
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
-        layout: LessonDocks, progress: LessonProgress, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
+        layout: LessonDocks,
+        progress: LessonProgress,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._workspace, self._player = workspace, player
         self._guest = LessonGuest(workspace, run_manager, controller, player, layout)

@@ -51,9 +51,15 @@ class LessonRecovery(QObject):
     """
 
     def __init__(
-        self, player: LessonPlayer, find: Callable[[str], Lesson | None], workspace: Workspace,
-        run_manager: RunManager, messages: MessageBar, folder: Path, parent: QObject | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        player: LessonPlayer,
+        find: Callable[[str], Lesson | None],
+        workspace: Workspace,
+        run_manager: RunManager,
+        messages: MessageBar,
+        folder: Path,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
         self._player, self._find, self._workspace = player, find, workspace
         self._run_manager, self._messages = run_manager, messages
@@ -100,9 +106,11 @@ class LessonRecovery(QObject):
         if lesson is None:
             return
         text = tr("The program ended unexpectedly in lesson {number}, at step {step} of {count}: {title}").format(
-            number=lesson.number, step=min(interrupted.step + 1, len(lesson.steps)), count=len(lesson.steps),
+            number=lesson.number,
+            step=min(interrupted.step + 1, len(lesson.steps)),
+            count=len(lesson.steps),
             title=lesson.title,
-        )  # fmt: skip
+        )
         action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted.step))
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
 

@@ -39,9 +39,13 @@ class SavedState:
         """The current state of ``workspace``."""
         assert workspace.run is not None
         return cls(
-            run=workspace.run, wanted=workspace.editing.wanted, cursor=workspace.cursor,
-            following=workspace.following, selection=workspace.selection, quantity=workspace.quantity,
-        )  # fmt: skip
+            run=workspace.run,
+            wanted=workspace.editing.wanted,
+            cursor=workspace.cursor,
+            following=workspace.following,
+            selection=workspace.selection,
+            quantity=workspace.quantity,
+        )
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
         """Restore the state, unless the run has been closed meanwhile. Call it only when nothing is training."""
@@ -74,9 +78,13 @@ class LessonGuest:
     """
 
     def __init__(
-        self, workspace: Workspace, run_manager: RunManager, controller: Controller, player: Player,
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
         layout: LessonDocks,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
         self.saved: SavedState | None = None
         self.layout = layout

@@ -46,11 +46,17 @@ class Scorer:
         near = placed.guess is not None and close(predict, placed.guess, value)
         self._add(
             PredictionEntry(
-                when=datetime.now().isoformat(timespec="seconds"), lesson=lesson.id, step=place + 1, ask=predict.ask,
-                kind=predict.kind, guess=in_words(predict, placed.guess), value=value, right=good,
+                when=datetime.now().isoformat(timespec="seconds"),
+                lesson=lesson.id,
+                step=place + 1,
+                ask=predict.ask,
+                kind=predict.kind,
+                guess=in_words(predict, placed.guess),
+                value=value,
+                right=good,
                 skipped=placed.guess is None,
             )
-        )  # fmt: skip
+        )
         return replace(placed, value=value, right=good, close=near), problem
 
     def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:

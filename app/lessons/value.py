@@ -38,9 +38,15 @@ class Value(Input):
     """
 
     def __init__(
-        self, name: str, low: float, high: float, bar: bool = False, *, form: str = "digits",
+        self,
+        name: str,
+        low: float,
+        high: float,
+        bar: bool = False,
+        *,
+        form: str = "digits",
         parent: QWidget | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name, parent)
         self.low, self.high, self.bar, self.form = low, high, bar, form
         self.guess: float | None = None

@@ -96,8 +96,15 @@ class ExplainPanel(Panel):
         column.setSpacing(8)
         column.addLayout(top)
         for widget in (
-            self.formula, self.values, self.result, self.check, self.note, self.inputs_title, self.inputs, self.source,
-        ):  # fmt: skip
+            self.formula,
+            self.values,
+            self.result,
+            self.check,
+            self.note,
+            self.inputs_title,
+            self.inputs,
+            self.source,
+        ):
             column.addWidget(widget)
         column.addStretch(1)
         scroll = QScrollArea()

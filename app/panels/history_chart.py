@@ -24,8 +24,14 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 UNIT = (
-    "reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "max_prob", "clip_fraction", "dead_groups",
-)  # fmt: skip
+    "reward_mean",
+    "accuracy",
+    "accuracy_greedy",
+    "accuracy_sampled",
+    "max_prob",
+    "clip_fraction",
+    "dead_groups",
+)
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40

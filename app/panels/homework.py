@@ -151,9 +151,12 @@ def _picture(tally: Mapping[str, Any]) -> BarPicture:
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
     return BarPicture(
-        names=names, label=tr("answer"), x_label="", y=Scale(label=tr("students"), low=0, whole=True),
+        names=names,
+        label=tr("answer"),
+        x_label="",
+        y=Scale(label=tr("students"), low=0, whole=True),
         series=side_by_side((PREDICTED.with_heights(counts), RIGHT.with_heights(right))),
-    )  # fmt: skip
+    )
 
 
 def _column(head: str) -> Column:

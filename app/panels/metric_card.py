@@ -65,9 +65,16 @@ class MetricCard(QWidget):
         return QSize(0, self.sizeHint().height())
 
     def show_number(
-        self, theme: Theme, scale: float, title: str, value: float, reason: Reason | None, *, stale: bool = False,
+        self,
+        theme: Theme,
+        scale: float,
+        title: str,
+        value: float,
+        reason: Reason | None,
+        *,
+        stale: bool = False,
         vocabulary: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Show a value with its reason, dimmed if it is ``stale``.
 
         Args:

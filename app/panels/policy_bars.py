@@ -86,9 +86,14 @@ class PolicyBarsPanel(Panel):
         cursor = view.cursor
         earlier = self._ends(view)
         shown = picture(
-            view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress, earlier,
+            view.step,
+            self.context,
+            self._action_rewards(view),
+            cursor.passed,
+            cursor.progress,
+            earlier,
             quick=cursor.quick,
-        )  # fmt: skip
+        )
         self._picture = shown
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:

@@ -42,9 +42,14 @@ MOVED = BarSeries(
     name=tr("change"), key="change", column=tr("Change"), meaning="push_up", below="push_down", kind="signed"
 )
 GAINED = BarSeries(
-    name=tr("advantage"), key="advantage", column=tr("Advantage"), meaning="push_up", below="push_down", style="stem",
+    name=tr("advantage"),
+    key="advantage",
+    column=tr("Advantage"),
+    meaning="push_up",
+    below="push_down",
+    style="stem",
     kind="signed",
-)  # fmt: skip
+)
 DISTANCE = BarSeries(name=tr("reward minus mean"), meaning="text", style="level", width=0.26, listed=False)
 CHANGE, ADVANTAGE = "change", "advantage"
 """Keys of the lanes below the policy."""
@@ -93,15 +98,25 @@ def policy_picture(
     shares = weights(what)
     lanes = [replace(lane, weight=shares[lane.key if lane.key in shares else BELOW]) for lane in lanes]
     return LanePicture(
-        names=what.names, label=tr("action"), lanes=tuple(lanes), sentence=stage_sentence(what),
-        shorter=in_fewer_words(what), chosen=here, moment=what.number, marks=marks(what), table_order=ORDER,
-    )  # fmt: skip
+        names=what.names,
+        label=tr("action"),
+        lanes=tuple(lanes),
+        sentence=stage_sentence(what),
+        shorter=in_fewer_words(what),
+        chosen=here,
+        moment=what.number,
+        marks=marks(what),
+        table_order=ORDER,
+    )
 
 
 def show_policy(
-    chart: LaneChart, what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None,
+    chart: LaneChart,
+    what: PolicyPicture,
+    action: int | None,
+    beside: PolicyPicture | None = None,
     guess: Guess | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Draw ``what`` in ``chart``, on axes that also include ``beside``, with ``guess`` as a line. Without a selected
     action, the arrow keys start from the likeliest."""
     if action is None:
@@ -127,12 +142,17 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         series = REWARD.with_heights(bright, values=rewards), UNDRAWN.with_heights(dim)
     mean = None if drawn is None else drawn.mean
     return Lane(
-        key=REWARDS, title=tr("Reward R(a)"), hint=tr("drag a diamond"), invites=True, symbol="R",
+        key=REWARDS,
+        title=tr("Reward R(a)"),
+        hint=tr("drag a diamond"),
+        invites=True,
+        symbol="R",
         picture=_bars(what, *series, reach=1.0),
-        level=mean, level_share=mean_share(what.stage, what.progress),
+        level=mean,
+        level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
         level_brief="" if mean is None else tr("mean {mean}").format(mean=shown(mean)),
-    )  # fmt: skip
+    )
 
 
 def _samples(what: PolicyPicture) -> Lane:
@@ -152,24 +172,40 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
     earlier = tuple(
-        BarSeries(name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold",
-                  heights=end)
+        BarSeries(
+            name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold", heights=end
+        )
         for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
-    )  # fmt: skip
+    )
     picture = BarPicture(
-        names=what.names, label=tr("action"), y=OPEN, chosen=here, reach=highest if guess is None else 1.0,
+        names=what.names,
+        label=tr("action"),
+        y=OPEN,
+        chosen=here,
+        reach=highest if guess is None else 1.0,
         series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
-    )  # fmt: skip
+    )
     height, asks = (None, False) if guess is None else (guess.height, guess.asks)
     predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
     return Lane(
-        key=POLICY, title=tr("Policy π(a)"), hint=tr("drag your prediction") if asks else tr("on its own scale"),
-        symbol="π", cap=1.0, noted=True, picture=picture, ghosts=what.earlier.probabilities, invites=asks,
-        level=height, level_text=predicted, level_brief=predicted, level_meaning="text", level_over=True,
+        key=POLICY,
+        title=tr("Policy π(a)"),
+        hint=tr("drag your prediction") if asks else tr("on its own scale"),
+        symbol="π",
+        cap=1.0,
+        noted=True,
+        picture=picture,
+        ghosts=what.earlier.probabilities,
+        invites=asks,
+        level=height,
+        level_text=predicted,
+        level_brief=predicted,
+        level_meaning="text",
+        level_over=True,
         asks_level=asks,
-    )  # fmt: skip
+    )
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
@@ -177,16 +213,24 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(
-        names=what.names, label=tr("action"), y=OPEN, series=(MOVED.with_heights(what.change),),
+        names=what.names,
+        label=tr("action"),
+        y=OPEN,
+        series=(MOVED.with_heights(what.change),),
         reach=farthest if what.draws is None else max(farthest, SMALL),
         notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
         note_meanings=meanings,
         kept=(int(np.abs(what.change).argmax()),),
-    )  # fmt: skip
+    )
     return Lane(
-        key=CHANGE, title=tr("Change Δπ"), hint=tr("by this update"), symbol="Δπ", symmetric=True,
-        noted=True, picture=picture,
-    )  # fmt: skip
+        key=CHANGE,
+        title=tr("Change Δπ"),
+        hint=tr("by this update"),
+        symbol="Δπ",
+        symmetric=True,
+        noted=True,
+        picture=picture,
+    )
 
 
 def _advantages(what: PolicyPicture) -> Lane:
@@ -199,16 +243,24 @@ def _advantages(what: PolicyPicture) -> Lane:
     if distance is not None and what.progress >= CENTRING:
         series.append(DISTANCE.with_heights(distance))
     picture = BarPicture(
-        names=what.names, label=tr("action"), y=OPEN, series=tuple(series),
+        names=what.names,
+        label=tr("action"),
+        y=OPEN,
+        series=tuple(series),
         reach=float(np.abs(np.concatenate(ends)).max(initial=0.0)),
         notes=tuple(_signed(value, 0.0, 3) if what.progress >= 1 else "" for value in gained.tolist()),
         note_meanings=tuple(_meaning(value, 0.0) for value in gained.tolist()),
         kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
-    )  # fmt: skip
+    )
     return Lane(
-        key=ADVANTAGE, title=tr("Advantage A"), hint=tr("of the draws"), symbol="A", symmetric=True,
-        noted=True, picture=picture,
-    )  # fmt: skip
+        key=ADVANTAGE,
+        title=tr("Advantage A"),
+        hint=tr("of the draws"),
+        symbol="A",
+        symmetric=True,
+        noted=True,
+        picture=picture,
+    )
 
 
 def _meaning(value: float, least: float) -> str:

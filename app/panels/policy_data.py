@@ -186,8 +186,12 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
     paid = step.rewards[drawn]
     scored = paid[np.isfinite(paid)].tolist()
     return Draws(
-        order=np.array(order, int), counts=np.array([len(drawn) for drawn in rows]), rows=rows,
-        mean=sum(scored) / len(scored) if scored else None, unscored=len(paid) - len(scored),
-        advantage=advantage, clipped=clipped,
+        order=np.array(order, int),
+        counts=np.array([len(drawn) for drawn in rows]),
+        rows=rows,
+        mean=sum(scored) / len(scored) if scored else None,
+        unscored=len(paid) - len(scored),
+        advantage=advantage,
+        clipped=clipped,
         normalized=None if view.numbers is None else normalized(view.numbers, np.array(drawn, int), np.array(gains)),
-    )  # fmt: skip
+    )

@@ -132,10 +132,14 @@ class ScorePanel(Panel):
         prompt = question_text(submission.step, submission.question.group, view.run.origin)
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
         typed = Joined(
-            logp=self._answer.logp, reward=self._answer.reward, parts=self._answer.parts,
-            names=view.run.origin.reward_names, weights=submission.step.settings.language.part_weights,
-            rewards=rewards, advantages=advantages,
-        )  # fmt: skip
+            logp=self._answer.logp,
+            reward=self._answer.reward,
+            parts=self._answer.parts,
+            names=view.run.origin.reward_names,
+            weights=submission.step.settings.language.part_weights,
+            rewards=rewards,
+            advantages=advantages,
+        )
         verdict = f"{words[:1].upper()}{words[1:]}." if words else ""
         text = " ".join(part for part in (verdict, told(claims_on(typed))) if part)
         self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)

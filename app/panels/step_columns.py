@@ -17,9 +17,15 @@ from grpo_core.text import tr
 
 KINDS = {"advantage": "push", "gradient": "push", "clipped": "chip", "completion": "mono", "token": "mono"}
 WIDTHS = {
-    "prompt": 9, "completion": 18, "place": 3, "reward": 5.2, "advantage": 8.5, "ratio": 5.2, "clipped": 3,
+    "prompt": 9,
+    "completion": 18,
+    "place": 3,
+    "reward": 5.2,
+    "advantage": 8.5,
+    "ratio": 5.2,
+    "clipped": 3,
     "gradient": 8.5,
-}  # fmt: skip
+}
 """Column widths in digits."""
 OF_TOKENS = {"reward": 6.2, "gradient": 10.5}
 """Other widths if rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
@@ -43,7 +49,7 @@ FIRST = (
 KEPT = (
     "sample", "action", "token", "advantage", "gradient", "reward", "ratio", "clipped", "completion", "prompt", "place",
     "kl", "surrogate", "token_loss", "weight",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Columns by priority: in a narrow panel the last ones are hidden. Copies and exports have all of them."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums are shown below the table."""
@@ -118,9 +124,11 @@ def values_shown(
 
 
 def sums(
-    rows: Sequence[step_table.Row], columns: Sequence[step_table.Column], places: Sequence[int],
+    rows: Sequence[step_table.Row],
+    columns: Sequence[step_table.Column],
+    places: Sequence[int],
     revealed: tuple[str, ...] | None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Sums of the columns in :data:`SUMMED`, by name. Numbers that belong to a whole completion are summed over
     completions, others over tokens.
 

@@ -149,9 +149,7 @@ class TimelineTrack(QWidget):
             return
         head = self._view.head
         page = max(head // 10, 1)
-        strides = {
-            Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page
-        }  # fmt: skip
+        strides = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page}
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: head}
         key = Qt.Key(event.key())
         if key in strides:  # keys may come faster than frames, so the view may lag behind the cursor

@@ -108,9 +108,16 @@ class TrialsRow(QWidget):
         self._shown: tuple[object, ...] = ()
 
     def show_state(
-        self, view: View, past_half: int | None, repeats: RepeatResults | None,
-        pinned: tuple[tuple[RepeatResults, bool], ...] = (), *, busy: bool, drawn: bool, space: float,
-    ) -> None:  # fmt: skip
+        self,
+        view: View,
+        past_half: int | None,
+        repeats: RepeatResults | None,
+        pinned: tuple[tuple[RepeatResults, bool], ...] = (),
+        *,
+        busy: bool,
+        drawn: bool,
+        space: float,
+    ) -> None:
         """Show the trials of ``view``.
 
         Args:
@@ -128,9 +135,22 @@ class TrialsRow(QWidget):
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
         lines = space // (LINE * view.scale)
         stamp = (
-            run, view.trials, past_half, held, here, repeats, pinned, count, busy, drawn, view.theme, view.scale,
-            repeats.note if repeats is not None else "", run.is_recorded, min(lines, 2),
-        )  # fmt: skip
+            run,
+            view.trials,
+            past_half,
+            held,
+            here,
+            repeats,
+            pinned,
+            count,
+            busy,
+            drawn,
+            view.theme,
+            view.scale,
+            repeats.note if repeats is not None else "",
+            run.is_recorded,
+            min(lines, 2),
+        )
         if stamp == self._shown:
             return
         self._shown = stamp

@@ -18,15 +18,15 @@ COLUMNS = (
     Column("seed", tr("Seed"), chars=6, decimals=0),
     Column("differs", tr("Differs in"), chars=14, kind="text"),
     Column(
-        "past_half", tr("π > {half:g} at").format(half=HALF), chars=9, decimals=0,
+        "past_half",
+        tr("π > {half:g} at").format(half=HALF),
+        chars=9,
+        decimals=0,
         help=tr("The first update after which the largest probability, averaged over the visited places, is past 0.5."),
     ),
     Column("updates", tr("Updates"), chars=8, decimals=0),
-    *(
-        Column(name, METRICS[name].title, chars=12, unit=METRICS[name].unit, help=METRICS[name].help)
-        for name in LAST
-    ),
-)  # fmt: skip
+    *(Column(name, METRICS[name].title, chars=12, unit=METRICS[name].unit, help=METRICS[name].help) for name in LAST),
+)
 
 
 def trial_rows(
@@ -47,8 +47,12 @@ def _repeats(repeats: RepeatResults) -> list[list[object]]:
     past = repeats.past_half
     return [
         [
-            tr("repeat"), seed, "", int(past[place]) if np.isfinite(past[place]) else None, repeats.count,
+            tr("repeat"),
+            seed,
+            "",
+            int(past[place]) if np.isfinite(past[place]) else None,
+            repeats.count,
             *(float(repeats.series[name][-1, place]) for name in LAST),
         ]
         for place, seed in enumerate(repeats.seeds)
-    ]  # fmt: skip
+    ]

@@ -32,9 +32,14 @@ class BarChart(PlaceChart):
     """
 
     def __init__(
-        self, title: str, *, drag: str = "", steps: tuple[float, float] | None = None, walks: bool = False,
+        self,
+        title: str,
+        *,
+        drag: str = "",
+        steps: tuple[float, float] | None = None,
+        walks: bool = False,
         parent: QWidget | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(title, drag=drag, walks=walks, parent=parent)
         self.picture = NOTHING
         self.steps = steps
@@ -49,9 +54,11 @@ class BarChart(PlaceChart):
         if low is None or high is None:
             ends = picture.extent()
             fitting = held_range(
-                ends[0] if low is None else low, max(ends[1], ends[1] if low is None else low), self._y_range,
+                ends[0] if low is None else low,
+                max(ends[1], ends[1] if low is None else low),
+                self._y_range,
                 tight=low is not None,
-            )  # fmt: skip
+            )
             low, high = fitting[0] if low is None else low, fitting[1] if high is None else high
         if picture.y != self.picture.y:
             self._y_range = None

@@ -220,9 +220,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             finite = [v for v in ends if math.isfinite(v)]
             bounds = (min(finite), max(finite)) if finite else (math.nan, math.nan)
             fitting = held_range(
-                bounds[0] if low is None else low, max(bounds[1], low if low is not None else bounds[1]),
-                self._held["y"], tight=low is not None,
-            )  # fmt: skip
+                bounds[0] if low is None else low,
+                max(bounds[1], low if low is not None else bounds[1]),
+                self._held["y"],
+                tight=low is not None,
+            )
             low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
         height = max(self.view_box.height(), 1.0)
         pad = min(PAD * self.factor, height / 6)

@@ -200,9 +200,12 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             self._marks.setParentItem(self)
         few = len(self.xs) <= MARKED
         self._marks.setData(
-            self.xs if few else [], self.ys if few else [],
-            size=round(5 * self._factor), pen=None, brush=self._theme.colour(self.meaning),
-        )  # fmt: skip
+            self.xs if few else [],
+            self.ys if few else [],
+            size=round(5 * self._factor),
+            pen=None,
+            brush=self._theme.colour(self.meaning),
+        )
 
     def end(self) -> tuple[float, float] | None:
         """The last finite point drawn."""

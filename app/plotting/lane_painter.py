@@ -65,9 +65,15 @@ class LanePlaces:
 
 
 def places_of(
-    picture: LanePicture, size: QSizeF, ranges: Mapping[str, tuple[float, float]], line: float, factor: float,
-    unit: float, *, headed: bool,
-) -> LanePlaces:  # fmt: skip
+    picture: LanePicture,
+    size: QSizeF,
+    ranges: Mapping[str, tuple[float, float]],
+    line: float,
+    factor: float,
+    unit: float,
+    *,
+    headed: bool,
+) -> LanePlaces:
     """The lanes of ``picture`` stacked in a widget of ``size``.
 
     Args:
@@ -137,9 +143,11 @@ def level_box(
     space = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
     diamonds = [
         axes.at(place + 1.0, height)
-        for series in lane.picture.series if series.style == "diamond"
-        for place, height in enumerate(series.heights.tolist()) if height == height
-    ]  # fmt: skip
+        for series in lane.picture.series
+        if series.style == "diamond"
+        for place, height in enumerate(series.heights.tolist())
+        if height == height
+    ]
     reach = DIAMOND * factor
     points = (*diamonds, *taken)
 
@@ -207,9 +215,16 @@ def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: T
 
 
 def paint_title(
-    painter: QPainter, lane: Lane, space: QRectF, hint: str, theme: Theme, factor: float, *, wide: bool,
+    painter: QPainter,
+    lane: Lane,
+    space: QRectF,
+    hint: str,
+    theme: Theme,
+    factor: float,
+    *,
+    wide: bool,
     meaning: str = "muted",
-) -> None:  # fmt: skip
+) -> None:
     """Paint the lane's title and below it ``hint`` in the colour of ``meaning``, or the lane's symbol in a chart that
     is not ``wide``."""
     painter.setFont(theme.font("heading", factor))

@@ -97,9 +97,14 @@ def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> l
 
 
 def paint_axes(
-    painter: QPainter, axes: Axes, theme: Theme, factor: float, x_ticks: Sequence[Tick], y_ticks: Sequence[Tick],
+    painter: QPainter,
+    axes: Axes,
+    theme: Theme,
+    factor: float,
+    x_ticks: Sequence[Tick],
+    y_ticks: Sequence[Tick],
     labels: tuple[str, str],
-) -> None:  # fmt: skip
+) -> None:
     """Paint grid lines at the ticks of y, the texts of all ticks, and the labels of x and y."""
     painter.setFont(theme.font("digits", factor))
     metrics, area = QFontMetricsF(painter.font()), axes.area

@@ -23,7 +23,7 @@ KEYS = (
     "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
     "lesson.keep", "lesson.leave", "messages",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Commands whose shortcuts act in the speaker's window too."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
 

@@ -11,9 +11,13 @@ LOADING_SECONDS = 300.0
 """Time limit in seconds for a slow or busy computer. Usually it takes some 20 s, most of it for reading the GGUF
 file."""
 SMALL = {
-    "task.prompts": 1, "learner.group_size": 2, "task.max_tokens": 4, "task.held_out": 1, "model.rows_at_once": 2,
+    "task.prompts": 1,
+    "learner.group_size": 2,
+    "task.max_tokens": 4,
+    "task.held_out": 1,
+    "model.rows_at_once": 2,
     "model.watch_reference": True,
-}  # fmt: skip
+}
 
 
 def pretrained(driven: Driven) -> str:

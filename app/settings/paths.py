@@ -18,8 +18,11 @@ HOME_VARIABLE = "GRPO_LAB_HOME"
 """Environment variable with a folder that contains all four folders."""
 
 _PURPOSE = {
-    "data": tr("runs"), "config": tr("preferences"), "cache": tr("temporary pictures"), "log": tr("log files"),
-}  # fmt: skip
+    "data": tr("runs"),
+    "config": tr("preferences"),
+    "cache": tr("temporary pictures"),
+    "log": tr("log files"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

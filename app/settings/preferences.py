@@ -133,9 +133,11 @@ class Preferences:
         """A copy with other speeds and lengths."""
         bandit, language = tempi[False], tempi[True]
         return self.replace(
-            speed=bandit.speed, run_length=bandit.length,
-            language_speed=language.speed, language_run_length=language.length,
-        )  # fmt: skip
+            speed=bandit.speed,
+            run_length=bandit.length,
+            language_speed=language.speed,
+            language_run_length=language.length,
+        )
 
     def replace(self, **changes: Any) -> Preferences:
         """A copy with ``changes``, checked like a new one."""

@@ -12,9 +12,12 @@ from app.theme.tokens import CONTRAST, DARK, LIGHT, THEMES, Theme
 from grpo_core.text import tr
 
 TITLES = {
-    "system": tr("System"), "light": tr("Light"), "dark": tr("Dark"), "projector": tr("Projector"),
+    "system": tr("System"),
+    "light": tr("Light"),
+    "dark": tr("Dark"),
+    "projector": tr("Projector"),
     "contrast": tr("High contrast"),
-}  # fmt: skip
+}
 """The themes on offer: stored name -> displayed name."""
 CHOICES = tuple(TITLES)
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)

@@ -147,11 +147,16 @@ def stylesheet(theme: Theme, scale: float) -> str:
     # push its neighbours.
     lengths |= {f"focus{n}": max(lengths[f"s{n}"] - (ring - 1), 0) for n in (2, 4, 6, 8, 12)}
     sizes = {
-        "radius": round(RADIUS * scale), "small": theme.font("small", scale).pixelSize(),
-        "number": theme.font("number", scale).pixelSize(), "ring": ring, "knob": knob,
-        "box": lengths["s6"] + 2 * lengths["s4"] - 2, "round": (lengths["s6"] + 2 * lengths["s4"]) // 2,
-        "knob_out": out + ring, "knob_round": knob // 2 + ring,
-    }  # fmt: skip
+        "radius": round(RADIUS * scale),
+        "small": theme.font("small", scale).pixelSize(),
+        "number": theme.font("number", scale).pixelSize(),
+        "ring": ring,
+        "knob": knob,
+        "box": lengths["s6"] + 2 * lengths["s4"] - 2,
+        "round": (lengths["s6"] + 2 * lengths["s4"]) // 2,
+        "knob_out": out + ring,
+        "knob_round": knob // 2 + ring,
+    }
     # A search path of its own, because a path with letters beyond ASCII makes Qt reject the whole stylesheet.
     QDir.setSearchPaths("glyphs", [str(GLYPHS)])
     check = "check-dark" if theme.dark else "check-light"
@@ -177,7 +182,7 @@ def palette(theme: Theme) -> QPalette:
         role.ToolTipBase: "surface", role.ToolTipText: "text", role.PlaceholderText: "muted", role.Mid: "border",
         role.Midlight: "border", role.Dark: "muted", role.Light: "surface", role.Shadow: "border",
         role.Highlight: "accent", role.Accent: "accent",
-    }  # fmt: skip
+    }  # fmt: skip # table, one row per line
     for name, meaning in chosen.items():
         found.setColor(name, theme.colour(meaning))
     found.setColor(role.HighlightedText, theme.on(accent))

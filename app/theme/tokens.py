@@ -195,35 +195,84 @@ def _font(family: str, role: str, pixels: int) -> QFont:
 
 
 SAME_AS = {
-    "push_up": "policy", "accent": "policy", "selection": "text", "clipped": "push_down", "push": "text", "": "text",
-}  # fmt: skip
+    "push_up": "policy",
+    "accent": "policy",
+    "selection": "text",
+    "clipped": "push_down",
+    "push": "text",
+    "": "text",
+}
 """Meanings that share another's colour and differ by their second cue."""
 TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
 
 LIGHT = Theme(
     name="light",
-    policy="#0072B2", push_down="#B84300", old="#3A8FC8", reference="#6E747D", reward="#B87400", kl="#B0568A",
-    entropy="#008A64", dead="#7E858E", ground="#FFFFFF", surface="#F6F7F9", border="#D9DEE5", text="#1B1F24",
+    policy="#0072B2",
+    push_down="#B84300",
+    old="#3A8FC8",
+    reference="#6E747D",
+    reward="#B87400",
+    kl="#B0568A",
+    entropy="#008A64",
+    dead="#7E858E",
+    ground="#FFFFFF",
+    surface="#F6F7F9",
+    border="#D9DEE5",
+    text="#1B1F24",
     muted="#5B6672",
-)  # fmt: skip
+)
 DARK = Theme(
-    name="dark", dark=True,
-    policy="#56B4E9", push_down="#FF8A4C", old="#2F7FB5", reference="#8A8F98", reward="#F0B429", kl="#E39CC4",
-    entropy="#34C8A0", dead="#7F868F", ground="#14171A", surface="#1C2024", border="#2E343B", text="#E8EAED",
+    name="dark",
+    dark=True,
+    policy="#56B4E9",
+    push_down="#FF8A4C",
+    old="#2F7FB5",
+    reference="#8A8F98",
+    reward="#F0B429",
+    kl="#E39CC4",
+    entropy="#34C8A0",
+    dead="#7F868F",
+    ground="#14171A",
+    surface="#1C2024",
+    border="#2E343B",
+    text="#E8EAED",
     muted="#9AA4AF",
-)  # fmt: skip
+)
 PROJECTOR = Theme(
-    name="projector", bold=True,
-    policy="#005A8E", push_down="#8F2F00", old="#005A8E", reference="#4A525B", reward="#8F6500", kl="#8C3A69",
-    entropy="#006A4D", dead="#5A626B", ground="#FFFFFF", surface="#FFFFFF", border="#A9AFB6", text="#000000",
+    name="projector",
+    bold=True,
+    policy="#005A8E",
+    push_down="#8F2F00",
+    old="#005A8E",
+    reference="#4A525B",
+    reward="#8F6500",
+    kl="#8C3A69",
+    entropy="#006A4D",
+    dead="#5A626B",
+    ground="#FFFFFF",
+    surface="#FFFFFF",
+    border="#A9AFB6",
+    text="#000000",
     muted="#333333",
-)  # fmt: skip
+)
 CONTRAST = Theme(
-    name="contrast", dark=True, bold=True,
-    policy="#5CC0FF", push_down="#FF8A4C", old="#5CC0FF", reference="#B4BAC2", reward="#FFD21F", kl="#FFA6DC",
-    entropy="#2EE6B0", dead="#B4BAC2", ground="#000000", surface="#000000", border="#9AA1A9", text="#FFFFFF",
+    name="contrast",
+    dark=True,
+    bold=True,
+    policy="#5CC0FF",
+    push_down="#FF8A4C",
+    old="#5CC0FF",
+    reference="#B4BAC2",
+    reward="#FFD21F",
+    kl="#FFA6DC",
+    entropy="#2EE6B0",
+    dead="#B4BAC2",
+    ground="#000000",
+    surface="#000000",
+    border="#9AA1A9",
+    text="#FFFFFF",
     muted="#E0E4E8",
-)  # fmt: skip
+)
 THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR, CONTRAST)}
 
 

@@ -49,9 +49,17 @@ class Cells:
         self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
 
     def paint(
-        self, painter: QPainter, box: QRectF, text: str, share: float, *, signed: bool, clipped: bool, dead: bool,
+        self,
+        painter: QPainter,
+        box: QRectF,
+        text: str,
+        share: float,
+        *,
+        signed: bool,
+        clipped: bool,
+        dead: bool,
         counts: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Paint a token. The tint shows the size; colour and edge show the sign: solid above for up, dashed below for
         down. Clipped tokens are hatched. A token that does not count in the loss has a line below it and no tint."""
         up = share >= 0

@@ -202,9 +202,15 @@ class TokenGrid(QAbstractScrollArea):
                     break
                 box = QRectF(places.left[i], y, places.width[i], cells.height)
                 cells.paint(
-                    painter, box, texts[i], share[i] * pushed, signed=rows.signed, clipped=clipped[i] and pushed == 1.0,
-                    dead=rows.dead and pushed > 0, counts=rows.counts is None or rows.counts[n][i],
-                )  # fmt: skip
+                    painter,
+                    box,
+                    texts[i],
+                    share[i] * pushed,
+                    signed=rows.signed,
+                    clipped=clipped[i] and pushed == 1.0,
+                    dead=rows.dead and pushed > 0,
+                    counts=rows.counts is None or rows.counts[n][i],
+                )
         if selected is not None and selected < len(texts):
             cells.ring(painter, self.box(n, selected))
 

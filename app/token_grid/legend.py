@@ -39,9 +39,16 @@ class TintLegend(QWidget):
         return QSize(0, self.sizeHint().height())
 
     def show_scale(
-        self, theme: Theme, scale: float, tint: Tint, limit: float, known: bool, *, hatched: bool = True,
+        self,
+        theme: Theme,
+        scale: float,
+        tint: Tint,
+        limit: float,
+        known: bool,
+        *,
+        hatched: bool = True,
         left_out: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Show the meaning of the ends of ``tint``.
 
         Args:

@@ -266,19 +266,39 @@ def _left_out(view: StepView) -> np.ndarray | None:
 
 
 OF_OVERVIEW = (
-    "push", "kl", "entropy", "ratio", "change", "token_loss", "sampler", "importance", "logp", "advantage",
-)  # fmt: skip
+    "push",
+    "kl",
+    "entropy",
+    "ratio",
+    "change",
+    "token_loss",
+    "sampler",
+    "importance",
+    "logp",
+    "advantage",
+)
 
 OVERVIEW: dict[str, Tint] = {
     **{name: TINTS[name] for name in OF_OVERVIEW},
     "clipped": Tint(
-        title=tr("Clipped"), help=tr("Whether the clip stopped the push on the token."), quantity="clipped",
-        values=_clipped, limit=lambda view: 1.0, signed=False, low=tr("pushed"), high=tr("clipped"),
+        title=tr("Clipped"),
+        help=tr("Whether the clip stopped the push on the token."),
+        quantity="clipped",
+        values=_clipped,
+        limit=lambda view: 1.0,
+        signed=False,
+        low=tr("pushed"),
+        high=tr("clipped"),
     ),
     "left_out": Tint(
-        title=tr("Not in the loss"), help=tr("Tokens that are there and do not count, as the result of a tool."),
-        quantity="weight", values=_left_out, limit=lambda view: 1.0, signed=False, low=tr("counts"),
+        title=tr("Not in the loss"),
+        help=tr("Tokens that are there and do not count, as the result of a tool."),
+        quantity="weight",
+        values=_left_out,
+        limit=lambda view: 1.0,
+        signed=False,
+        low=tr("counts"),
         high=tr("does not count"),
     ),
-}  # fmt: skip
+}
 """The tints of the overview of all tokens."""

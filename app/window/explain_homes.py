@@ -57,9 +57,15 @@ class ExplainHomes(QObject):
     """
 
     def __init__(
-        self, window: QMainWindow, workspace: Workspace, dock: Dock, panel: ExplainPanel,
-        *, lent: Callable[[], bool], space: Callable[[], QRect],
-    ) -> None:  # fmt: skip
+        self,
+        window: QMainWindow,
+        workspace: Workspace,
+        dock: Dock,
+        panel: ExplainPanel,
+        *,
+        lent: Callable[[], bool],
+        space: Callable[[], QRect],
+    ) -> None:
         super().__init__(window)
         self._window, self._workspace, self._dock, self._panel = window, workspace, dock, panel
         self._lent, self._space = lent, space

@@ -119,9 +119,14 @@ def arrangement(
         strip, bottom = strip[:1], bottom + strip[1:]
     hidden = {spec.id: spec.area for spec in docked if layout not in spec.shown}
     return Arrangement(
-        left=standing(Area.LEFT), strip=strip, centre=centre, bottom=bottom, right=right,
-        halved=halved and bool(right), hidden=hidden,
-    )  # fmt: skip
+        left=standing(Area.LEFT),
+        strip=strip,
+        centre=centre,
+        bottom=bottom,
+        right=right,
+        halved=halved and bool(right),
+        hidden=hidden,
+    )
 
 
 def arrange(
@@ -161,9 +166,11 @@ def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
     middle = [*plan.strip, *plan.centre[:1]]
     if plan.halved:
         return [
-            (across, [plan.left[0], plan.strip[0]]), (down, middle), (across, [plan.centre[0], plan.right[0]]),
+            (across, [plan.left[0], plan.strip[0]]),
+            (down, middle),
+            (across, [plan.centre[0], plan.right[0]]),
             (down, [*plan.right, plan.bottom[0]]),
-        ]  # fmt: skip
+        ]
     columns = [plan.left[0], plan.strip[0], *plan.right[:1]]
     return [(across, columns), (down, [*middle, *plan.bottom[:1]]), (down, list(plan.right))]
 

@@ -80,9 +80,13 @@ class MainWindow(QMainWindow):
         workspace.frame.connect(self._on_frame)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
-            self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN),
-            lent=lambda: self.saved_docks.lent, space=lambda: self.overlay.space,
-        )  # fmt: skip
+            self,
+            workspace,
+            self.docks[EXPLAIN.id],
+            self.panels.of(EXPLAIN),
+            lent=lambda: self.saved_docks.lent,
+            space=lambda: self.overlay.space,
+        )
         workspace.explained.connect(self._on_explained)
         self.arranged.connect(self.explain_homes.close)
         self.resize(1366, 768)

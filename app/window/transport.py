@@ -24,13 +24,24 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 SPEEDS: tuple[tuple[str, float | None], ...] = (
-    ("1 / 8 s", 0.125), ("1 / 4 s", 0.25), ("1 / s", 1.0), ("2 / s", 2.0), ("5 / s", 5.0), ("10 / s", 10.0),
-    ("30 / s", 30.0), ("60 / s", 60.0), (tr("max"), None),
-)  # fmt: skip
+    ("1 / 8 s", 0.125),
+    ("1 / 4 s", 0.25),
+    ("1 / s", 1.0),
+    ("2 / s", 2.0),
+    ("5 / s", 5.0),
+    ("10 / s", 10.0),
+    ("30 / s", 30.0),
+    ("60 / s", 60.0),
+    (tr("max"), None),
+)
 LENGTHS: tuple[tuple[str, int | None], ...] = (
-    (tr("50 updates"), 50), (tr("150 updates"), 150), (tr("200 updates"), 200), (tr("1,000 updates"), 1000),
-    (tr("10,000 updates"), 10_000), (tr("no limit"), None),
-)  # fmt: skip
+    (tr("50 updates"), 50),
+    (tr("150 updates"), 150),
+    (tr("200 updates"), 200),
+    (tr("1,000 updates"), 1000),
+    (tr("10,000 updates"), 10_000),
+    (tr("no limit"), None),
+)
 
 
 MARGIN, ABOVE = 12, 7

@@ -74,7 +74,7 @@ def answers_before_training(run: RunHandle) -> list[Change | None]:
     return [
         None if text is None else _change(prompt, text, origin)
         for prompt, text in zip(origin.watched, kept, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _change(prompt: str, text: str, origin: Origin) -> Change:

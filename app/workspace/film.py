@@ -84,10 +84,8 @@ def update_film(step: int, passes: int, interval: float) -> Film:
     speed = min(PLAYED * interval, LONGEST) / whole if math.isfinite(interval) else 1.0
     return Film(
         step=step,
-        parts=tuple(
-            Part(stage=part.stage, passed=part.passed, seconds=speed * part.seconds) for part in parts
-        ),
-    )  # fmt: skip
+        parts=tuple(Part(stage=part.stage, passed=part.passed, seconds=speed * part.seconds) for part in parts),
+    )
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:

@@ -27,9 +27,11 @@ def model_summary(
     summary = tr(
         "{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB."
     ).format(
-        parameters=files.parameters, licence=files.licence or tr("not stated"), trained=needed.trained,
+        parameters=files.parameters,
+        licence=files.licence or tr("not stated"),
+        trained=needed.trained,
         memory=needed.whole / 1e9,
-    )  # fmt: skip
+    )
     if update_time is not None:
         return f"{update_time.sentence} {summary}"
     return f"{summary} {UNMEASURED if remembered is None else remembered.remembered}"

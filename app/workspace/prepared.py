@@ -110,10 +110,15 @@ def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
                 evaluated.release(but=passed)
         evaluated.gradient(passed)
     return Prepared(
-        number=found.number, stamp=found.stamp, step=found.step, why_no_step=found.why_no_step, table=found.table,
+        number=found.number,
+        stamp=found.stamp,
+        step=found.step,
+        why_no_step=found.why_no_step,
+        table=found.table,
         numbers=found.numbers,
-        evaluated=evaluated, reasons={**found.reasons, passed: reasons},
-    )  # fmt: skip
+        evaluated=evaluated,
+        reasons={**found.reasons, passed: reasons},
+    )
 
 
 def _characters(table: Completions) -> int:

@@ -131,9 +131,14 @@ class Trials:
         past_half, settings = self.past_half(run), run.settings_at(run.head)
         alike = settings.task == here.task or run.id in self._wanted
         return Trial(
-            run=run, updates=run.head, past_half=past_half, action=likeliest(run, past_half), policy=_policy(run),
-            differs=differences(settings, here), shown=alike and run.id not in self._hidden,
-        )  # fmt: skip
+            run=run,
+            updates=run.head,
+            past_half=past_half,
+            action=likeliest(run, past_half),
+            policy=_policy(run),
+            differs=differences(settings, here),
+            shown=alike and run.id not in self._hidden,
+        )
 
 
 def _is_there(path: Path) -> bool:

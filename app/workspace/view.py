@@ -64,9 +64,18 @@ class View:
         """
         plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
         return (
-            self.place, self.run.id, self.following, self.selection, self.quantity, self.running, self.theme,
-            self.scale, self.trials, *plans, *((self.cursor.progress,) if filmed else ()),
-        )  # fmt: skip
+            self.place,
+            self.run.id,
+            self.following,
+            self.selection,
+            self.quantity,
+            self.running,
+            self.theme,
+            self.scale,
+            self.trials,
+            *plans,
+            *((self.cursor.progress,) if filmed else ()),
+        )
 
     @property
     def place(self) -> tuple[object, ...]:

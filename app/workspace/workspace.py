@@ -71,9 +71,15 @@ class Workspace(QObject):
     refused = Signal(object, str)
 
     def __init__(
-        self, settings: Settings, theme: Theme, scale: float = 1.0, parent: QObject | None = None,
-        *, jobs: Jobs | None = None, readers: Readers | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        theme: Theme,
+        scale: float = 1.0,
+        parent: QObject | None = None,
+        *,
+        jobs: Jobs | None = None,
+        readers: Readers | None = None,
+    ) -> None:
         super().__init__(parent)
         self.jobs = Jobs() if jobs is None else jobs
         self.computed_on = ComputedOn(self.jobs, self)

@@ -38,10 +38,14 @@ def samples_of(rollouts: Path, sample: Any) -> dict[int, list[Any]]:
             trained |= {place for place in path if any(nodes[place]["mask"])}
             steps.setdefault(line["run"]["work"]["step"], []).append(
                 sample(
-                    token_ids=ids, mask=mask, logprobs=spread(nodes, path, "logprobs"), env_name="sums",
-                    advantages=spread(nodes, path, "advantages"), temperatures=[1.0] * len(ids),
+                    token_ids=ids,
+                    mask=mask,
+                    logprobs=spread(nodes, path, "logprobs"),
+                    env_name="sums",
+                    advantages=spread(nodes, path, "advantages"),
+                    temperatures=[1.0] * len(ids),
                 )
-            )  # fmt: skip
+            )
     return steps
 
 
@@ -88,18 +92,27 @@ def main(prime: Path, rollouts: Path, out: Path) -> None:
                     tensors = {
                         "input_ids": torch.tensor([micro.input_ids]),
                         "position_ids": torch.tensor([micro.position_ids]),
-                        "loss_mask": torch.tensor([micro.loss_mask]), "advantages": torch.tensor([micro.advantages]),
-                        "inference_logprobs": torch.tensor([micro.inference_logprobs]), "env_names": micro.env_names,
-                    }  # fmt: skip
+                        "loss_mask": torch.tensor([micro.loss_mask]),
+                        "advantages": torch.tensor([micro.advantages]),
+                        "inference_logprobs": torch.tensor([micro.inference_logprobs]),
+                        "env_names": micro.env_names,
+                    }
                     by_sampler = tensors["inference_logprobs"]
                     logp = (by_sampler + 0.4 * torch.randn(by_sampler.shape, generator=generator)).clamp(max=-0.01)
                     entropy = torch.rand(logp.shape, generator=generator)
                     lengths = micro.sequence_lengths
                     value, _ = loss.compute_loss(
-                        *(x.squeeze(0).split(lengths) for x in (logp, by_sampler)), None,
+                        *(x.squeeze(0).split(lengths) for x in (logp, by_sampler)),
+                        None,
                         *(tensors[name].squeeze(0).split(lengths) for name in ("advantages", "loss_mask")),
-                        None, None, None, rl_loss, scale, 1, 1,
-                    )  # fmt: skip
+                        None,
+                        None,
+                        None,
+                        rl_loss,
+                        scale,
+                        1,
+                        1,
+                    )
                     losses.append(value.detach().reshape(1))
                     exporter.export(step, number, tensors, {"logprobs": logp, "entropy": entropy}, lengths, settings)
             for exporter in exporters:

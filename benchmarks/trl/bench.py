@@ -178,9 +178,16 @@ def _train(folder: Path, steps: int, settings: dict[str, Any], **more: Any) -> N
 def _apart(folder: Path, chosen: Configuration) -> None:
     """The run on several processes of this machine."""
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={chosen.processes}",
-        str(HERE / "tiny_run.py"), str(folder), "--steps", str(chosen.steps),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={chosen.processes}",
+        str(HERE / "tiny_run.py"),
+        str(folder),
+        "--steps",
+        str(chosen.steps),
+    ]
     command += [word for name, value in chosen.settings.items() for word in ("--set", f"{name}={value}")]
     done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:

@@ -49,11 +49,14 @@ class Trainer:
         lengths = torch.randint(TOKENS // 2, TOKENS + 1, (ROWS, 1))
         mask = (torch.arange(TOKENS)[None] < lengths).long()
         return {
-            "prompt_ids": torch.randint(0, 150_000, (ROWS, 50)), "prompt_mask": torch.ones(ROWS, 50).long(),
-            "completion_ids": torch.randint(0, 150_000, (ROWS, TOKENS)), "completion_mask": mask,
-            "advantages": torch.randn(ROWS), "ref_per_token_logps": torch.randn(ROWS, TOKENS),
+            "prompt_ids": torch.randint(0, 150_000, (ROWS, 50)),
+            "prompt_mask": torch.ones(ROWS, 50).long(),
+            "completion_ids": torch.randint(0, 150_000, (ROWS, TOKENS)),
+            "completion_mask": mask,
+            "advantages": torch.randn(ROWS),
+            "ref_per_token_logps": torch.randn(ROWS, TOKENS),
             "num_items_in_batch": mask.sum(),
-        }  # fmt: skip
+        }
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         self._get_per_token_logps_and_entropies(model, None, None, None)

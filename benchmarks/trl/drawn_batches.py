@@ -87,10 +87,16 @@ def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = 
         rewards[numbers.random(rewards.shape) < 0.3] = np.nan
     advantage = numbers.normal(size=rows) * draw(st.sampled_from((0.0, 1.0, 3.0)))
     return Batch(
-        groups=groups, size=size, logp=logp, mask=mask, rewards=rewards, advantage=advantage,
-        old=logp + away * numbers.normal(size=logp.shape), ref=logp + 0.5 * numbers.normal(size=logp.shape),
+        groups=groups,
+        size=size,
+        logp=logp,
+        mask=mask,
+        rewards=rewards,
+        advantage=advantage,
+        old=logp + away * numbers.normal(size=logp.shape),
+        ref=logp + 0.5 * numbers.normal(size=logp.shape),
         entropy=numbers.exponential(1.0, logp.shape),
-    )  # fmt: skip
+    )
 
 
 def apart(ours: Any, theirs: Any, least: float = 0.0) -> float:

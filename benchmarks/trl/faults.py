@@ -234,7 +234,7 @@ FAULTS: dict[str, Fault] = {
         edits=((LOSS, "per_token_kl = per_token_kl * coef_1", "pass"),), causes=("kl_without_ratio",),
         settings={**TWICE, "use_bias_correction_kl": True},
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Name -> a fault whose cause the audit has to name."""
 APART: dict[str, Fault] = {
     "clip_above_alone": Fault(
@@ -348,7 +348,7 @@ APART: dict[str, Fault] = {
         edits=((LOSS, ADVANTAGES, f"per_token_logps = per_token_logps / 0.9; {ADVANTAGES}"),), causes=(),
         settings=TWICE,
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Faults that were kept apart while the audit's search was written: other places, other numbers, two at once."""
 
 

@@ -83,9 +83,13 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
     module.chunk_loss = noted
     try:
         policy.train(
-            settings, batch, reference, lambda old, values: dataclasses.replace(step, old_logp=old, advantage=given),
-            poll, 1,
-        )  # fmt: skip
+            settings,
+            batch,
+            reference,
+            lambda old, values: dataclasses.replace(step, old_logp=old, advantage=given),
+            poll,
+            1,
+        )
     finally:
         module.chunk_loss = plain
     return [sum(each) for each in losses]
@@ -106,11 +110,13 @@ def _trl_losses(
     group = settings.learner.group_size
     tokens, mask, _ = standing_right(step.prompt_tokens, torch.device("cpu"))
     inputs = {
-        "prompt_ids": tokens.repeat_interleave(group, 0), "prompt_mask": mask.repeat_interleave(group, 0),
+        "prompt_ids": tokens.repeat_interleave(group, 0),
+        "prompt_mask": mask.repeat_interleave(group, 0),
         "completion_ids": torch.from_numpy(step.tokens.astype(np.int64)),
-        "completion_mask": torch.from_numpy(step.mask.astype(np.int64)), "advantages": torch.from_numpy(given),
+        "completion_mask": torch.from_numpy(step.mask.astype(np.int64)),
+        "advantages": torch.from_numpy(given),
         "num_items_in_batch": torch.tensor(int(step.mask.sum())),
-    }  # fmt: skip
+    }
     if step.ref_logp is not None:
         inputs["ref_per_token_logps"] = torch.from_numpy(step.ref_logp)
     rows = {

@@ -59,7 +59,7 @@ def verl() -> Any:
     _packages("verl", "verl.trainer", "verl.trainer.ppo", "verl.utils", "verl.workers")
     with _absent(
         "omegaconf", "tensordict", "verl.utils.device", "verl.trainer.config", "verl.workers.config"
-    ) as entered:  # fmt: skip
+    ) as entered:
         entered["verl.workers.config"].__dict__["ActorConfig"] = ActorConfig
         grouped = importlib.import_module("verl.utils.groupwise")
         sys.modules["verl.utils"].__dict__.update(
@@ -72,13 +72,22 @@ def verl() -> Any:
 def openrlhf(name: str) -> Any:
     """A module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
     _packages(
-        "openrlhf", "openrlhf.models", "openrlhf.trainer", "openrlhf.trainer.ppo_utils", "openrlhf.trainer.ray",
+        "openrlhf",
+        "openrlhf.models",
+        "openrlhf.trainer",
+        "openrlhf.trainer.ppo_utils",
+        "openrlhf.trainer.ray",
         "openrlhf.utils",
-    )  # fmt: skip
+    )
     with _absent(
-        "ray", "deepspeed", "openrlhf.trainer.ppo_utils.experience", "openrlhf.trainer.ppo_utils.length_penalty",
-        "openrlhf.trainer.ray.launcher", "openrlhf.utils.logging_utils", "openrlhf.utils.seqlen_balancing",
-    ):  # fmt: skip
+        "ray",
+        "deepspeed",
+        "openrlhf.trainer.ppo_utils.experience",
+        "openrlhf.trainer.ppo_utils.length_penalty",
+        "openrlhf.trainer.ray.launcher",
+        "openrlhf.utils.logging_utils",
+        "openrlhf.utils.seqlen_balancing",
+    ):
         return importlib.import_module(f"openrlhf.{name}")
 
 
@@ -118,12 +127,22 @@ def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
             continue
         subprocess.run(
             [
-                sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps",
-                "--only-binary=:all:", "--python-version=311", "--platform=manylinux1_x86_64", "-d", str(FOLDER),
+                sys.executable,
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "-q",
+                "download",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--python-version=311",
+                "--platform=manylinux1_x86_64",
+                "-d",
+                str(FOLDER),
                 wanted,
             ],
             check=True,
-        )  # fmt: skip
+        )
         (wheel,) = FOLDER.glob(f"{home.name}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(home)

@@ -120,17 +120,22 @@ def trl_loss(kind: str) -> Apart:
         batch = data.draw(here.batches())
         epsilon = data.draw(st.sampled_from(here.EPSILONS))
         wanted = {
-            "loss_type": kind, "epsilon": epsilon,
+            "loss_type": kind,
+            "epsilon": epsilon,
             "epsilon_high": data.draw(st.sampled_from((None, *here.EPSILONS, 5.0))),
             "delta": data.draw(st.sampled_from((None, 1.05, 1.5, 4.0))),
             "beta": data.draw(st.sampled_from((0.0, 0.04, 1.0))),
             "use_bias_correction_kl": data.draw(st.booleans()),
             "importance_sampling_level": data.draw(st.sampled_from(("token", "sequence"))),
             "max_completion_length": batch.mask.shape[1] + data.draw(st.integers(0, 3)),
-            "sapo_temperature_pos": data.draw(st.sampled_from((1.0, 2.0))), "sapo_temperature_neg": 1.05,
-            "vespo_k_pos": data.draw(st.sampled_from((1.0, 2.0))), "vespo_lambda_pos": 3.0, "vespo_k_neg": 3.0,
-            "vespo_lambda_neg": 2.0, "scale_rewards": "group",
-        }  # fmt: skip
+            "sapo_temperature_pos": data.draw(st.sampled_from((1.0, 2.0))),
+            "sapo_temperature_neg": 1.05,
+            "vespo_k_pos": data.draw(st.sampled_from((1.0, 2.0))),
+            "vespo_lambda_pos": 3.0,
+            "vespo_k_neg": 3.0,
+            "vespo_lambda_neg": 2.0,
+            "scale_rewards": "group",
+        }
         if kind in ("cispo", "sapo", "vespo"):  # ratios of tokens, and the correction of the KL by them
             wanted["importance_sampling_level"] = "token"
         accumulation, steps = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
@@ -141,15 +146,27 @@ def trl_loss(kind: str) -> Apart:
         vars(theirs)["_get_per_token_logps_and_entropies"] = lambda *_, **__: (leaf, *batch.tensors("entropy"), None)
         mask, old, ref, advantage = batch.tensors("mask", "old", "ref", "advantage")
         nothing = torch.zeros((len(mask), 1), dtype=torch.long)
-        loss = theirs._compute_loss(theirs.model, {
-            "prompt_ids": nothing, "prompt_mask": nothing, "completion_ids": mask.long(), "completion_mask": mask,
-            "advantages": advantage, "old_per_token_logps": old, "ref_per_token_logps": ref,
-            "num_items_in_batch": torch.tensor(generated),
-        })  # fmt: skip
+        loss = theirs._compute_loss(
+            theirs.model,
+            {
+                "prompt_ids": nothing,
+                "prompt_mask": nothing,
+                "completion_ids": mask.long(),
+                "completion_mask": mask,
+                "advantages": advantage,
+                "old_per_token_logps": old,
+                "ref_per_token_logps": ref,
+                "num_items_in_batch": torch.tensor(generated),
+            },
+        )
         micro = trl_settings.MicroBatch(
-            rows=len(mask), tokens=int(batch.mask.sum()), generated_tokens=generated, accumulation=accumulation,
-            processes=1, steps_per_generation=steps,
-        )  # fmt: skip
+            rows=len(mask),
+            tokens=int(batch.mask.sum()),
+            generated_tokens=generated,
+            accumulation=accumulation,
+            processes=1,
+            steps_per_generation=steps,
+        )
         more: dict[str, Any] = {"denominator": trl_settings.denominator_of(kind, micro)}
         if bonus:
             weight = batch.mask / batch.mask.sum() / accumulation
@@ -168,10 +185,13 @@ def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: floa
     made.args.steps_per_generation = steps
     high = wanted["epsilon_high"]
     facts = {
-        **wanted, "epsilon_low": wanted["epsilon"], "epsilon_high": wanted["epsilon"] if high is None else high,
-        "current_gradient_accumulation_steps": accumulation, "entropy_coef": bonus,
+        **wanted,
+        "epsilon_low": wanted["epsilon"],
+        "epsilon_high": wanted["epsilon"] if high is None else high,
+        "current_gradient_accumulation_steps": accumulation,
+        "entropy_coef": bonus,
         "_entropy_bonus_enabled": bool(bonus),
-    }  # fmt: skip
+    }
     for name, value in facts.items():
         setattr(made, name, value)
     made.model.train()
@@ -197,9 +217,11 @@ def trl_advantage(data: Any) -> float:
 # -- verl --------------------------------------------------------------------------------------------------------------
 
 MEANS = {
-    "token-mean": "token", "seq-mean-token-mean": "sequence", "seq-mean-token-sum": "sequence_sum",
+    "token-mean": "token",
+    "seq-mean-token-mean": "sequence",
+    "seq-mean-token-sum": "sequence_sum",
     "seq-mean-token-sum-norm": "constant",
-}  # fmt: skip
+}
 """verl's ``loss_agg_mode`` -> our reduction."""
 KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
@@ -221,9 +243,14 @@ def verl_loss(kind: str) -> Apart:
         horizon = batch.mask.shape[1] + data.draw(st.integers(0, 3))
         info: dict[str, Any] = {"loss_scale_factor": horizon}
         config = others.ActorConfig(
-            clip_ratio=0.2, clip_ratio_low=low, clip_ratio_high=high, clip_ratio_c=cap, tau_pos=1.0, tau_neg=1.05,
+            clip_ratio=0.2,
+            clip_ratio_low=low,
+            clip_ratio_high=high,
+            clip_ratio_c=cap,
+            tau_pos=1.0,
+            tau_neg=1.05,
             global_batch_info=info,
-        )  # fmt: skip
+        )
         leaf = batch.leaf
         old, ref, mask, advantage = batch.tensors("old", "ref", "mask", "advantage")
         spread = advantage[:, None].expand_as(mask)
@@ -234,12 +261,17 @@ def verl_loss(kind: str) -> Apart:
         estimate = core.kl_penalty(leaf, ref, estimator)
         loss = loss + beta * core.agg_loss(estimate, mask, mode, **info)
         goal = Objective(
-            level="sequence" if kind == "gspo" else "token", clip_low=low,
+            level="sequence" if kind == "gspo" else "token",
+            clip_low=low,
             surrogate={"sapo": "sapo", "geo_mean": "gmpo", "cispo": "cispo", "gpg": "log_prob"}.get(kind, "clip"),
-            clip_high=1 + high if kind == "cispo" else high, dual_clip=cap if kind == "vanilla" else None,
-            log_ratio_limit=20.0 if kind == "vanilla" else None, beta=beta, kl=KLS[estimator],
-            reduction=MEANS[mode], max_tokens=horizon if MEANS[mode] == "constant" else None,
-        )  # fmt: skip
+            clip_high=1 + high if kind == "cispo" else high,
+            dual_clip=cap if kind == "vanilla" else None,
+            log_ratio_limit=20.0 if kind == "vanilla" else None,
+            beta=beta,
+            kl=KLS[estimator],
+            reduction=MEANS[mode],
+            max_tokens=horizon if MEANS[mode] == "constant" else None,
+        )
         if kind == "geo_mean":  # whose mean is over all completions, while the KL's is over those with tokens
             with_kl = ours(goal, batch, denominator=float(counted))
             without = goal.replace(beta=0.0)
@@ -297,10 +329,15 @@ def openrlhf_loss(kind: str) -> Apart:
         estimate = others.openrlhf("models.utils").compute_approx_kl(leaf, ref, kl_estimator=estimator)
         loss = loss + beta * loss_of.aggregate_loss(estimate, mask, by_token)
         goal = Objective(
-            level="token" if kind == "ppo" else "sequence", clip_low=low, clip_high=high, dual_clip=cap, beta=beta,
-            kl=estimator, log_ratio_limit=20.0 if kind == "ppo" else None,
+            level="token" if kind == "ppo" else "sequence",
+            clip_low=low,
+            clip_high=high,
+            dual_clip=cap,
+            beta=beta,
+            kl=estimator,
+            log_ratio_limit=20.0 if kind == "ppo" else None,
             reduction="token" if by_token else "sequence",
-        )  # fmt: skip
+        )
         counted = None if by_token else float(batch.mask.any(axis=1).sum())
         return held(loss, leaf, ours(goal, batch, denominator=counted))
 
@@ -328,21 +365,28 @@ def openrlhf_advantage(data: Any) -> float:
     kind = data.draw(st.sampled_from(kinds))
     made = maker.__new__(maker)
     chosen = SimpleNamespace(estimator=kind, gamma=1.0, lambd=1.0, no_std_norm=False)
-    made.strategy = SimpleNamespace(args=SimpleNamespace(
-        rollout=SimpleNamespace(n_samples_per_prompt=batch.size), algo=SimpleNamespace(advantage=chosen),
-        reward=SimpleNamespace(clip_range=None),
-    ))  # fmt: skip
+    made.strategy = SimpleNamespace(
+        args=SimpleNamespace(
+            rollout=SimpleNamespace(n_samples_per_prompt=batch.size),
+            algo=SimpleNamespace(advantage=chosen),
+            reward=SimpleNamespace(clip_range=None),
+        )
+    )
     made.advantage_estimator, made.kl_ctl = kind, SimpleNamespace(value=0.0)
     rows = len(batch.mask)
     told = SimpleNamespace(
-        rewards=torch.tensor(batch.rewards.ravel()), index=list(range(rows)), info={},
-        kl=torch.zeros(batch.mask.shape, dtype=torch.float64), action_mask=torch.ones(batch.mask.shape),
-    )  # fmt: skip
+        rewards=torch.tensor(batch.rewards.ravel()),
+        index=list(range(rows)),
+        info={},
+        kl=torch.zeros(batch.mask.shape, dtype=torch.float64),
+        action_mask=torch.ones(batch.mask.shape),
+    )
     made.compute_advantages_and_returns([told])
     goal = Objective(
         baseline="leave_one_out" if kind == "rloo" else "group_mean",
-        std="sample" if kind == "group_norm" else "none", std_epsilon=1e-9,
-    )  # fmt: skip
+        std="sample" if kind == "group_norm" else "none",
+        std_epsilon=1e-9,
+    )
     return float(here.apart(advantages(goal, batch.rewards).ravel(), told.advantages[:, 0], least=1.0))
 
 

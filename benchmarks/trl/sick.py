@@ -67,13 +67,17 @@ SICK: dict[str, Any] = {
     "length hack": diseases.Disease(finding="length_hack", rewards=(length,), settings=LONG, steps=18),
     "shortness hack": diseases.Disease(finding="shortness_hack", rewards=(shortness,), settings=LONG, steps=18),
     "reward hacked": diseases.Disease(
-        finding="reward_exploited", rewards=(diseases.starts_with_five, variety), steps=18,
+        finding="reward_exploited",
+        rewards=(diseases.starts_with_five, variety),
+        steps=18,
         settings={"reward_weights": [1.0, 0.0], "per_device_train_batch_size": 16, "learning_rate": 2e-2},
     ),
     "opposing rewards": diseases.Disease(finding="reward_parts_fight", rewards=(diseases.digits, diseases.letters)),
     "reward of the prompt": diseases.Disease(finding="reward_of_prompt", rewards=(of_the_prompt,)),
     "outlier of 100": diseases.Disease(
-        finding="reward_outliers", rewards=(outlier,), steps=8,
+        finding="reward_outliers",
+        rewards=(outlier,),
+        steps=8,
         settings={"per_device_train_batch_size": 32, "learning_rate": 1e-4},
     ),
     "NaN rewards": diseases.Disease(
@@ -83,20 +87,25 @@ SICK: dict[str, Any] = {
         finding="entropy_collapse", rewards=(diseases.starts_with_five,), settings={"learning_rate": 0.1}, steps=12
     ),
     "clip saturation": diseases.Disease(
-        finding="clip_saturation", steps=16,
+        finding="clip_saturation",
+        steps=16,
         settings={"num_iterations": 8, "learning_rate": 5e-3, "per_device_train_batch_size": 16},
     ),
     "truncation": diseases.Disease(
-        finding="truncation", rewards=(ended,), steps=6,
+        finding="truncation",
+        rewards=(ended,),
+        steps=6,
         settings={"max_completion_length": 12, "per_device_train_batch_size": 32, "learning_rate": 1e-4},
     ),
     "KL in few tokens": diseases.Disease(
-        finding="kl_few_tokens", steps=12,
+        finding="kl_few_tokens",
+        steps=12,
         settings={"learning_rate": 5e-2, "beta": 0.001, "per_device_train_batch_size": 16},
     ),
     "GSPO's range on tokens": diseases.Disease(
-        finding="clip_of_completions", steps=8,
+        finding="clip_of_completions",
+        steps=8,
         settings={"epsilon": 3e-4, "epsilon_high": 4e-4, "num_iterations": 4, "learning_rate": 1e-3},
     ),
-}  # fmt: skip
+}
 """Name of the training -> what is unwise about it, and what must be found first."""

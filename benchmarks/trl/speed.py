@@ -127,24 +127,36 @@ def trl_trainer(settings: Settings, updates: int, out: Path) -> Any:
 
     size = task.prompts * settings.learner.group_size
     arguments = GRPOConfig(
-        output_dir=str(out), max_steps=updates, per_device_train_batch_size=size, shuffle_dataset=False,
+        output_dir=str(out),
+        max_steps=updates,
+        per_device_train_batch_size=size,
+        shuffle_dataset=False,
         use_cpu=settings.model.device == "cpu",
-        report_to="none", save_strategy="no", disable_tqdm=True, model_init_kwargs={"dtype": "float32"},
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+        model_init_kwargs={"dtype": "float32"},
         **config(settings),
-    )  # fmt: skip
+    )
     adapter = None
     if settings.model.adapter_rank:
         from peft import LoraConfig
 
         names = list(targets_in(look(Path(settings.model.folder)).shapes) or ())
         adapter = LoraConfig(
-            r=settings.model.adapter_rank, lora_alpha=settings.model.adapter_alpha, lora_dropout=0.0,
-            target_modules=names, task_type="CAUSAL_LM",
-        )  # fmt: skip
+            r=settings.model.adapter_rank,
+            lora_alpha=settings.model.adapter_alpha,
+            lora_dropout=0.0,
+            target_modules=names,
+            task_type="CAUSAL_LM",
+        )
     return GRPOTrainer(
-        model=settings.model.folder, args=arguments, reward_funcs=reward, train_dataset=Dataset.from_list(rows),
+        model=settings.model.folder,
+        args=arguments,
+        reward_funcs=reward,
+        train_dataset=Dataset.from_list(rows),
         peft_config=adapter,
-    )  # fmt: skip
+    )
 
 
 def _prompts(settings: Settings, updates: int) -> Iterator[dict[str, Any]]:
@@ -168,10 +180,15 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     files = look(options.model)
     settings = folder_settings(str(files.path), files.digest).replace(
-        {"model.adapter_rank": options.rank, "model.threads": options.threads, "model.device": options.device,
-         "optimizer.learning_rate": 0.0,
-         "task.accuracy_every": 100_000, "task.max_tokens": options.tokens}
-    )  # fmt: skip
+        {
+            "model.adapter_rank": options.rank,
+            "model.threads": options.threads,
+            "model.device": options.device,
+            "optimizer.learning_rate": 0.0,
+            "task.accuracy_every": 100_000,
+            "task.max_tokens": options.tokens,
+        }
+    )
     with tempfile.TemporaryDirectory() as out:
         theirs, ours = side_by_side(settings, options.updates, Path(out))
     print(files.description)

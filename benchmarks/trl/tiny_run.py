@@ -50,10 +50,18 @@ def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
 
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=len(words), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=2, max_position_embeddings=128, pad_token_id=words.pad_token_id,
-        eos_token_id=words.eos_token_id, bos_token_id=None, attention_dropout=dropout,
-    )  # fmt: skip
+        vocab_size=len(words),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        pad_token_id=words.pad_token_id,
+        eos_token_id=words.eos_token_id,
+        bos_token_id=None,
+        attention_dropout=dropout,
+    )
     return LlamaForCausalLM(config)
 
 
@@ -90,20 +98,33 @@ def trainer(
     model(1, words, dropout).save_pretrained(folder)
     words.save_pretrained(folder)
     chosen: dict[str, Any] = {
-        "output_dir": str(out / "checkpoints"), "per_device_train_batch_size": 8, "num_generations": 4,
-        "max_completion_length": 10, "max_steps": steps, "learning_rate": 1e-2, "logging_steps": 1, "seed": 3,
-        "report_to": "none", "save_strategy": "no", "use_cpu": True, "bf16": False, "disable_tqdm": True,
+        "output_dir": str(out / "checkpoints"),
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 10,
+        "max_steps": steps,
+        "learning_rate": 1e-2,
+        "logging_steps": 1,
+        "seed": 3,
+        "report_to": "none",
+        "save_strategy": "no",
+        "use_cpu": True,
+        "bf16": False,
+        "disable_tqdm": True,
         "lr_scheduler_type": "constant",
-    }  # fmt: skip
+    }
     chosen |= settings
     prompts = [f"{a}+{b}=" for a in range(1, 9) for b in range(1, 9)]
     kind = GRPOTrainer
     if fault:
         kind = importlib.import_module("faults").plant(GRPOTrainer, fault)
     return kind(
-        model=str(folder), reward_funcs=list(rewards) or [digits, shortness], args=GRPOConfig(**chosen),
-        train_dataset=Dataset.from_dict({"prompt": prompts}), processing_class=words,
-    )  # fmt: skip
+        model=str(folder),
+        reward_funcs=list(rewards) or [digits, shortness],
+        args=GRPOConfig(**chosen),
+        train_dataset=Dataset.from_dict({"prompt": prompts}),
+        processing_class=words,
+    )
 
 
 def main() -> None:

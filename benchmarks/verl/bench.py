@@ -92,7 +92,8 @@ CONFIGURATIONS = {
     "seq-mean-token-sum-norm": Configuration(settings={AGGREGATION: "seq-mean-token-sum-norm"}),
     "constant length": Configuration(
         settings={
-            AGGREGATION: "seq-mean-token-sum-norm", f"{ACTOR}loss_scale_factor": 64,
+            AGGREGATION: "seq-mean-token-sum-norm",
+            f"{ACTOR}loss_scale_factor": 64,
             "algorithm.norm_adv_by_std_in_grpo": False,
         }
     ),
@@ -102,7 +103,8 @@ CONFIGURATIONS = {
     "shuffled": Configuration(settings={f"{ACTOR}shuffle": True, f"{ACTOR}ppo_epochs": 2}, tool=True),
     "dynamic batch": Configuration(
         settings={
-            f"{ACTOR}use_dynamic_bsz": True, f"{ACTOR}ppo_max_token_len_per_gpu": 40,
+            f"{ACTOR}use_dynamic_bsz": True,
+            f"{ACTOR}ppo_max_token_len_per_gpu": 40,
             "actor_rollout_ref.rollout.log_prob_use_dynamic_bsz": True,
         }
     ),
@@ -114,7 +116,9 @@ CONFIGURATIONS = {
     "reinforce++": Configuration(settings={"algorithm.adv_estimator": "reinforce_plus_plus"}),
     "gspo": Configuration(
         settings={
-            MODE: "gspo", AGGREGATION: "seq-mean-token-mean", f"{ACTOR}clip_ratio_low": 3e-4,
+            MODE: "gspo",
+            AGGREGATION: "seq-mean-token-mean",
+            f"{ACTOR}clip_ratio_low": 3e-4,
             f"{ACTOR}clip_ratio_high": 4e-4,
         }
     ),
@@ -124,7 +128,8 @@ CONFIGURATIONS = {
     ),
     "gpg": Configuration(settings={MODE: "gpg"}),
     "weights of tokens": Configuration(
-        settings={f"{CORRECTION}rollout_is": "token", f"{CORRECTION}rollout_is_threshold": 1.005}, tool=True,
+        settings={f"{CORRECTION}rollout_is": "token", f"{CORRECTION}rollout_is_threshold": 1.005},
+        tool=True,
         acts=_weighs,
     ),
     "weights of completions": Configuration(
@@ -137,8 +142,11 @@ CONFIGURATIONS = {
     "bypass": Configuration(settings={f"{CORRECTION}bypass_mode": True}),
     "bypass reinforce": Configuration(
         settings={
-            f"{CORRECTION}bypass_mode": True, f"{CORRECTION}loss_type": "reinforce",
-            f"{CORRECTION}rollout_is": "token", f"{CORRECTION}rollout_is_threshold": 1.3, **FAR,
+            f"{CORRECTION}bypass_mode": True,
+            f"{CORRECTION}loss_type": "reinforce",
+            f"{CORRECTION}rollout_is": "token",
+            f"{CORRECTION}rollout_is_threshold": 1.3,
+            **FAR,
         },
         acts=_caps,
     ),
@@ -153,7 +161,7 @@ CONFIGURATIONS = {
     "gspo with weights of tokens": Configuration(
         settings={MODE: "gspo", f"{CORRECTION}rollout_is": "token"}, refused="of its own"
     ),
-}  # fmt: skip
+}
 """Name -> a run whose recomputed loss must be verl's, or of which a sentence must say why it is not recomputed."""
 
 
@@ -191,9 +199,14 @@ def examined(name: str, folder: Path) -> tuple[bool, str]:
 def _apart(folder: Path, chosen: Configuration) -> None:
     """The run on several processes of this machine."""
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={chosen.processes}",
-        str(HERE / "tiny_run.py"), str(folder),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={chosen.processes}",
+        str(HERE / "tiny_run.py"),
+        str(folder),
+    ]
     command += [word for name, value in chosen.settings.items() for word in ("--set", f"{name}={value}")]
     done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:

@@ -152,9 +152,12 @@ class Run:
         if correction is not None and not bypass:
             batch, _ = compute_rollout_correction_and_add_to_batch(batch, correction)
         batch = compute_advantage(
-            batch, adv_estimator=algorithm.adv_estimator, num_repeat=SIZE, config=algorithm,
+            batch,
+            adv_estimator=algorithm.adv_estimator,
+            num_repeat=SIZE,
+            config=algorithm,
             norm_adv_by_std_in_grpo=algorithm.get("norm_adv_by_std_in_grpo", True),
-        )  # fmt: skip
+        )
         output = self.trainer._update_actor(batch)
         self.sampler.load_state_dict(
             {name: getattr(value, "full_tensor", lambda v=value: v)() for name, value in self._weights().items()}
@@ -178,9 +181,14 @@ class Run:
         end, pad = self.words.eos_token_id, self.words.pad_token_id
         with torch.no_grad():
             whole = self.sampler.generate(
-                asked.input_ids, attention_mask=asked.attention_mask, max_new_tokens=LENGTH, do_sample=True,
-                eos_token_id=end, pad_token_id=pad, top_k=0,
-            )  # fmt: skip
+                asked.input_ids,
+                attention_mask=asked.attention_mask,
+                max_new_tokens=LENGTH,
+                do_sample=True,
+                eos_token_id=end,
+                pad_token_id=pad,
+                top_k=0,
+            )
         width = asked.input_ids.shape[1]
         responses = torch.full((len(prompts), LENGTH), pad)
         responses[:, : whole.shape[1] - width] = whole[:, width:]
@@ -193,10 +201,13 @@ class Run:
             counted[::2, 2:4] = 0
         mask = torch.cat([asked.attention_mask, there], 1)
         tensors = {
-            "prompts": asked.input_ids, "responses": responses, "response_mask": counted,
-            "input_ids": torch.cat([asked.input_ids, responses], 1), "attention_mask": mask,
+            "prompts": asked.input_ids,
+            "responses": responses,
+            "response_mask": counted,
+            "input_ids": torch.cat([asked.input_ids, responses], 1),
+            "attention_mask": mask,
             "position_ids": (mask.cumsum(1) - 1).clamp(min=0),
-        }  # fmt: skip
+        }
         tensors["rollout_log_probs"] = self._scored(copy.deepcopy(self.sampler).bfloat16(), tensors)
         texts = self.words.batch_decode([row[keep.bool()] for row, keep in zip(responses, there, strict=True)])
         scores = torch.zeros(len(prompts), LENGTH)
@@ -231,9 +242,10 @@ def unpadded(data: Any) -> Any:
     given = [row[keep] for row, keep in zip(data["responses"], there[:, width:], strict=True)]
     like = torch.nested.as_nested_tensor(given, layout=torch.jagged)
     of_response = [
-        name for name, value in data.items()
+        name
+        for name, value in data.items()
         if torch.is_tensor(value) and not value.is_nested and value.ndim == 2 and value.shape[1] == LENGTH
-    ]  # fmt: skip
+    ]
     for name in of_response:
         data[name] = response_to_nested(data[name], like)
     data["prompts"] = torch.nested.as_nested_tensor(asked, layout=torch.jagged)

@@ -180,9 +180,10 @@ class Auditing:
         if run is not None:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(
-            audit=_step_audit(self.updates, position), measured=tuple(self.updates.measured(position)),
+            audit=_step_audit(self.updates, position),
+            measured=tuple(self.updates.measured(position)),
             figures=tuple(self.updates.figures(position)),
-        )  # fmt: skip
+        )
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
@@ -197,10 +198,13 @@ class Auditing:
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
         shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
         return Audit(
-            steps=tuple(steps), causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
-            remainder=shape, first_pass=sum(u.old[RECORDED].count for u in measured if u.old), figures=tuple(seen),
+            steps=tuple(steps),
+            causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
+            remainder=shape,
+            first_pass=sum(u.old[RECORDED].count for u in measured if u.old),
+            figures=tuple(seen),
             put_right=_put_right(self.updates, steps, found),
-        )  # fmt: skip
+        )
 
 
 class Updates:
@@ -243,9 +247,12 @@ class Updates:
             except (RunFileError, SettingsError) as error:
                 skipped = str(error)
             update = Update(
-                step=step, theirs=theirs, processes=self.run.processes, previous=before,
+                step=step,
+                theirs=theirs,
+                processes=self.run.processes,
+                previous=before,
                 reports={report.step: report.numbers for report in self.run.reports(position)},
-            )  # fmt: skip
+            )
             self._kept[position] = update, skipped
             self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
             self._size += _size(step)

@@ -123,9 +123,7 @@ class _Held:
     search: Search
     explanations: Sequence[Explanation]
 
-    def causes(
-        self, compared: Sequence[Departing], read: Callable[[int], Update], clear: bool
-    ) -> Iterator[Cause]:  # fmt: skip
+    def causes(self, compared: Sequence[Departing], read: Callable[[int], Update], clear: bool) -> Iterator[Cause]:
         left = self._left(compared, read)
         holding = []
         for explanation, excesses in zip(self.explanations, left, strict=True):
@@ -144,9 +142,12 @@ class _Held:
             enough = sum(int((n.excess() > 1).sum()) for n in self.search.base) > explanation.numbers
             named = len(classes) == 1 and clear and enough
             yield Cause(
-                grade=NAMED if named else POSSIBLE, claims=tuple(self._claim(each[0]) for each in those), since=since,
-                until=until, residual=residual,
-            )  # fmt: skip
+                grade=NAMED if named else POSSIBLE,
+                claims=tuple(self._claim(each[0]) for each in those),
+                since=since,
+                until=until,
+                residual=residual,
+            )
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
         """The largest remaining difference of every update under each explanation, relative to rounding."""

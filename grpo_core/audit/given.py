@@ -66,14 +66,19 @@ def measured(update: Update, label: int) -> Measured:
     step = update.step
     values = step.settings.recorded.trainer_values
     return Measured(
-        label=label, old=given.alignments(update, "old_logp"), ref=given.alignments(update, "ref_logp"),
+        label=label,
+        old=given.alignments(update, "old_logp"),
+        ref=given.alignments(update, "ref_logp"),
         old_zero=given.zeros(step, "old_logp"),
-        ref_zero=(0, 0) if step.ref_logp is None else given.zeros(step, "ref_logp"), prefixes=given.prefixes(step),
-        surprise=given.surprise(step), without_first=given.without_first(step),
+        ref_zero=(0, 0) if step.ref_logp is None else given.zeros(step, "ref_logp"),
+        prefixes=given.prefixes(step),
+        surprise=given.surprise(step),
+        without_first=given.without_first(step),
         added=added_length(update),
-        coarse=update.rounding > 1e-6 or any(values.get(name) for name in ("bf16", "fp16"))
+        coarse=update.rounding > 1e-6
+        or any(values.get(name) for name in ("bf16", "fp16"))
         or "16" in str(values.get("autocast")),
-    )  # fmt: skip
+    )
 
 
 def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:

@@ -28,9 +28,7 @@ def shape(compared: Sequence[Comparison]) -> str:
     return tr("{size}: {shape}.").format(size=size, shape=_common(departing, compared, ours, off))
 
 
-def _common(
-    departing: Sequence[Comparison], compared: Sequence[Comparison], ours: np.ndarray, off: np.ndarray
-) -> str:  # fmt: skip
+def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], ours: np.ndarray, off: np.ndarray) -> str:
     if len(departing) < FEWEST:
         return tr("too few to tell a shape")
     if (np.abs(ours) > 1e-9).all():

@@ -100,9 +100,9 @@ def _departure(result: Audit) -> Iterator[str]:
 def told(cause: Cause) -> Iterator[str]:
     """Sentences on a cause: what was done, since when, what the run learned instead, what to change."""
     first, *others = cause.sentences
-    kind = {
-        NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")
-    }.get(cause.grade, tr("Possible: {what}"))  # fmt: skip
+    kind = {NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")}.get(
+        cause.grade, tr("Possible: {what}")
+    )
     yield " ".join(filter(None, (kind.format(what=first), cause.when)))
     for other in others:
         yield tr("Or, which this run cannot tell apart from it: {what}").format(what=other)
@@ -137,14 +137,21 @@ def as_json(source: Source, result: Audit) -> dict[str, Any]:
         step, number = departing
         first = {"step": step.label, "place": number.place} | _plain(number)
     return {
-        "run": source.title, "source": source.settings.recorded.source, "updates": len(result.steps),
-        "compared": result.compared, "agrees": result.agrees, "first_departure": first,
+        "run": source.title,
+        "source": source.settings.recorded.source,
+        "updates": len(result.steps),
+        "compared": result.compared,
+        "agrees": result.agrees,
+        "first_departure": first,
         "precision": None if result.precision is None else result.precision.name,
-        "explanations": list(result.explanations), "suspicions": list(result.suspicions), "notes": list(source.notes),
+        "explanations": list(result.explanations),
+        "suspicions": list(result.suspicions),
+        "notes": list(source.notes),
         "worst": {what: _plain(c) for what in ("advantage", "loss") if (c := result.worst(what)) is not None},
-        "causes": [_plain_cause(cause) for cause in result.causes], "remainder": result.remainder,
+        "causes": [_plain_cause(cause) for cause in result.causes],
+        "remainder": result.remainder,
         "put_right": None if result.put_right is None else _plain_sides(result.put_right),
-    }  # fmt: skip
+    }
 
 
 def _plain(number: Comparison) -> dict[str, Any]:
@@ -159,9 +166,15 @@ def _plain_sides(one: PutRight) -> dict[str, Any]:
 
 def _plain_cause(cause: Cause) -> dict[str, Any]:
     return {
-        "names": list(cause.names), "grade": cause.grade, "sentences": list(cause.sentences), "since": cause.since,
-        "until": cause.until, "residual": cause.residual, "instead": cause.instead, "remedy": cause.remedy,
-    }  # fmt: skip
+        "names": list(cause.names),
+        "grade": cause.grade,
+        "sentences": list(cause.sentences),
+        "since": cause.since,
+        "until": cause.until,
+        "residual": cause.residual,
+        "instead": cause.instead,
+        "remedy": cause.remedy,
+    }
 
 
 def _worst(result: Audit) -> list[str]:

@@ -184,9 +184,12 @@ class Search:
         if not self._fits(before, change, start, few):
             return
         best = followed(
-            lambda p: residuals(p, self.updates), lambda p: residuals(p, self.updates), (start,), change.low,
+            lambda p: residuals(p, self.updates),
+            lambda p: residuals(p, self.updates),
+            (start,),
+            change.low,
             change.high,
-        )  # fmt: skip
+        )
         if not self._fits(before, change, best, self.updates):
             return
         values = rounded(best, lambda p: self._fits(before, change, p, self.updates))

@@ -59,8 +59,9 @@ def _adam(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Mom
 
 
 STEPS: dict[str, Callable[[Optimizer, Array, Array, Moments], tuple[Array, Moments]]] = {
-    "sgd": _plain, "adam": _adam,
-}  # fmt: skip
+    "sgd": _plain,
+    "adam": _adam,
+}
 """Every optimizer by its name in the settings, as a function that returns parameters and state after its step."""
 
 ROUNDING = 1e-12

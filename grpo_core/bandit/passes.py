@@ -107,9 +107,15 @@ class Actions:
         """d loss / d logits of the next pass, as :meth:`Tokens.gradient`."""
         self._dists.append(dist)
         by_action = loss.gradient(
-            self._settings.objective, _column(dist), self._old, self._advantage, None,
-            ref_logp=self._ref, sampling_logp=self._sampling, denominator=float(self._where.shape[1]),
-        ).reshape(dist.shape)  # fmt: skip
+            self._settings.objective,
+            _column(dist),
+            self._old,
+            self._advantage,
+            None,
+            ref_logp=self._ref,
+            sampling_logp=self._sampling,
+            denominator=float(self._where.shape[1]),
+        ).reshape(dist.shape)
         by_token = gather(by_action, self._where)
         return through_tokens(by_token, self._where, prob, self._settings.learner.temperature)
 

@@ -183,12 +183,21 @@ def _update(
     dists, changes = (list(arrays) for arrays in zip(*passes, strict=True))
     return Update(
         state=State(
-            step=state.step + 1, logits=logits, moments=moments, critic=critic,
+            step=state.step + 1,
+            logits=logits,
+            moments=moments,
+            critic=critic,
             history=(state.logits, *state.history)[: settings.learner.staleness],
         ),
-        batch=batch, advantage=advantage, values=values, ref_dist_logp=ref_dist,
-        places=where, passes=tokens, dist_logp=dists, gradient=changes,
-    )  # fmt: skip
+        batch=batch,
+        advantage=advantage,
+        values=values,
+        ref_dist_logp=ref_dist,
+        places=where,
+        passes=tokens,
+        dist_logp=dists,
+        gradient=changes,
+    )
 
 
 def _starting_logits(work: Task, runs: int) -> np.ndarray:

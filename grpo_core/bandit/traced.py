@@ -162,9 +162,13 @@ class Updates:
             return change
         given, more = self._loss(drawn, old, reference, dist)
         beyond = through_distributions(
-            goal, loss.evaluate(*given, **more), drawn.visits, runs_first_view(dist), runs_first_view(reference),
+            goal,
+            loss.evaluate(*given, **more),
+            drawn.visits,
+            runs_first_view(dist),
+            runs_first_view(reference),
             self._by_run.learner.temperature,
-        )  # fmt: skip
+        )
         return change + runs_last_view(beyond)
 
     def _stepped(self, logits: Array, change: Array, moments: Moments) -> tuple[Array, Moments]:

@@ -57,9 +57,12 @@ def figures(update: Update) -> Iterator[Figure]:
         for name, values in known.items():
             if values is not None and name in theirs:
                 yield Figure(
-                    name=name, step=number, first=n == 0, ours=_mean(step.part[n], step.mask, values),
+                    name=name,
+                    step=number,
+                    first=n == 0,
+                    ours=_mean(step.part[n], step.mask, values),
                     theirs=theirs[name],
-                )  # fmt: skip
+                )
 
 
 def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:

@@ -171,10 +171,12 @@ def prefixes(step: Step) -> Prefixes:
         gap, size = np.abs(logp[one] - logp[other]), np.abs(logp[one])
         rows, longer = np.arange(len(c)), c >= 2
         total += Prefixes(
-            pairs=len(c), after=int(((gap < EQUAL) & (size > SURE))[rows, c].sum()),
-            before=int((gap > APART)[rows, c - 1].sum()), longer=int(longer.sum()),
+            pairs=len(c),
+            after=int(((gap < EQUAL) & (size > SURE))[rows, c].sum()),
+            before=int((gap > APART)[rows, c - 1].sum()),
+            longer=int(longer.sum()),
             earlier=int((gap < EQUAL)[rows[longer], c[longer] - 2].sum()),
-        )  # fmt: skip
+        )
     return total
 
 

@@ -169,9 +169,12 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
         return None
     index = np.array(places)
     return Numbers(
-        columns=np.array(columns), coefficients=np.array([1.0, beta, 1.0]), theirs=theirs[index[:, 0], index[:, 1]],
-        allowed=np.array(allowed), places=index,
-    )  # fmt: skip
+        columns=np.array(columns),
+        coefficients=np.array([1.0, beta, 1.0]),
+        theirs=theirs[index[:, 0], index[:, 1]],
+        allowed=np.array(allowed),
+        places=index,
+    )
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
@@ -258,6 +261,9 @@ def _normalised_then_summed(step: Step) -> Numbers | None:
 def _by_row(ours: np.ndarray, theirs: np.ndarray, allowed: np.ndarray, rows: np.ndarray) -> Numbers:
     places = np.flatnonzero(rows)
     return Numbers(
-        columns=ours[rows][:, None], coefficients=np.ones(1), theirs=theirs[rows], allowed=allowed[rows],
+        columns=ours[rows][:, None],
+        coefficients=np.ones(1),
+        theirs=theirs[rows],
+        allowed=allowed[rows],
         places=np.stack([np.zeros_like(places), places], axis=1),
-    )  # fmt: skip
+    )

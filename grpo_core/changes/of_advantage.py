@@ -27,9 +27,11 @@ def of_advantage(step: Step) -> Iterator[Change]:
         names = step.settings.recorded.reward_names
         for k in range(step.reward_parts.shape[1]):
             yield Change(
-                name="reward_missing", part="rewards", detail=names[k] if k < len(names) else str(k + 1),
+                name="reward_missing",
+                part="rewards",
+                detail=names[k] if k < len(names) else str(k + 1),
                 apply=partial(_without, missing=k),
-            )  # fmt: skip
+            )
     for std in DEVIATIONS:
         if std != o.std:
             yield switched(f"std:{std}", "std", std=std)

@@ -51,9 +51,10 @@ def of_loss(step: Step) -> Iterator[Change]:
         yield replaced("no_gate", "gate", gate=lambda update, step, n: np.ones_like(step.gate))
     if step.entropy_coefficient is not None:
         yield replaced(
-            "no_entropy_bonus", "entropy",
+            "no_entropy_bonus",
+            "entropy",
             entropy_coefficient=lambda update, step, n: np.zeros_like(step.entropy_coefficient),
-        )  # fmt: skip
+        )
 
 
 def _clips(step: Step) -> Iterator[Change]:
@@ -149,15 +150,23 @@ def _reductions(step: Step) -> Iterator[Change]:
         name, _, detail = kind.partition(":")
         if reduction != o.reduction or name != "grpo":
             yield Change(
-                name=f"reduction:{name}", part="reduction", detail=detail,
+                name=f"reduction:{name}",
+                part="reduction",
+                detail=detail,
                 apply=partial(_reduced, reduction=reduction, count=count, more=more),
-            )  # fmt: skip
+            )
 
 
 def _reduced(
-    update: Update, step: Step, n: int, p: Parameters, *, reduction: str,
-    count: Callable[[Step, np.ndarray], float], more: dict[str, Any],
-) -> Step | None:  # fmt: skip
+    update: Update,
+    step: Step,
+    n: int,
+    p: Parameters,
+    *,
+    reduction: str,
+    count: Callable[[Step, np.ndarray], float],
+    more: dict[str, Any],
+) -> Step | None:
     """Another reduction, each micro-batch of the pass divided by ``count`` of its rows, times their number."""
     if step.denominator is None:
         return None
@@ -205,9 +214,12 @@ def _masks(step: Step) -> Iterator[Change]:
     if o.surrogate == "clip" and not o.beta and recompute.advantage(step).ndim == 1:
         for of_update in (True, False):
             yield Change(
-                name="mask_padding", part="mask", detail="update" if of_update else "",
-                apply=lambda update, step, n, p: step, added=partial(_padding_in_loss, of_update=of_update),
-            )  # fmt: skip
+                name="mask_padding",
+                part="mask",
+                detail="update" if of_update else "",
+                apply=lambda update, step, n, p: step,
+                added=partial(_padding_in_loss, of_update=of_update),
+            )
 
 
 def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
@@ -256,13 +268,18 @@ def _advantages(step: Step) -> Iterator[Change]:
             if not compared_with.from_critic:
                 same = (std, baseline) == (o.std, o.baseline)
                 yield Change(
-                    name="advantage_as_set" if same else "advantage_other", part="advantage",
-                    detail=f"{baseline}/{std}", apply=partial(_computed, std=std, baseline=baseline),
-                )  # fmt: skip
+                    name="advantage_as_set" if same else "advantage_other",
+                    part="advantage",
+                    detail=f"{baseline}/{std}",
+                    apply=partial(_computed, std=std, baseline=baseline),
+                )
     yield Change(
-        name="advantage_limit", part="advantage", apply=_limited, starts=((0.3,), (0.6,), (1.0,), (1.5,), (3.0,)),
+        name="advantage_limit",
+        part="advantage",
+        apply=_limited,
+        starts=((0.3,), (0.6,), (1.0,), (1.5,), (3.0,)),
         low=1e-6,
-    )  # fmt: skip
+    )
     yield replaced("advantage_positive", "advantage", advantage=lambda u, step, n: np.maximum(_given(step), 0.0))
     yield replaced("advantage_stale", "advantage", advantage=_previous_advantage)
     for by, side in SIDES.items():

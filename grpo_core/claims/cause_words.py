@@ -339,5 +339,5 @@ CAUSES: dict[str, Words] = {
         instead=tr("The policy that is trained is not the one that answers."),
         remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are taken."),
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Every cause by its name."""

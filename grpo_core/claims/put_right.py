@@ -40,7 +40,7 @@ PUT_RIGHT: dict[str, Kind[Pair]] = {
         text=tr("The gradient on log π is {ratio:.3g} times as long, at a cosine of {cosine:.3f} to the recorded one."),
         holds=lambda data, v: agrees(v.ratio, lengths(data)[0]) and agrees(v.cosine, lengths(data)[1]),
     ),
-}  # fmt: skip
+}
 """Every kind by its name."""
 
 

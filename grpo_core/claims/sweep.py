@@ -27,9 +27,7 @@ class Swept(Trained):
     @property
     def row(self) -> Trained:
         """Only the points of the row."""
-        return Trained(
-            courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor
-        )  # fmt: skip
+        return Trained(courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor)
 
     def last_kl(self, name: str) -> np.ndarray:
         """The last KL of each seed, (S,), infinite where it diverged."""

@@ -33,7 +33,7 @@ from grpo_core.experiments.outcome import (
     reopened,
     swept,
     trained,
-)  # fmt: skip
+)
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
@@ -91,9 +91,15 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     beside = differing({name: entered(settings, name, fairness, own_mu=own_mu) for name in names})
     with _trainer(options, poll) as train:
         lanes = race(
-            settings, names, seeds=range(options.seeds), updates=options.updates, fairness=fairness, own_mu=own_mu,
-            poll=poll, train=train,
-        )  # fmt: skip
+            settings,
+            names,
+            seeds=range(options.seeds),
+            updates=options.updates,
+            fairness=fairness,
+            own_mu=own_mu,
+            poll=poll,
+            train=train,
+        )
         came = _report(lanes, _remarks, options, len(names), beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
@@ -111,21 +117,24 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
     )
     one.add_argument(
-        "--language", action="store_true",
+        "--language",
+        action="store_true",
         help="real runs of the language model, one file each in the folder --out; called again, it goes on",
-    )  # fmt: skip
+    )
     one.add_argument(
-        "--trl", metavar="MODEL",
+        "--trl",
+        metavar="MODEL",
         help="train nothing, but write into the folder --out what trains this model's folder with TRL: a script, a "
         "table of settings and a job array",
-    )  # fmt: skip
+    )
     two = add("race", "let algorithms race over the same seeds", run_race)
     two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
     two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
     two.add_argument(
-        "--own-mu", action="store_true",
+        "--own-mu",
+        action="store_true",
         help=f"as many passes over a batch as each source makes (default learner.mu={MU} for all)",
-    )  # fmt: skip
+    )
     two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
     for parser in (one, two):
         parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
@@ -134,14 +143,16 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         parser.add_argument("--updates", type=int, metavar="N", help=f"of each run (default 200{fewer[1]})")
         parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
         parser.add_argument(
-            "--cluster", metavar="WHERE",
+            "--cluster",
+            metavar="WHERE",
             help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”; "
             "or “slurm:FILE”, jobs of SLURM as docs/clusters.md has them",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--fast", action="store_true",
+            "--fast",
+            action="store_true",
             help="compute with JAX (extra “fast”): equal but for rounding, which is said; pays from 10 million updates",
-        )  # fmt: skip
+        )
         parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
 
 

@@ -24,10 +24,13 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add("export", "write a run as CSV, an update as a NumPy script, or a trained model", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="PATH",
+        "--out",
+        required=True,
+        type=Path,
+        metavar="PATH",
         help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py; with --model a "
         "folder that is not there yet",
-    )  # fmt: skip
+    )
     add_model_option(parser)
     parser.add_argument("--step", metavar="N", help="one update (default the last for a script, all for a folder)")
     parser.add_argument("--steps", metavar="M:N", help="the updates M to N in samples.csv")
@@ -38,10 +41,11 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 def add_model_option(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--model``, which the window's command ``export`` shares."""
     parser.add_argument(
-        "--model", choices=(*KINDS, CHECKPOINT),
+        "--model",
+        choices=(*KINDS, CHECKPOINT),
         help="of a run of a model from a folder, with a model card: its adapter as peft reads it, the whole model with "
         "merged weights, or a checkpoint to go on from here",
-    )  # fmt: skip
+    )
 
 
 def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:

@@ -19,9 +19,10 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
     parser.add_argument(
-        "--sweep", action="store_true",
+        "--sweep",
+        action="store_true",
         help=tr("the source is the folder of a sweep for TRL, and out a table (CSV) of every series of its runs"),
-    )  # fmt: skip
+    )
     parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
 
 

@@ -55,8 +55,10 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
         "--set", action="append", default=[], metavar="SETTING=VALUE", help="the size, as in model.width=128"
     )
     for name, meaning in (
-        ("steps", "optimizer steps (default 2500)"), ("batch", "workings a step (default 256)"),
-        ("seed", "fixes weights and data (default 1)"), ("threads", "on the CPU (default 2)"),
-    ):  # fmt: skip
+        ("steps", "optimizer steps (default 2500)"),
+        ("batch", "workings a step (default 256)"),
+        ("seed", "fixes weights and data (default 1)"),
+        ("threads", "on the CPU (default 2)"),
+    ):
         parser.add_argument(f"--{name}", type=count, metavar="N", help=meaning)
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")

@@ -34,24 +34,34 @@ def add_commands(commands: Any) -> None:
     training.set_defaults(command=train)
     training.add_argument("--language", action="store_true", help="the language model instead of the bandit")
     training.add_argument(
-        "--model", metavar="FOLDER", help="a model of your own: a folder with config.json, safetensors and "
-        "tokenizer.json, or a GGUF file",
-    )  # fmt: skip
+        "--model",
+        metavar="FOLDER",
+        help="a model of your own: a folder with config.json, safetensors and tokenizer.json, or a GGUF file",
+    )
     training.add_argument(
-        "--checkpoint", metavar="FOLDER", help="go on from a checkpoint of a model of your own, under its settings "
+        "--checkpoint",
+        metavar="FOLDER",
+        help="go on from a checkpoint of a model of your own, under its settings "
         "(“export --model checkpoint” writes one)",
-    )  # fmt: skip
+    )
     training.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
     training.add_argument(
-        "--set", action="append", default=[], metavar="SETTING=VALUE",
+        "--set",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
         help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
-    )  # fmt: skip
+    )
     training.add_argument("--steps", type=count, default=200, metavar="N", help="updates to train (default 200)")
     training.add_argument(
-        "--stop-when", action="append", default=[], type=_breakpoint, metavar="CONDITION",
+        "--stop-when",
+        action="append",
+        default=[],
+        type=_breakpoint,
+        metavar="CONDITION",
         help="stop where it becomes true, as in entropy<1.0, max_prob>0.9 or, for the first one, dead_groups!=0; "
         "may be repeated",
-    )  # fmt: skip
+    )
     training.add_argument(
         "--seed", type=int, metavar="N", help=f"fixes every random number (default {Settings().seed})"
     )
@@ -95,9 +105,7 @@ def train(options: argparse.Namespace) -> int:
     return 0
 
 
-def _taken_up(
-    options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]
-) -> tuple[Learner, RunWriter]:  # fmt: skip
+def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]) -> tuple[Learner, RunWriter]:
     """A learner that goes on from a checkpoint, and its run file at ``path``. Nothing is left where that fails."""
     given = ("model", "preset", "set", "seed", "title", "language")
     if unwanted := next((name for name in given if getattr(options, name)), None):

@@ -38,10 +38,15 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--log", type=Path, metavar="FILE", help=tr("also write each event as a line of JSON to FILE"))
     parser.add_argument(
-        "--on-finding", nargs=argparse.REMAINDER, default=[], metavar="COMMAND",
-        help=tr("a command for each finding that begins, with its arguments, as the last option; no shell takes part, "
-                "and the finding is its standard input, as JSON"),
-    )  # fmt: skip
+        "--on-finding",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="COMMAND",
+        help=tr(
+            "a command for each finding that begins, with its arguments, as the last option; no shell takes part, "
+            "and the finding is its standard input, as JSON"
+        ),
+    )
 
 
 def _seconds(text: str) -> float:

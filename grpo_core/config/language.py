@@ -76,13 +76,21 @@ class LanguageTask:
         1.0, tr("Reward of a right final answer."), tr("Right answer pays"), low=-100, high=100, usual=(0, 2)
     )
     working_weight: float = setting(
-        0.0, tr("Reward of a working that is well formed, right or wrong."), tr("Well-formed working pays"),
-        low=-100, high=100, usual=(0, 1),
-    )  # fmt: skip
+        0.0,
+        tr("Reward of a working that is well formed, right or wrong."),
+        tr("Well-formed working pays"),
+        low=-100,
+        high=100,
+        usual=(0, 1),
+    )
     bonus: float = setting(
-        0.15, tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
-        tr("Each “=” pays"), low=-100, high=100, usual=(0, 0.5),
-    )  # fmt: skip
+        0.15,
+        tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
+        tr("Each “=” pays"),
+        low=-100,
+        high=100,
+        usual=(0, 0.5),
+    )
     file: str = setting(
         "",
         tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
@@ -104,25 +112,47 @@ class LanguageTask:
         since="0.2.0",
     )
     form_weight: float = setting(
-        0.0, tr("Reward of an answer in words that has the form, right or wrong."), tr("The form pays"),
-        low=-100, high=100, usual=(0, 1), since="0.2.0",
-    )  # fmt: skip
+        0.0,
+        tr("Reward of an answer in words that has the form, right or wrong."),
+        tr("The form pays"),
+        low=-100,
+        high=100,
+        usual=(0, 1),
+        since="0.2.0",
+    )
     brevity_weight: float = setting(
-        0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
-        tr("Brevity pays"), low=-100, high=100, usual=(0, 1), since="0.2.0",
-    )  # fmt: skip
+        0.0,
+        tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
+        tr("Brevity pays"),
+        low=-100,
+        high=100,
+        usual=(0, 1),
+        since="0.2.0",
+    )
     calls: int = setting(
-        3, tr("Calls that the calculator answers; one more ends the completion."), tr("Calls at most"),
-        low=0, high=100, usual=(1, 5), since="0.3.0",
-    )  # fmt: skip
+        3,
+        tr("Calls that the calculator answers; one more ends the completion."),
+        tr("Calls at most"),
+        low=0,
+        high=100,
+        usual=(1, 5),
+        since="0.3.0",
+    )
     call_weight: float = setting(
-        0.0, tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
-        tr("Each call pays"), low=-100, high=100, usual=(-0.2, 0.2), since="0.3.0",
-    )  # fmt: skip
+        0.0,
+        tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
+        tr("Each call pays"),
+        low=-100,
+        high=100,
+        usual=(-0.2, 0.2),
+        since="0.3.0",
+    )
     mask_tool: bool = setting(
-        True, tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
-        tr("Mask the tool's words"), since="0.3.0",
-    )  # fmt: skip
+        True,
+        tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
+        tr("Mask the tool's words"),
+        since="0.3.0",
+    )
     accuracy_every: int = setting(
         10,
         tr("Updates between two measurements on prompts that are never trained on."),
@@ -133,9 +163,14 @@ class LanguageTask:
         usual=(1, 50),
     )
     held_out: int = setting(
-        128, tr("Prompts that are never trained on, for measuring accuracy."), tr("Held-out prompts"),
-        low=1, high=10_000, usual=(16, 512), live=False,
-    )  # fmt: skip
+        128,
+        tr("Prompts that are never trained on, for measuring accuracy."),
+        tr("Held-out prompts"),
+        low=1,
+        high=10_000,
+        usual=(16, 512),
+        live=False,
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -265,9 +300,15 @@ class Model:
         live=False,
     )
     context: int = setting(
-        64, tr("Longest prompt and completion together."), tr("Context"), unit="tokens",
-        low=8, high=4096, usual=(32, 256), live=False,
-    )  # fmt: skip
+        64,
+        tr("Longest prompt and completion together."),
+        tr("Context"),
+        unit="tokens",
+        low=8,
+        high=4096,
+        usual=(32, 256),
+        live=False,
+    )
     device: str = setting(
         "cpu",
         tr("Where the model is computed: the program's own on the cpu by NumPy, elsewhere and any other by torch."),
@@ -293,9 +334,10 @@ class Model:
         live=False,
     )
     watch_reference: bool = setting(
-        True, tr("Scores every completion under the reference policy even where β is 0, so that KL can be seen."),
+        True,
+        tr("Scores every completion under the reference policy even where β is 0, so that KL can be seen."),
         tr("Watch the reference"),
-    )  # fmt: skip
+    )
     snapshot_every: int = setting(
         10,
         tr("Updates between two snapshots of the weights in the run file; those between are replayed from the last."),

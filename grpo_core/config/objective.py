@@ -28,11 +28,14 @@ class Objective:
         tr("Baseline"),
         symbol="b",
         choices={
-            "group_mean": tr("group mean"), "leave_one_out": tr("leave one out"), "batch_mean": tr("batch mean"),
-            "none": tr("none"), "given": tr("given"),
+            "group_mean": tr("group mean"),
+            "leave_one_out": tr("leave one out"),
+            "batch_mean": tr("batch mean"),
+            "none": tr("none"),
+            "given": tr("given"),
         },
         section=tr("Advantage"),
-    )  # fmt: skip
+    )
     std: str = setting(
         "sample",
         tr(
@@ -74,10 +77,14 @@ class Objective:
         tr("How the ratio and the advantage combine into the term that is maximised."),
         tr("Surrogate"),
         choices={
-            "clip": tr("clip"), "cispo": "CISPO", "sapo": "SAPO", "vespo": "VESPO", "gmpo": "GMPO",
+            "clip": tr("clip"),
+            "cispo": "CISPO",
+            "sapo": "SAPO",
+            "vespo": "VESPO",
+            "gmpo": "GMPO",
             "log_prob": tr("log-probability"),
         },
-    )  # fmt: skip
+    )
     clip_low: float = setting(
         0.2,
         tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on."),
@@ -212,11 +219,13 @@ class Objective:
         ),
         tr("Reduction"),
         choices={
-            "sequence": tr("sequence"), "token": tr("token"), "constant": tr("constant"),
+            "sequence": tr("sequence"),
+            "token": tr("token"),
+            "constant": tr("constant"),
             "sequence_sum": tr("sequence sum"),
         },
         section=tr("Mean over tokens"),
-    )  # fmt: skip
+    )
     max_tokens: int | None = setting(
         None,
         tr("The constant number of tokens that the reduction “constant” divides by (Dr. GRPO)."),

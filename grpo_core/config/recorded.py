@@ -33,9 +33,16 @@ class RecordedTask:
         (), tr("Token numbers that end a completion."), tr("End tokens"), live=False, since="0.2.0"
     )
     max_tokens: int | None = setting(
-        None, tr("The trainer's limit on a completion."), tr("Longest completion"), unit="tokens", low=1, high=10**9,
-        optional=True, live=False, since="0.2.0",
-    )  # fmt: skip
+        None,
+        tr("The trainer's limit on a completion."),
+        tr("Longest completion"),
+        unit="tokens",
+        low=1,
+        high=10**9,
+        optional=True,
+        live=False,
+        since="0.2.0",
+    )
     trainer_settings: str = setting(
         "",
         tr("The trainer's own settings, as JSON."),

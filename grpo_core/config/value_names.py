@@ -21,7 +21,7 @@ CHOICES = {
     "mixed": tr("mixed"),
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Titles of the choices of settings. A choice that is not listed is shown as written."""
 
 

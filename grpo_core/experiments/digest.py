@@ -111,7 +111,18 @@ def _numbers(runs: Ensemble) -> tuple[float | int, ...]:
     best, kl = (float(np.median(runs.counted(name)[-1])) for name in ("best_prob", "kl"))
     settings, updates = runs.settings, len(runs.measures["reward"]) - 1
     return (
-        float(last.mean()), reward, runs.stuck, float(runs.diverged.mean()), low, high, best, kl,
-        float(runs.wrong_way.mean()), float(runs.signal_to_noise[0]),
-        settings.learner.mu, settings.learner.group_size, updates, int(runs.samples[-1]),
-    )  # fmt: skip
+        float(last.mean()),
+        reward,
+        runs.stuck,
+        float(runs.diverged.mean()),
+        low,
+        high,
+        best,
+        kl,
+        float(runs.wrong_way.mean()),
+        float(runs.signal_to_noise[0]),
+        settings.learner.mu,
+        settings.learner.group_size,
+        updates,
+        int(runs.samples[-1]),
+    )

@@ -21,8 +21,12 @@ from grpo_core.experiments.gauge import Gauge
 from grpo_core.text import tr
 
 SIDE_BY_SIDE = (
-    "objective.beta", "objective.clip_low", "objective.clip_high", "optimizer.learning_rate", "learner.temperature",
-)  # fmt: skip
+    "objective.beta",
+    "objective.clip_low",
+    "objective.clip_high",
+    "optimizer.learning_rate",
+    "learner.temperature",
+)
 """Numeric settings that may differ between the runs of one call."""
 
 MOST = 1024

@@ -161,9 +161,14 @@ def _compiled() -> Callable[..., Any]:
     from grpo_core.bandit.traced import State, Updates
 
     def run(
-        settings: Settings, names: tuple[str, ...], values: tuple[Array, ...], state: State, numbers: Array,
-        count: Array, true: Array,
-    ) -> tuple[State, dict[str, Array]]:  # fmt: skip
+        settings: Settings,
+        names: tuple[str, ...],
+        values: tuple[Array, ...],
+        state: State,
+        numbers: Array,
+        count: Array,
+        true: Array,
+    ) -> tuple[State, dict[str, Array]]:
         """``count`` updates, and the measures of the policy before each, (UPDATES, R) by name.
 
         Args:

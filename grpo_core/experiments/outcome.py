@@ -97,9 +97,11 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
     """Seeds of ``names`` that are stuck, and those that diverged."""
     lost = [data.diverged(name) for name in names]
     return Failed(
-        names=tuple(names), diverged=sum(int(own.sum()) for own in lost), of=sum(map(len, lost)),
+        names=tuple(names),
+        diverged=sum(int(own.sum()) for own in lost),
+        of=sum(map(len, lost)),
         stuck=sum(int((data.stuck[name] & ~own).sum()) for name, own in zip(names, lost, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
@@ -108,9 +110,11 @@ def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)
     return Swept(
-        courses=data.courses, stuck=data.stuck, floor=data.floor,
+        courses=data.courses,
+        stuck=data.stuck,
+        floor=data.floor,
         kl={name: runs[name].measures["kl"] for name in row},
-    )  # fmt: skip
+    )
 
 
 def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
@@ -188,14 +192,23 @@ def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)
     passed = Passed(
-        count=count, there=there, updates=len(data.max_prob),
-        first=float(past[0]), middle=float(past[middle // 2]), last=float(past[middle]),
-    )  # fmt: skip
+        count=count,
+        there=there,
+        updates=len(data.max_prob),
+        first=float(past[0]),
+        middle=float(past[middle // 2]),
+        last=float(past[middle]),
+    )
     last, missed = data.last, wrong(data)
     reward = LastReward(
-        updates=len(data.reward), median=float(np.median(last)), mean=float(last.mean()), low=float(last.min()),
-        high=float(last.max()), diverged=int((~np.isfinite(data.reward[-1])).sum()), of=count,
-    )  # fmt: skip
+        updates=len(data.reward),
+        median=float(np.median(last)),
+        mean=float(last.mean()),
+        low=float(last.min()),
+        high=float(last.max()),
+        diverged=int((~np.isfinite(data.reward[-1])).sum()),
+        of=count,
+    )
     later = (Later(own=own, before=int((past < own).sum()), of=count),) if own is not None and there else ()
     ends = () if missed is None else (OnWrong(wrong=missed, of=count, updates=len(data.max_prob)),)
     return (passed, *later, *ends, reward)

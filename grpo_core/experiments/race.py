@@ -21,8 +21,11 @@ MU = 1
 STEP_LENGTH = 0.3
 """Euclidean length of an update of the logits in a race of equal step length."""
 LOCAL_PEAK: dict[str, Any] = {
-    "task.landscape": "double_peak", "task.half_width": 2.5, "task.bias": 2.0, "task.bias_action": 3,
-}  # fmt: skip
+    "task.landscape": "double_peak",
+    "task.half_width": 2.5,
+    "task.bias": 2.0,
+    "task.bias_action": 3,
+}
 """The double peak with an initial policy biased towards the lower peak: from a uniform start hardly any run gets
 stuck.
 """

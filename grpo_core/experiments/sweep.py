@@ -52,10 +52,11 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
 
 
 RIGHT_PULL = {
-    (kl.EXACT, False): True, (kl.EXACT, True): True,
+    (kl.EXACT, False): True,
+    (kl.EXACT, True): True,
     **{(name, True): each.unbiased for name, each in kl.ESTIMATORS.items()},
     **{(name, False): each.pulls_back for name, each in kl.ESTIMATORS.items()},
-}  # fmt: skip
+}
 """(estimator, multiplied by the ratio) -> whether its expected on-policy gradient as a loss is that of KL(π‖π_ref)."""
 
 

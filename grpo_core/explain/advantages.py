@@ -187,18 +187,28 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     above, above_values = rf"{_letter(n)}_{{i}} - {b_name}", f"{number(r)} - {signed(b)}"
     if not deviation.divides:
         return Formula(
-            symbol=symbol, general=f"A_{{i}} = {above}", values=above_values, value=r - b, inputs=(score, b_at),
-            scale=max(map(abs, values)), note=tr("It is not divided by a standard deviation."),
+            symbol=symbol,
+            general=f"A_{{i}} = {above}",
+            values=above_values,
+            value=r - b,
+            inputs=(score, b_at),
+            scale=max(map(abs, values)),
+            note=tr("It is not divided by a standard deviation."),
             source=compared_with.undivided,
-        )  # fmt: skip
+        )
     spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
     compared = compared_in(n, None)[1] if deviation.of_batch else values
     if are_equal(compared) or math.isnan(n[spread]):
         return Formula(
-            symbol=symbol, general=rf"A_{{i}} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
-            value=r - b, inputs=(score, b_at, spread), scale=max(map(abs, values)),
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=_divided(n),
-        )  # fmt: skip
+            symbol=symbol,
+            general=rf"A_{{i}} = \frac{{{above}}}{{1}}",
+            values=rf"\frac{{{above_values}}}{{1}}",
+            value=r - b,
+            inputs=(score, b_at, spread),
+            scale=max(map(abs, values)),
+            note=tr("The standard deviation is zero or undefined, so it divides by 1."),
+            source=_divided(n),
+        )
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
@@ -258,10 +268,15 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", general=general, value=0.0, inputs=(reward,))
     if later is None:
         return Formula(
-            symbol=rf"\delta^{{V}}_{n.at(q)}", general=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
-            values=f"{number(n[reward])} - {signed(n[value])}", value=n[reward] - n[value], inputs=(reward, value),
-            scale=abs(n[reward]) + abs(n[value]), note=tr("The reward is paid at the last token."), source=GAE,
-        )  # fmt: skip
+            symbol=rf"\delta^{{V}}_{n.at(q)}",
+            general=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
+            values=f"{number(n[reward])} - {signed(n[value])}",
+            value=n[reward] - n[value],
+            inputs=(reward, value),
+            scale=abs(n[reward]) + abs(n[value]),
+            note=tr("The reward is paid at the last token."),
+            source=GAE,
+        )
     ahead = n.token("value", q, later)
     return Formula(
         symbol=rf"\delta^{{V}}_{n.at(q)}",

@@ -106,11 +106,15 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         if len(inputs) == 1:  # one place, as on a bandit with one prompt: there is nothing to average
             (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
             return Formula(
-                symbol=rf"\bar{{{symbol}}}", general=rf"\bar{{{symbol}}} = {subscript}", values=number(value),
-                value=value, inputs=tuple(inputs), scale=max(1.0, abs(value)),
+                symbol=rf"\bar{{{symbol}}}",
+                general=rf"\bar{{{symbol}}} = {subscript}",
+                values=number(value),
+                value=value,
+                inputs=tuple(inputs),
+                scale=max(1.0, abs(value)),
                 unit="nats" if name != "max_probability" else "",
                 note=f"{note} {_averaged(n, len(inputs))}",
-            )  # fmt: skip
+            )
         return Formula(
             symbol=rf"\bar{{{symbol}}}",
             general=rf"\bar{{{symbol}}} = \frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}",
@@ -146,9 +150,12 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("log_probability", passed=n.step.passes, context=place, action=a) for a in actions]
     values = [n[i] for i in inputs]
     return Formula(
-        symbol=r"a^{*}", general=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)", value=float(values.index(max(values))),
-        inputs=tuple(inputs), note=tr("Its index, counted from 0, at the first visited place after the update."),
-    )  # fmt: skip
+        symbol=r"a^{*}",
+        general=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)",
+        value=float(values.index(max(values))),
+        inputs=tuple(inputs),
+        note=tr("Its index, counted from 0, at the first visited place after the update."),
+    )
 
 
 def _counted(o: Objective) -> str:
@@ -224,20 +231,26 @@ def length(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("tokens", row=i) for i in range(len(n.step.group))]
     values = [n[i] for i in inputs]
     return Formula(
-        symbol=r"\bar{L}", general=r"\bar{L} = \frac{1}{B} \sum_{i} L_{i}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)", value=math.fsum(values) / len(values),
-        inputs=tuple(inputs), unit="tokens",
-    )  # fmt: skip
+        symbol=r"\bar{L}",
+        general=r"\bar{L} = \frac{1}{B} \sum_{i} L_{i}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values),
+        inputs=tuple(inputs),
+        unit="tokens",
+    )
 
 
 def accuracy(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("right_answer", row=row) for row in range(len(n.step.group))]
     values = [n[i] for i in inputs]
     return Formula(
-        symbol="a", general=r"a = \frac{1}{B} \sum_{i} x^{A}_{i}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)", value=math.fsum(values) / len(values),
-        inputs=tuple(inputs), note=tr("Right answers, whatever else is paid for."),
-    )  # fmt: skip
+        symbol="a",
+        general=r"a = \frac{1}{B} \sum_{i} x^{A}_{i}",
+        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
+        value=math.fsum(values) / len(values),
+        inputs=tuple(inputs),
+        note=tr("Right answers, whatever else is paid for."),
+    )
 
 
 CARDS: dict[str, Rule] = {

@@ -28,10 +28,15 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
             else tr("A step against it lowers this token's probability.")
         )
     return Formula(
-        symbol=f"g_{n.at(q)}", general=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "
+        symbol=f"g_{n.at(q)}",
+        general=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "
         rf"g^{{S}}_{n.it} + g^{{\mathrm{{KL}}}}_{n.it}",
-        values=f"{number(a)} + {signed(b)}", value=a + b, inputs=(push, pull), scale=abs(a) + abs(b), note=note,
-    )  # fmt: skip
+        values=f"{number(a)} + {signed(b)}",
+        value=a + b,
+        inputs=(push, pull),
+        scale=abs(a) + abs(b),
+        note=note,
+    )
 
 
 def shared_by(n: Numbers) -> Level | None:

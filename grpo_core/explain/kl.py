@@ -33,9 +33,16 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
         general, values = rf"{ratio_name(n)} \left({general}\right)", rf"{number(r)} \left({values}\right)"
         result, inputs, scale = result * r, (*inputs, ratio), scale * abs(r)
     return Formula(
-        symbol=symbol, general=rf"\mathrm{{KL}}_{n.it} = {general}", values=values, value=result, inputs=inputs,
-        scale=scale, unit="nats", note=_note(n, value.note), source=value.source,
-    )  # fmt: skip
+        symbol=symbol,
+        general=rf"\mathrm{{KL}}_{n.it} = {general}",
+        values=values,
+        value=result,
+        inputs=inputs,
+        scale=scale,
+        unit="nats",
+        note=_note(n, value.note),
+        source=value.source,
+    )
 
 
 def _note(n: Numbers, of_value: str) -> str:
@@ -111,9 +118,15 @@ def pull(n: Numbers, q: Quantity) -> Formula:
         value, scale, inputs = value + more, scale + size, [*inputs, *inputs_r]
     note = tr("The exact KL pulls through the whole distribution, onto the logits.") if o.kl == kl.EXACT else ""
     return Formula(
-        symbol=symbol, general=head + (" + ".join(general) or "0"), values=" + ".join(values), value=value,
-        inputs=tuple(dict.fromkeys(inputs)), scale=scale, note=note, source=kl.SCHULMAN,
-    )  # fmt: skip
+        symbol=symbol,
+        general=head + (" + ".join(general) or "0"),
+        values=" + ".join(values),
+        value=value,
+        inputs=tuple(dict.fromkeys(inputs)),
+        scale=scale,
+        note=note,
+        source=kl.SCHULMAN,
+    )
 
 
 def _through_ratio(n: Numbers, q: Quantity) -> tuple[str, str, float, list[Quantity], float]:

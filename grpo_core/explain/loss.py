@@ -55,9 +55,15 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
         value, scale = value - o.entropy_bonus * n[entropy], scale + abs(o.entropy_bonus * n[entropy])
         inputs.append(entropy)
     return Formula(
-        symbol=rf"\ell_{n.at(q)}", general=rf"\ell_{n.it} = {general}", values=values, value=value,
-        inputs=tuple(inputs), scale=scale, note=note, source=n.loss_source,
-    )  # fmt: skip
+        symbol=rf"\ell_{n.at(q)}",
+        general=rf"\ell_{n.it} = {general}",
+        values=values,
+        value=value,
+        inputs=tuple(inputs),
+        scale=scale,
+        note=note,
+        source=n.loss_source,
+    )
 
 
 def _elsewhere(n: Numbers) -> str:

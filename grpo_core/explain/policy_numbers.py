@@ -35,10 +35,14 @@ def _name(q: Quantity) -> str:
 def probability(n: Numbers, q: Quantity) -> Formula:
     log = n.canonical(Quantity("log_probability", passed=q.passed, context=q.context, action=q.action))
     return Formula(
-        symbol=rf"\pi({_name(q)})", general=r"\pi(a) = \exp(\log \pi(a))", values=rf"\exp({number(n[log])})",
-        value=exponential(n[log]), inputs=(log,), scale=exponential(n[log]) * max(1.0, abs(n[log])),
+        symbol=rf"\pi({_name(q)})",
+        general=r"\pi(a) = \exp(\log \pi(a))",
+        values=rf"\exp({number(n[log])})",
+        value=exponential(n[log]),
+        inputs=(log,),
+        scale=exponential(n[log]) * max(1.0, abs(n[log])),
         note=tr("At the sampling temperature."),
-    )  # fmt: skip
+    )
 
 
 def alternative(n: Numbers, q: Quantity) -> Formula:
@@ -50,10 +54,13 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
         "display with three digits; not the whole distribution. No KL and no entropy follows from them."
     ).format(count=0 if top is None else top.shape[-1])
     return Formula(
-        symbol=rf"{policy}({_name(q)})", general=rf"{policy}(a) = \exp(\log {policy}(a))",
-        values=rf"\exp({number(log)})", value=exponential(log), note=note,
+        symbol=rf"{policy}({_name(q)})",
+        general=rf"{policy}(a) = \exp(\log {policy}(a))",
+        values=rf"\exp({number(log)})",
+        value=exponential(log),
+        note=note,
         scale=exponential(log) * max(1.0, abs(log)),
-    )  # fmt: skip
+    )
 
 
 def _measured(settings: Settings, last: bool) -> str:
@@ -108,9 +115,13 @@ def max_probability(n: Numbers, q: Quantity) -> Formula:
     inputs, values = _actions(n, "probability", q, q.passed)
     best = values.index(max(values))
     return Formula(
-        symbol=r"\max_{a} \pi(a)", general=r"\max_{a} \pi(a)", values=rf"\pi({best + 1})", value=values[best],
-        inputs=tuple(inputs), scale=1.0,
-    )  # fmt: skip
+        symbol=r"\max_{a} \pi(a)",
+        general=r"\max_{a} \pi(a)",
+        values=rf"\pi({best + 1})",
+        value=values[best],
+        inputs=tuple(inputs),
+        scale=1.0,
+    )
 
 
 def entropy(n: Numbers, q: Quantity) -> Formula:
@@ -172,10 +183,14 @@ def logit_gradient(n: Numbers, q: Quantity) -> Formula:
         general = rf"\frac{{1}}{{T}} \left({general}\right)"
         values = rf"\frac{{1}}{{{number(temperature)}}} \left({values}\right)"
     return Formula(
-        symbol=rf"g_{{{_name(q)}}}", general=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
-        values=values, value=value / temperature, inputs=tuple(dict.fromkeys(inputs)), scale=scale / temperature,
+        symbol=rf"g_{{{_name(q)}}}",
+        general=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
+        values=values,
+        value=value / temperature,
+        inputs=tuple(dict.fromkeys(inputs)),
+        scale=scale / temperature,
         note=note if at else tr("This place was not visited: nothing pushes its logits."),
-    )  # fmt: skip
+    )
 
 
 Term = tuple[str, str, float, float, list[Quantity]]

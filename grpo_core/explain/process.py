@@ -47,9 +47,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     if compared_with.within_group and are_equal(values):
         note = tr("All steps of the group were paid the same: they carry no signal, and the score is exactly 0.")
-        return Formula(
-            symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER
-        )  # fmt: skip
+        return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
     above, above_values, b, used = f"R_{n.it}", number(r), 0.0, [reward]
     if compared_with.mean:
         centre = advantages.mean_of(compared_with, group)
@@ -60,15 +58,26 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
     if not deviation.divides:
         return Formula(
-            symbol=symbol, general=f"{name} = {above}", values=above_values, value=r - b, inputs=tuple(used),
-            scale=scale, note=note, source=PAPER,
-        )  # fmt: skip
+            symbol=symbol,
+            general=f"{name} = {above}",
+            values=above_values,
+            value=r - b,
+            inputs=tuple(used),
+            scale=scale,
+            note=note,
+            source=PAPER,
+        )
     if are_equal(compared) or math.isnan(n[spread]):
         return Formula(
-            symbol=symbol, general=rf"{name} = \frac{{{above}}}{{1}}", values=rf"\frac{{{above_values}}}{{1}}",
-            value=r - b, inputs=(*used, spread), scale=scale,
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."), source=PAPER,
-        )  # fmt: skip
+            symbol=symbol,
+            general=rf"{name} = \frac{{{above}}}{{1}}",
+            values=rf"\frac{{{above_values}}}{{1}}",
+            value=r - b,
+            inputs=(*used, spread),
+            scale=scale,
+            note=tr("The standard deviation is zero or undefined, so it divides by 1."),
+            source=PAPER,
+        )
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,

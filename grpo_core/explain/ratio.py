@@ -30,9 +30,15 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
                 limit=plain(limit)
             )
     return Formula(
-        symbol=rf"\log r_{n.at(q)}", general=rf"\log r_{n.it} = {general}", values=shown, value=value,
-        inputs=(now, old), scale=max(abs(n[now]), abs(n[old])), unit="nats", note=note,
-    )  # fmt: skip
+        symbol=rf"\log r_{n.at(q)}",
+        general=rf"\log r_{n.it} = {general}",
+        values=shown,
+        value=value,
+        inputs=(now, old),
+        scale=max(abs(n[now]), abs(n[old])),
+        unit="nats",
+        note=note,
+    )
 
 
 def ratio(n: Numbers, q: Quantity) -> Formula:
@@ -44,10 +50,15 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
         if n.objective.log_ratio_limit is None:  # of a log-ratio that was limited, the quotient is another number
             general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
         return Formula(
-            symbol=f"r_{n.at(q)}", general=general,
-            values=rf"\exp({number(n[log])})", value=value, inputs=(log,), scale=_scale(value, [n[log]]),
-            note=_first(q, value), source=level.source,
-        )  # fmt: skip
+            symbol=f"r_{n.at(q)}",
+            general=general,
+            values=rf"\exp({number(n[log])})",
+            value=value,
+            inputs=(log,),
+            scale=_scale(value, [n[log]]),
+            note=_first(q, value),
+            source=level.source,
+        )
     inputs = [n.token("log_ratio", q, t) for t in n.visited(q.row)]
     logs = [n[i] for i in inputs]
     mean = level.by_length

@@ -23,9 +23,15 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
         general, values = rf"m_{n.it} {general}", rf"{number(gate)} \cdot {values}"
         value, scale = value * gate, scale * abs(gate)
     return Formula(
-        symbol=f"S_{n.at(q)}", general=f"S_{n.it} = {general}", values=values, value=value,
-        inputs=tuple(dict.fromkeys(token.inputs)), scale=scale, note=s.note, source=s.source,
-    )  # fmt: skip
+        symbol=f"S_{n.at(q)}",
+        general=f"S_{n.it} = {general}",
+        values=values,
+        value=value,
+        inputs=tuple(dict.fromkeys(token.inputs)),
+        scale=scale,
+        note=s.note,
+        source=s.source,
+    )
 
 
 def clipped(n: Numbers, q: Quantity) -> Formula:

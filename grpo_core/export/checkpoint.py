@@ -57,10 +57,15 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
             folder / RUN, settings, title=title, parent=(reader, step.step), resumed=resumed, origin=reader.origin
         ).close()
         about = {
-            "checkpoint": 1, "update": step.step, "title": reader.meta.title, "program": __version__,
-            "versions": installed(LIBRARIES), "threads": settings.model.threads, "model": settings.model.digest,
+            "checkpoint": 1,
+            "update": step.step,
+            "title": reader.meta.title,
+            "program": __version__,
+            "versions": installed(LIBRARIES),
+            "threads": settings.model.threads,
+            "model": settings.model.digest,
             "weights": [path.name for path in folder.glob("*.safetensors")],
-        }  # fmt: skip
+        }
         (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
     return tr("{out} holds a checkpoint after update {step}; take it up with File, “Take up a checkpoint…”.").format(
         out=out, step=step.step

@@ -213,12 +213,18 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
         known = (step.old_logp, step.logp[passed], step.ref_logp)
         parts = () if step.reward_parts is None else step.reward_parts[row.row]
         yield [
-            step.step, passed + 1, row.row + 1, row.group + 1, cells["prompt"],
-            cells.get("completion", cells.get("action")), row.token + 1, cells.get("token", cells.get("action")),
+            step.step,
+            passed + 1,
+            row.row + 1,
+            row.group + 1,
+            cells["prompt"],
+            cells.get("completion", cells.get("action")),
+            row.token + 1,
+            cells.get("token", cells.get("action")),
             *(_cell(cells[name]) for name in NUMBERS),
             *("" if table is None else _cell(table[place]) for table in known),
             *map(_cell, parts),
-        ]  # fmt: skip
+        ]
 
 
 def _cell(value: Any) -> object:

@@ -92,11 +92,16 @@ def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
 def facts_of(source: Source) -> dict[str, Any]:
     """Facts about a source, without its updates."""
     return {
-        "path": str(source.path), "title": source.title, "settings": source.settings, "partial": source.partial,
-        "siblings": tuple(map(str, source.siblings)), "notes": tuple(source.notes)[:MOST_NOTES],
-        "labels": np.asarray(source.labels, np.int64), "processes": getattr(source, "processes", 1),
+        "path": str(source.path),
+        "title": source.title,
+        "settings": source.settings,
+        "partial": source.partial,
+        "siblings": tuple(map(str, source.siblings)),
+        "notes": tuple(source.notes)[:MOST_NOTES],
+        "labels": np.asarray(source.labels, np.int64),
+        "processes": getattr(source, "processes", 1),
         "has_losses": has_losses(source),
-    }  # fmt: skip
+    }
 
 
 READ: dict[str, Callable[..., object]] = {

@@ -75,9 +75,14 @@ class Line:
     """
 
     def __init__(
-        self, path: Path, scratch: Path | None, take: Callable[[], ReaderProcess],
-        patience: Callable[[], float | None], silence: float, poll: Poll,
-    ) -> None:  # fmt: skip
+        self,
+        path: Path,
+        scratch: Path | None,
+        take: Callable[[], ReaderProcess],
+        patience: Callable[[], float | None],
+        silence: float,
+        poll: Poll,
+    ) -> None:
         """
         Args:
             path: of the source.

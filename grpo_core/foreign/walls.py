@@ -32,9 +32,16 @@ _NO_NEW_PRIVILEGES = 38
 _LOOKED_THROUGH = 2_000
 """Maximum number of entries of a folder that are searched for links."""
 SYSTEM = (
-    "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/proc/cpuinfo", "/proc/meminfo",
-    "/sys/devices/system/cpu", "/dev/urandom",
-)  # fmt: skip
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/sys/devices/system/cpu",
+    "/dev/urandom",
+)
 _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
 """Machine -> its number for seccomp, that of the call ``seccomp``, and those of socket, ptrace and io_uring_setup."""
 

@@ -60,10 +60,16 @@ class Event:
     def as_json(self, path: str) -> dict[str, Any]:
         """Plain values for a run at ``path``."""
         return {
-            "run": path, "event": "ended" if self.ended else "began", "check": self.name, "title": self.title,
-            "severity": self.grade.value, "step": self.step, "began": self.began, "what": self.what,
+            "run": path,
+            "event": "ended" if self.ended else "began",
+            "check": self.name,
+            "title": self.title,
+            "severity": self.grade.value,
+            "step": self.step,
+            "began": self.began,
+            "what": self.what,
             "change": self.change,
-        }  # fmt: skip
+        }
 
 
 class Watch:
@@ -176,9 +182,14 @@ class Watch:
         causes = [cause for cause in result.causes if cause.grade != SUSPECTED]
         sentences = [sentence for cause in causes for sentence in cause.sentences]
         event = Event(
-            name=AUDIT, title=tr("The loss departs from its settings"), grade=Grade.SERIOUS, step=newest,
-            began=step.label, what=" ".join([what, *sentences[:1]]), change=causes[0].remedy if causes else "",
-        )  # fmt: skip
+            name=AUDIT,
+            title=tr("The loss departs from its settings"),
+            grade=Grade.SERIOUS,
+            step=newest,
+            began=step.label,
+            what=" ".join([what, *sentences[:1]]),
+            change=causes[0].remedy if causes else "",
+        )
         return {AUDIT: event}
 
 
@@ -188,6 +199,11 @@ def _refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, b
 
 def _of_finding(finding: Finding, newest: int) -> Event:
     return Event(
-        name=finding.check, title=finding.title, grade=finding.grade, step=newest, began=finding.began,
-        what=finding.sentence, change=finding.change,
-    )  # fmt: skip
+        name=finding.check,
+        title=finding.title,
+        grade=finding.grade,
+        step=newest,
+        began=finding.began,
+        what=finding.sentence,
+        change=finding.change,
+    )

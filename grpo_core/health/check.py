@@ -83,10 +83,16 @@ class Check:
         if verdict is None:
             return None
         return Finding(
-            check=name, title=self.title, grade=verdict.grade, what=tuple(verdict.what), began=verdict.began,
-            evidence=tuple(verdict.evidence), change=verdict.change or self.change, source=self.source,
+            check=name,
+            title=self.title,
+            grade=verdict.grade,
+            what=tuple(verdict.what),
+            began=verdict.began,
+            evidence=tuple(verdict.evidence),
+            change=verdict.change or self.change,
+            source=self.source,
             course=course(measures),
-        )  # fmt: skip
+        )
 
 
 def finite(measures: Sequence[Measure]) -> list[tuple[int, float]]:

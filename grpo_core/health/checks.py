@@ -259,5 +259,5 @@ CHECKS: dict[str, Check] = {
         source="huggingface/trl#4772, #6789",
         follows=("stale_samples",),
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Every check by its name, in the order of cause."""

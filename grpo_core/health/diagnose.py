@@ -124,8 +124,10 @@ def _without_finding(
     sick = {CHECKS[name].measure for name in named}
     return tuple(
         Healthy(
-            check=name, title=check.title,
+            check=name,
+            title=check.title,
             measured=None if check.measure in sick else measured(check.measure, measures[name]),
         )
-        for name, check in CHECKS.items() if name in looked - named
-    )  # fmt: skip
+        for name, check in CHECKS.items()
+        if name in looked - named
+    )

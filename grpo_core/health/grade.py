@@ -26,6 +26,4 @@ class Grade(StrEnum):
     @property
     def word(self) -> str:
         """The grade as shown to users."""
-        return {
-            Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")
-        }[self]  # fmt: skip
+        return {Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")}[self]

@@ -49,10 +49,14 @@ def dead_groups(update: Update) -> Measure | None:
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut = table.truncated
     return Measure(
-        label=update.label, value=len(dead) / len(groups),
+        label=update.label,
+        value=len(dead) / len(groups),
         more={
-            "groups": len(groups), "dead": rewards, "equal": len(equal) / len(groups),
-            "known": known, "mean": float(table.rewards[rows].mean()),
+            "groups": len(groups),
+            "dead": rewards,
+            "equal": len(equal) / len(groups),
+            "known": known,
+            "mean": float(table.rewards[rows].mean()),
             "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
             "low": float(table.rewards[rows].min()),
             "high": float(table.rewards[rows].max()),
@@ -60,14 +64,16 @@ def dead_groups(update: Update) -> Measure | None:
         },
         evidence=tuple(
             Evidence(
-                step=update.label, row=int(members[0]) + 1, quote=update.quote(int(members[0])),
+                step=update.label,
+                row=int(members[0]) + 1,
+                quote=update.quote(int(members[0])),
                 what=tr("all {count} completions of this prompt have the reward {reward:.4g}").format(
                     count=len(members), reward=table.rewards[members[0]]
                 ),
             )
             for members in dead[:3]
         ),
-    )  # fmt: skip
+    )
 
 
 def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -109,9 +115,14 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     if kind == "wrong" and (live >= limit("sparse_live") * groups) is not sparse:
         return None
     what = EqualGroups(
-        since=since[0].label, dead=len(dead), groups=groups, kind=kind, low=low, high=high,
+        since=since[0].label,
+        dead=len(dead),
+        groups=groups,
+        kind=kind,
+        low=low,
+        high=high,
         known=all(known for _, known in dead),
-    )  # fmt: skip
+    )
     cut_off = kind == "wrong" and all(cut for cut, _ in dead)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
     bad = grade("dead")

@@ -55,9 +55,13 @@ def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Mea
         return None
     high = max(value for _, value in course)
     return Measured(
-        quantity=quantity.name, share=quantity.share, low=min(value for _, value in course), high=high,
-        where=next(label for label, value in course if value == high), count=len(course),
-    )  # fmt: skip
+        quantity=quantity.name,
+        share=quantity.share,
+        low=min(value for _, value in course),
+        high=high,
+        where=next(label for label, value in course if value == high),
+        count=len(course),
+    )
 
 
 def by_figure(looked_at: Sequence[Healthy]) -> list[tuple[tuple[str, ...], Measured | None]]:

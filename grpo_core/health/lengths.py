@@ -52,9 +52,12 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     before, after, began = moved
     return Verdict(
-        grade=grade("length_drift"), what=[Drifts(before=before, after=after)], began=began,
-        evidence=worst([measures[0], measures[-1]]), change=_advice(settings, grows=after > before),
-    )  # fmt: skip
+        grade=grade("length_drift"),
+        what=[Drifts(before=before, after=after)],
+        began=began,
+        evidence=worst([measures[0], measures[-1]]),
+        change=_advice(settings, grows=after > before),
+    )
 
 
 def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
@@ -86,16 +89,24 @@ def _advice(settings: Settings, *, grows: bool) -> str:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
     if not settings.recorded.names_loss:
-        return look + " " + tr(
-            "If each completion's loss is divided by its own length, that favours long wrong answers: use a token mean "
-            "(DAPO) or a constant (Dr. GRPO)."
-        )  # fmt: skip
+        return (
+            look
+            + " "
+            + tr(
+                "If each completion's loss is divided by its own length, that favours long wrong answers: use a token "
+                "mean (DAPO) or a constant (Dr. GRPO)."
+            )
+        )
     if not REDUCTIONS[settings.objective.reduction].by_length:
         return look
-    return look + " " + tr(
-        "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
-        "(DAPO) or a constant (Dr. GRPO)."
-    )  # fmt: skip
+    return (
+        look
+        + " "
+        + tr(
+            "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
+            "(DAPO) or a constant (Dr. GRPO)."
+        )
+    )
 
 
 def no_limit(update: Update) -> str:
@@ -134,9 +145,11 @@ def cut_off(update: Update) -> Measure | None:
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
     seen = Evidence(
-        step=update.label, what=what, row=None if first is None else first + 1,
+        step=update.label,
+        what=what,
+        row=None if first is None else first + 1,
         quote="" if first is None else update.quote(first),
-    )  # fmt: skip
+    )
     costs = None if table is None else _costs(table)
     return Measure(
         label=update.label, value=count / rows, more={"count": count, "rows": rows, "costs": costs}, evidence=(seen,)

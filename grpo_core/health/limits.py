@@ -28,11 +28,13 @@ LIMITS: dict[str, Limit] = {
     "lasting": Limit(value=0.05, grade=None, source="chosen: healthy runs have single bad updates"),
     "missing": Limit(value=0.01, grade=WARNING, source="a scorer that fails now and then loses fewer; 5.5 % was a bug"),
     "dead": Limit(
-        value=0.5, grade=SERIOUS,
+        value=0.5,
+        grade=SERIOUS,
         source="chosen: most groups teach nothing; DAPO, arXiv:2503.14476, section 3.2",
     ),
     "dead_later": Limit(
-        value=1 / 3, grade=NOTICE,
+        value=1 / 3,
+        grade=NOTICE,
         source="chosen: the part of a run before it, in which the prompts were learned",
     ),
     "dead_of_a_kind": Limit(value=0.25, grade=None, source="chosen: half of the groups that must be dead"),
@@ -47,7 +49,8 @@ LIMITS: dict[str, Limit] = {
     "advantage_far": Limit(value=20.0, grade=SERIOUS, source="healthy runs of TRL: at most 4.7 times the median"),
     "advantage_large": Limit(value=10.0, grade=None, source="(G - 1) / sqrt(G) for G = 102: none divided is beyond"),
     "reward_far": Limit(
-        value=20.0, grade=WARNING,
+        value=20.0,
+        grade=WARNING,
         source="chosen as that of advantages, against nine tenths of the rewards",
     ),
     "reward_usual": Limit(value=0.9, grade=None, source="chosen: a tenth may be rare successes"),
@@ -57,15 +60,18 @@ LIMITS: dict[str, Limit] = {
     "exploited_spreads": Limit(value=1.0, grade=None, source="chosen: as far as two completions of a batch are apart"),
     "length_is_reward": Limit(value=0.95, grade=WARNING, source="chosen: 90 % of the variance; no drift need be shown"),
     "length_paid": Limit(
-        value=0.7, grade=WARNING,
+        value=0.7,
+        grade=WARNING,
         source="chosen: half of the variance; healthy runs of TRL: at most 0.03 and -0.78, without a drift",
     ),
     "length_paid_change": Limit(
-        value=0.1, grade=None,
+        value=0.1,
+        grade=None,
         source="healthy runs of TRL: 11 % in three updates, within four errors",
     ),
     "entropy_collapsed": Limit(
-        value=0.1, grade=SERIOUS,
+        value=0.1,
+        grade=SERIOUS,
         source="DAPO, section 3.1; healthy runs of TRL: 0.98 and more",
     ),
     "entropy_blown_up": Limit(value=3.0, grade=WARNING, source="volcengine/verl#651"),
@@ -73,8 +79,11 @@ LIMITS: dict[str, Limit] = {
     "clipped": Limit(value=0.8, grade=SERIOUS, source="chosen: a fifth of the tokens is left to learn from"),
     "clipped_passes": Limit(value=0.5, grade=WARNING, source="share of passes; healthy runs of TRL: one of two"),
     "clipped_many": Limit(value=0.4, grade=NOTICE, source="of a pass's tokens; healthy tiny runs of TRL: up to 76 %"),
-    "clipped_completions": Limit(value=0.95, grade=SERIOUS, source="GSPO, arXiv:2507.18071, section 5.2: far more is "
-                                 "clipped than in GRPO, and it learns"),
+    "clipped_completions": Limit(
+        value=0.95,
+        grade=SERIOUS,
+        source="GSPO, arXiv:2507.18071, section 5.2: far more is clipped than in GRPO, and it learns",
+    ),
     "one": Limit(value=1e-3, grade=None, source="rounding of single precision over a completion"),
     "range_of_completions": Limit(value=1e-3, grade=SERIOUS, source="GSPO, section 5.1: 3e-4 and 4e-4; of tokens 0.2"),
     "range_of_tokens": Limit(value=0.05, grade=WARNING, source="GRPO and DAPO: 0.2 and 0.28; GSPO a hundredth"),
@@ -88,7 +97,8 @@ LIMITS: dict[str, Limit] = {
     "cut": Limit(value=0.8, grade=SERIOUS, source="DAPO, section 3.4: noise where truncated samples dominate"),
     "cut_many": Limit(value=0.5, grade=NOTICE, source="healthy tiny runs of TRL: 69 to 84 %, so a notice alone"),
     "cut_costs": Limit(
-        value=0.75, grade=WARNING,
+        value=0.75,
+        grade=WARNING,
         source="standard deviations; healthy runs of TRL: up to 1.7, by chance",
     ),
     "cut_costs_errors": Limit(value=4.0, grade=None, source="healthy runs of TRL: at most 2.7 of 24 rows and more"),
@@ -96,7 +106,8 @@ LIMITS: dict[str, Limit] = {
     "cut_many_after": Limit(value=0.6, grade=WARNING, source="chosen: twice that"),
     "cut_errors": Limit(value=1.64, grade=None, source="lower end of Wilson's interval, 95 % on one side"),
     "unwritten": Limit(
-        value=0.005, grade=SERIOUS,
+        value=0.005,
+        grade=SERIOUS,
         source="chosen: a template's mark after each turn may be counted; Search-R1, arXiv:2503.09516: it learns worse",
     ),
     "all_counted": Limit(value=0.5, grade=SERIOUS, source="chosen: a result may be cut off, and have no token left"),
@@ -107,10 +118,11 @@ LIMITS: dict[str, Limit] = {
     ),
     "sampler": Limit(value=0.1, grade=SERIOUS, source="chosen; huggingface/trl#4772"),
     "sampler_far": Limit(
-        value=0.05, grade=SERIOUS,
+        value=0.05,
+        grade=SERIOUS,
         source="chosen: of tokens whose probabilities differ by a factor of two",
     ),
-}  # fmt: skip
+}
 """Every threshold by its name."""
 
 

@@ -79,14 +79,18 @@ def all_counted(update: Update) -> Measure | None:
         row = int(bad.argmax())
         evidence = (
             Evidence(
-                step=update.label, what=tr("no token of it is left out of the loss"), row=row + 1,
+                step=update.label,
+                what=tr("no token of it is left out of the loss"),
+                row=row + 1,
                 quote=update.quote(row),
             ),
-        )  # fmt: skip
+        )
     return Measure(
-        label=update.label, value=float(bad.sum() / answered.sum()),
-        more={"count": int(bad.sum()), "of": int(answered.sum())}, evidence=evidence,
-    )  # fmt: skip
+        label=update.label,
+        value=float(bad.sum() / answered.sum()),
+        more={"count": int(bad.sum()), "of": int(answered.sum())},
+        evidence=evidence,
+    )
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -112,6 +116,8 @@ def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict 
     if share < limit("unwritten"):
         return None
     return Verdict(
-        grade=grade("unwritten"), what=[Unwritten(since=since[0].label, share=share)], began=since[0].label,
+        grade=grade("unwritten"),
+        what=[Unwritten(since=since[0].label, share=share)],
+        began=since[0].label,
         evidence=worst(since),
-    )  # fmt: skip
+    )

@@ -77,9 +77,12 @@ def _bad(
 ) -> tuple[Evidence, str, dict[str, Any]]:
     facts["value"] = float(value)
     seen = Evidence(
-        step=update.label, what=PLACES[place].format(**facts), row=None if row is None else row + 1,
-        token=None if token is None else token + 1, quote="" if row is None else update.quote(row),
-    )  # fmt: skip
+        step=update.label,
+        what=PLACES[place].format(**facts),
+        row=None if row is None else row + 1,
+        token=None if token is None else token + 1,
+        quote="" if row is None else update.quote(row),
+    )
     return seen, place, facts
 
 
@@ -161,9 +164,10 @@ def sampler(update: Update) -> Measure | None:
     if not len(flat):
         return None
     more = {
-        "far": float((np.abs(flat) > np.log(FACTOR)).mean()), "cut": float((flat > np.log(USUAL_CAP)).mean()),
+        "far": float((np.abs(flat) > np.log(FACTOR)).mean()),
+        "cut": float((flat > np.log(USUAL_CAP)).mean()),
         "divergence": float((np.expm1(flat) - flat).mean()),
-    }  # fmt: skip
+    }
     return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
 
 
@@ -175,13 +179,15 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if not since:
         return None
     what = SamplerApart(
-        since=since[0].label, gap=float(np.mean([m.value for m in since])),
+        since=since[0].label,
+        gap=float(np.mean([m.value for m in since])),
         far=float(np.mean([m.more["far"] for m in since])),
-    )  # fmt: skip
+    )
     weights = ImportanceCut(
-        since=since[0].label, divergence=float(np.mean([m.more["divergence"] for m in since])),
+        since=since[0].label,
+        divergence=float(np.mean([m.more["divergence"] for m in since])),
         cut=float(np.mean([m.more["cut"] for m in since])),
-    )  # fmt: skip
+    )
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
@@ -200,11 +206,15 @@ def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | N
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
     return tuple(
         Evidence(
-            step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+            step=update.label,
+            row=row + 1,
+            token=token + 1,
+            quote=update.quote(row),
             what=_apart(update, row, token, float(differences[row, token]), weights),
         )
-        for row, token in places if sizes[row, token] > 0
-    )  # fmt: skip
+        for row, token in places
+        if sizes[row, token] > 0
+    )
 
 
 def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray | None) -> str:

@@ -42,17 +42,21 @@ def together(update: Update) -> Measure | None:
     mean = float(table.length.mean())
     longest, shortest = (int(rows[k(table.length[rows])]) for k in (np.argmax, np.argmin))
     return Measure(
-        label=update.label, value=mean, more={"products": pairs.T @ pairs, "rows": len(rows)},
+        label=update.label,
+        value=mean,
+        more={"products": pairs.T @ pairs, "rows": len(rows)},
         evidence=tuple(
             Evidence(
-                step=update.label, row=row + 1, quote=update.quote(row),
+                step=update.label,
+                row=row + 1,
+                quote=update.quote(row),
                 what=tr("{length} tokens, reward {reward:.4g}").format(
                     length=int(table.length[row]), reward=table.rewards[row]
                 ),
             )
             for row in (longest, shortest)
         ),
-    )  # fmt: skip
+    )
 
 
 def judge_longer(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -63,9 +63,14 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
         return None
     least = min(since, key=lambda m: m.value)
     what = EntropyFar(
-        start=start, part=part, count=sum(m.value <= part * start for m in since), of=len(since),
-        since=since[0].label, end=least.value, where=least.label,
-    )  # fmt: skip
+        start=start,
+        part=part,
+        count=sum(m.value <= part * start for m in since),
+        of=len(since),
+        since=since[0].label,
+        end=least.value,
+        where=least.label,
+    )
     claims: list[Claim[Run]] = [what]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
@@ -89,9 +94,14 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         return None
     most = max(since, key=lambda m: m.value)
     what = EntropyFar(
-        start=start, part=limit("entropy_blown_up"), count=sum(_blown_up(m.value, start) for m in since), of=len(since),
-        since=since[0].label, end=most.value, where=most.label,
-    )  # fmt: skip
+        start=start,
+        part=limit("entropy_blown_up"),
+        count=sum(_blown_up(m.value, start) for m in since),
+        of=len(since),
+        since=since[0].label,
+        end=most.value,
+        where=most.label,
+    )
     return Verdict(
         grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
     )
@@ -148,19 +158,25 @@ def clipped(update: Update) -> Measure | None:
         far = np.where(terms.clipped & update.used(n) & np.isfinite(terms.ratio), np.abs(terms.ratio - 1), -1.0)
         row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
         seen = Evidence(
-            step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+            step=update.label,
+            row=row + 1,
+            token=token + 1,
+            quote=update.quote(row),
             what=tr(
                 "{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}"
             ).format(ratio=float(terms.ratio[row, token]), **facts),
-        )  # fmt: skip
+        )
     pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
     return Measure(
-        label=update.label, value=shares[n], evidence=(seen,),
+        label=update.label,
+        value=shares[n],
+        evidence=(seen,),
         more={
-            "pulled": pulled, "passes": len(shares),
+            "pulled": pulled,
+            "passes": len(shares),
             "many": float(np.mean([share >= limit("clipped_many") for share in shares])),
         },
-    )  # fmt: skip
+    )
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -181,12 +197,17 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
-        grade=grade(name), what=[what], began=since[0].label, evidence=worst(since),
+        grade=grade(name),
+        what=[what],
+        began=since[0].label,
+        evidence=worst(since),
         change=tr(
             "The ratios differ from 1 although each completion was used once: look at the age of the policy that "
             "sampled; or widen the clip range ε."
-        ) if once else "",
-    )  # fmt: skip
+        )
+        if once
+        else "",
+    )
 
 
 def no_reference(update: Update) -> str:
@@ -215,17 +236,23 @@ def far_tokens(update: Update) -> Measure | None:
     order = np.argsort(-estimate, axis=None)[:3]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
     return Measure(
-        label=update.label, value=carried, more={"tokens": int(far.sum()), "of": int(used.sum())},
+        label=update.label,
+        value=carried,
+        more={"tokens": int(far.sum()), "of": int(used.sum())},
         evidence=tuple(
             Evidence(
-                step=update.label, row=row + 1, token=token + 1, quote=update.quote(row),
+                step=update.label,
+                row=row + 1,
+                token=token + 1,
+                quote=update.quote(row),
                 what=tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
                     kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
                 ),
             )
-            for row, token in places if estimate[row, token] >= limit("kl_token")
+            for row, token in places
+            if estimate[row, token] >= limit("kl_token")
         ),
-    )  # fmt: skip
+    )
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -235,17 +262,28 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         return None
     most = max(those, key=lambda m: m.value)
     what = Fault.of(
-        "far_tokens", count=len(those), limit=limit("kl_token"), part=limit("kl_carried"), label=most.label,
-        few=most.more["tokens"], all=most.more["of"], share=most.value,
-    )  # fmt: skip
+        "far_tokens",
+        count=len(those),
+        limit=limit("kl_token"),
+        part=limit("kl_carried"),
+        label=most.label,
+        few=most.more["tokens"],
+        all=most.more["of"],
+        share=most.value,
+    )
     o = settings.objective
     spiky = (
         o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
     )
     return Verdict(
-        grade=grade("kl_carried"), what=[what], began=those[0].label, evidence=worst(those),
-        change="" if spiky else tr(
+        grade=grade("kl_carried"),
+        what=[what],
+        began=those[0].label,
+        evidence=worst(those),
+        change=""
+        if spiky
+        else tr(
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
             "limit log-ratios."
         ),
-    )  # fmt: skip
+    )

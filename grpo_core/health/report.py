@@ -40,11 +40,11 @@ def as_text(source: Source, result: Diagnosis) -> str:
 def healthy(result: Diagnosis) -> list[str]:
     """Lines on the checks that found nothing and the ranges of their measures, one per measure."""
     return [
-        "; ".join(titles) if figure is None else tr("{titles} ({figure})").format(
-            titles="; ".join(titles), figure=figure.words()
-        )
+        "; ".join(titles)
+        if figure is None
+        else tr("{titles} ({figure})").format(titles="; ".join(titles), figure=figure.words())
         for titles, figure in by_figure(result.looked_at)
-    ]  # fmt: skip
+    ]
 
 
 def headline(source: Source, result: Diagnosis) -> str:
@@ -72,8 +72,11 @@ def place(one: Evidence) -> str:
 def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
     """The diagnosis as plain values."""
     return {
-        "run": source.title, "source": source.settings.recorded.source, "updates": result.updates,
-        "serious": result.serious, "caution": result.caution,
+        "run": source.title,
+        "source": source.settings.recorded.source,
+        "updates": result.updates,
+        "serious": result.serious,
+        "caution": result.caution,
         "findings": [_plain(finding) for finding in result.findings],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": [one.title for one in result.looked_at],
@@ -81,16 +84,23 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
             {"check": one.check, "measured": None if one.measured is None else dataclasses.asdict(one.measured)}
             for one in result.looked_at
         ],
-        "unreadable": list(result.unreadable), "notes": list(source.notes),
-    }  # fmt: skip
+        "unreadable": list(result.unreadable),
+        "notes": list(source.notes),
+    }
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
     return {
-        "check": finding.check, "title": finding.title, "severity": finding.grade.value, "what": finding.sentence,
-        "began": finding.began, "evidence": [dataclasses.asdict(one) for one in finding.evidence],
-        "change": finding.change, "source": finding.source, "course": [list(one) for one in finding.course],
-    }  # fmt: skip
+        "check": finding.check,
+        "title": finding.title,
+        "severity": finding.grade.value,
+        "what": finding.sentence,
+        "began": finding.began,
+        "evidence": [dataclasses.asdict(one) for one in finding.evidence],
+        "change": finding.change,
+        "source": finding.source,
+        "course": [list(one) for one in finding.course],
+    }
 
 
 STYLE = """

@@ -33,12 +33,14 @@ def unscored(update: Update) -> Measure | None:
         return None
     lost = rows[np.isnan(table.rewards[rows])]
     return Measure(
-        label=update.label, value=len(lost) / len(rows), more={"lost": len(lost), "rows": len(rows)},
+        label=update.label,
+        value=len(lost) / len(rows),
+        more={"lost": len(lost), "rows": len(rows)},
         evidence=tuple(
             Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=tr("it has no reward"))
             for row in lost[:2]
         ),
-    )  # fmt: skip
+    )
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -82,12 +84,16 @@ def spread_of_parts(update: Update) -> Measure | None:
     np.add.at(sums, group, parts)
     centred = parts - (sums / np.maximum(np.bincount(group), 1)[:, None])[group]
     return Measure(
-        label=update.label, value=float(len(parts)),
+        label=update.label,
+        value=float(len(parts)),
         more={
-            "names": _names(table), "weights": weights, "covariance": centred.T @ centred,
-            "low": parts.min(axis=0), "high": parts.max(axis=0),
+            "names": _names(table),
+            "weights": weights,
+            "covariance": centred.T @ centred,
+            "low": parts.min(axis=0),
+            "high": parts.max(axis=0),
         },
-    )  # fmt: skip
+    )
 
 
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -137,9 +143,12 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
     correlation, i, j = min(opposed)
     left = covariance[i, i] + covariance[j, j] + 2 * covariance[i, j]
     what = Fault.of(
-        "fight", one=names[i], other=names[j], correlation=correlation,
+        "fight",
+        one=names[i],
+        other=names[j],
+        correlation=correlation,
         share=float(left / (covariance[i, i] + covariance[j, j])),
-    )  # fmt: skip
+    )
     seen = [
         Evidence(
             step=m.label, what=tr("correlation {value:.2f}").format(value=_opposition(m.more["covariance"], i, j)[0])
@@ -167,18 +176,22 @@ def largest_advantage(update: Update) -> Measure | None:
         return None
     order = known[np.argsort(-sizes[known])][:3]
     return Measure(
-        label=update.label, value=float(sizes[order[0]]),
+        label=update.label,
+        value=float(sizes[order[0]]),
         more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
         evidence=tuple(
             Evidence(
-                step=update.label, row=int(row) + 1, quote=update.quote(int(row)),
+                step=update.label,
+                row=int(row) + 1,
+                quote=update.quote(int(row)),
                 what=tr("advantage {value:.4g}, reward {reward:.4g}").format(
                     value=table.advantage[row], reward=table.rewards[row]
                 ),
             )
-            for row in order if sizes[row] >= limit("advantage_large")
+            for row in order
+            if sizes[row] >= limit("advantage_large")
         ),
-    )  # fmt: skip
+    )
 
 
 def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -189,15 +202,21 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
         return None
     most = max(those, key=lambda m: m.value)
     what = Fault.of(
-        "outlier", largest=most.value, label=most.label, times=most.value / usual, usual=usual,
+        "outlier",
+        largest=most.value,
+        label=most.label,
+        times=most.value / usual,
+        usual=usual,
         share=most.more["share"],
-    )  # fmt: skip
+    )
     divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.names_loss
     return Verdict(
-        grade=grade("advantage_far"), what=[what], began=those[0].label,
+        grade=grade("advantage_far"),
+        what=[what],
+        began=those[0].label,
         evidence=worst(sorted(those, key=lambda m: -m.value)),
         change=tr("Limit the reward; see where an advantage of that size comes from.") if divided else "",
-    )  # fmt: skip
+    )
 
 
 def far_rewards(update: Update) -> Measure | None:
@@ -210,9 +229,11 @@ def far_rewards(update: Update) -> Measure | None:
     paid = table.rewards[rows]
     most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
     seen = Evidence(
-        step=update.label, row=most + 1, quote=update.quote(most),
+        step=update.label,
+        row=most + 1,
+        quote=update.quote(most),
         what=tr("reward {reward:.4g}").format(reward=table.rewards[most]),
-    )  # fmt: skip
+    )
     return Measure(label=update.label, value=float(table.rewards[most]), more={"paid": paid}, evidence=(seen,))
 
 
@@ -229,9 +250,13 @@ def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdic
         return None
     far = np.abs(every - middle)
     what = Fault.of(
-        "far_rewards", count=int((far >= least).sum()), all=len(every), nearest=float(far[far >= least].min()),
-        median=middle, usual=usual,
-    )  # fmt: skip
+        "far_rewards",
+        count=int((far >= least).sum()),
+        all=len(every),
+        nearest=float(far[far >= least].min()),
+        median=middle,
+        usual=usual,
+    )
     return Verdict(grade=grade("reward_far"), what=[what], began=those[0].label, evidence=worst(those))
 
 

@@ -33,9 +33,11 @@ def staleness(update: Update) -> Measure | None:
     known = np.flatnonzero(np.isfinite(ages))
     oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
     return Measure(
-        label=update.label, value=float(ages[known].mean()), more={"oldest": float(ages[known].max())},
+        label=update.label,
+        value=float(ages[known].mean()),
+        more={"oldest": float(ages[known].max())},
         evidence=tuple(_evidence(update, row, float(ages[row])) for row in oldest),
-    )  # fmt: skip
+    )
 
 
 def _evidence(update: Update, row: int, age: float) -> Evidence:
@@ -61,7 +63,8 @@ def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if not since:
         return None
     what = Stale(
-        since=since[0].label, mean=float(np.mean([m.value for m in since])),
+        since=since[0].label,
+        mean=float(np.mean([m.value for m in since])),
         oldest=max(m.more["oldest"] for m in since),
-    )  # fmt: skip
+    )
     return Verdict(grade=grade("stale"), what=[what], began=since[0].label, evidence=worst(since))

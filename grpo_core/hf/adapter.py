@@ -94,7 +94,7 @@ def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) 
     _, peft = libraries()
     config = peft.LoraConfig(
         r=rank, lora_alpha=alpha, target_modules=layers, lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"
-    )  # fmt: skip
+    )
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")  # about layers stored transposed, which peft handles
         torch.manual_seed(seed)

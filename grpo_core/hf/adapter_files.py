@@ -29,7 +29,7 @@ _HARMLESS = (
     "alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "fan_in_fan_out", "inference_mode",
     "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version",
     "qalora_group_size", "r", "revision", "runtime_config", "target_modules", "task_type", "use_rslora",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Fields that are read here, or that have no meaning once the adapter's tensors exist."""
 _PLAIN: Mapping[str, tuple[Any, ...]] = {"bias": ("none",), "init_lora_weights": (True, "gaussian")}
 """Other fields that are not empty -> values with which they do not affect a trained adapter."""
@@ -104,9 +104,12 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
         return None
     config = _config(folder)
     if config.get("peft_type") != "LORA":
-        raise refuse(folder, tr("its adapter is of the kind {kind}; only LORA is read").format(
-            kind=shortened(config.get("peft_type"), 60)
-        ))  # fmt: skip
+        raise refuse(
+            folder,
+            tr("its adapter is of the kind {kind}; only LORA is read").format(
+                kind=shortened(config.get("peft_type"), 60)
+            ),
+        )
     for name, value in config.items():
         if value and name not in _HARMLESS and value not in _PLAIN.get(name, ()):
             raise refuse(
@@ -122,9 +125,13 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
     if not shapes:
         raise refuse(folder, tr("it holds no {file}").format(file=WEIGHTS))
     return AdapterFiles(
-        path=folder, base=_base(folder, config), rank=rank, layers=_layers(folder, shapes, rank), shapes=shapes,
+        path=folder,
+        base=_base(folder, config),
+        rank=rank,
+        layers=_layers(folder, shapes, rank),
+        shapes=shapes,
         alpha=alpha * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
-    )  # fmt: skip
+    )
 
 
 def _config(folder: Path) -> dict[str, Any]:

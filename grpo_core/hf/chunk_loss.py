@@ -14,9 +14,16 @@ from grpo_core.reductions import REDUCTIONS
 
 
 def chunk_loss(
-    objective: Objective, batch: Batch, rows: slice, dist: Distributions, logp: Tensor, old_logp: Tensor,
-    advantage: Tensor, reference: Measured | None, sampling: Tensor | None,
-) -> Tensor:  # fmt: skip
+    objective: Objective,
+    batch: Batch,
+    rows: slice,
+    dist: Distributions,
+    logp: Tensor,
+    old_logp: Tensor,
+    advantage: Tensor,
+    reference: Measured | None,
+    sampling: Tensor | None,
+) -> Tensor:
     """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, with the denominator of the whole batch.
 
     Args:
@@ -38,8 +45,15 @@ def chunk_loss(
     entropy = {"entropy": kl.entropy(dist.logp)[dist.context]} if objective.entropy_bonus else {}
     ref_logp = None if reference is None else reference.logp[rows, :longest]
     terms = evaluate(
-        objective, logp, old_logp[rows, :longest], own, mask, ref_logp=ref_logp,
-        sampling_logp=None if sampling is None else sampling[rows, :longest], denominator=denominator, **entropy,
-    )  # fmt: skip
+        objective,
+        logp,
+        old_logp[rows, :longest],
+        own,
+        mask,
+        ref_logp=ref_logp,
+        sampling_logp=None if sampling is None else sampling[rows, :longest],
+        denominator=denominator,
+        **entropy,
+    )
     loss: Tensor = terms.loss
     return loss

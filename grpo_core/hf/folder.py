@@ -89,9 +89,13 @@ class ModelFiles:
             return tr(
                 "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}."
             ).format(
-                name=self.name, rank=self.adapter.rank, base=self.whole.name, kind=self.kind,
-                parameters=self.parameters, licence=self.licence or tr("not stated"),
-            )  # fmt: skip
+                name=self.name,
+                rank=self.adapter.rank,
+                base=self.whole.name,
+                kind=self.kind,
+                parameters=self.parameters,
+                licence=self.licence or tr("not stated"),
+            )
         return tr("{name}: {kind}, {parameters:,} parameters, licence {licence}.").format(
             name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated")
         )
@@ -193,10 +197,16 @@ def _whole_model(path: Path) -> ModelFiles:
     context = config.get("max_position_embeddings", config.get("n_positions"))
     small = [path / "config.json", path / "tokenizer.json"]
     return ModelFiles(
-        path=path, gguf=False, kind=kind, shapes=shapes, parameters=numbers(shapes), licence=_licence(path, config),
-        context=context if isinstance(context, int) else None, digest=_digest(small, files),
+        path=path,
+        gguf=False,
+        kind=kind,
+        shapes=shapes,
+        parameters=numbers(shapes),
+        licence=_licence(path, config),
+        context=context if isinstance(context, int) else None,
+        digest=_digest(small, files),
         size=sum(file.stat().st_size for file in files),
-    )  # fmt: skip
+    )
 
 
 def _looked_at_gguf(path: Path) -> ModelFiles:
@@ -207,10 +217,16 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
         raise refuse(path, tr("it names no architecture or holds no tokenizer"))
     context = header.metadata.get(f"{kind}.context_length")
     return ModelFiles(
-        path=path, gguf=True, kind=kind, shapes=header.shapes, parameters=numbers(header.shapes),
-        licence=str(header.metadata.get("general.license", ""))[:60], digest=_digest([], [path]),
-        size=path.stat().st_size, context=context if isinstance(context, int) else None,
-    )  # fmt: skip
+        path=path,
+        gguf=True,
+        kind=kind,
+        shapes=header.shapes,
+        parameters=numbers(header.shapes),
+        licence=str(header.metadata.get("general.license", ""))[:60],
+        digest=_digest([], [path]),
+        size=path.stat().st_size,
+        context=context if isinstance(context, int) else None,
+    )
 
 
 def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:

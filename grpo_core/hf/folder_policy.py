@@ -84,9 +84,13 @@ class FolderPolicy(FolderWeights):
         self.ask: Callable[[], None] = _go_on
         attend(self.model, lambda: self.ask())
         self._reference = Reference(
-            self.model, files, fresh_adapter=bool(wanted.adapter_rank) and files.adapter is None, device=device,
-            precision=precision, ask=lambda: self.ask(),
-        )  # fmt: skip
+            self.model,
+            files,
+            fresh_adapter=bool(wanted.adapter_rank) and files.adapter is None,
+            device=device,
+            precision=precision,
+            ask=lambda: self.ask(),
+        )
         super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
@@ -124,10 +128,17 @@ class FolderPolicy(FolderWeights):
     # -- sample and score ------------------------------------------------------------------------------------------
 
     def sample(
-        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        self,
+        prompt_tokens: np.ndarray,
+        prompt_of: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
-    ) -> Table:  # fmt: skip
+    ) -> Table:
         """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks in words have no
         tool.
         """
@@ -138,9 +149,18 @@ class FolderPolicy(FolderWeights):
             if self.device.type == "cpu"
             else partial(sampled_on_device, prepared=self.ways.prepared)
         )(
-            self.model, prompt_tokens, prompt_of, uniforms, ends=self._chat.ends, padding=self.ways.padding,
-            temperature=temperature, greedy=greedy, poll=poll, drawing=drawing, at_once=self._sampling,
-        )  # fmt: skip
+            self.model,
+            prompt_tokens,
+            prompt_of,
+            uniforms,
+            ends=self._chat.ends,
+            padding=self.ways.padding,
+            temperature=temperature,
+            greedy=greedy,
+            poll=poll,
+            drawing=drawing,
+            at_once=self._sampling,
+        )
         self._sampling = 0
         return table
 
@@ -163,16 +183,21 @@ class FolderPolicy(FolderWeights):
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-    ) -> Batch:  # fmt: skip
+    ) -> Batch:
         """The batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
         assert present is None or np.array_equal(mask, present)
         self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
 
     def score(
-        self, batch: Batch, temperature: float, poll: Poll, *, against_reference: bool = False,
+        self,
+        batch: Batch,
+        temperature: float,
+        poll: Poll,
+        *,
+        against_reference: bool = False,
         first: Measured | None = None,
-    ) -> Measured:  # fmt: skip
+    ) -> Measured:
         """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its divergence
         from the reference and the alternatives selected in ``first``."""
         measure = Measuring(batch, self.device, first=first)
@@ -207,9 +232,14 @@ class FolderPolicy(FolderWeights):
     # -- train -----------------------------------------------------------------------------------------------------
 
     def train(
-        self, settings: Settings, batch: Batch, reference: Measured | None, draft: Drafts, poll: Poll,
+        self,
+        settings: Settings,
+        batch: Batch,
+        reference: Measured | None,
+        draft: Drafts,
+        poll: Poll,
         number: int,
-    ) -> Passes[Measured]:  # fmt: skip
+    ) -> Passes[Measured]:
         """Run all passes of update ``number``, each of which accumulates the gradients of chunks of rows, then steps.
 
         Raises:

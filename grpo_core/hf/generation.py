@@ -11,10 +11,21 @@ from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
 _PLAIN = {
-    "do_sample": (True, False), "temperature": (1.0,), "top_k": (0, 50), "top_p": (1.0,), "typical_p": (1.0,),
-    "repetition_penalty": (1.0,), "min_p": (), "num_beams": (1,), "no_repeat_ngram_size": (0,), "bad_words_ids": (),
-    "suppress_tokens": (), "begin_suppress_tokens": (), "forced_bos_token_id": (), "forced_eos_token_id": (),
-}  # fmt: skip
+    "do_sample": (True, False),
+    "temperature": (1.0,),
+    "top_k": (0, 50),
+    "top_p": (1.0,),
+    "typical_p": (1.0,),
+    "repetition_penalty": (1.0,),
+    "min_p": (),
+    "num_beams": (1,),
+    "no_repeat_ngram_size": (0,),
+    "bad_words_ids": (),
+    "suppress_tokens": (),
+    "begin_suppress_tokens": (),
+    "forced_bos_token_id": (),
+    "forced_eos_token_id": (),
+}
 """Generation settings that affect sampling -> values with which they have no effect."""
 LARGEST = 1 << 20
 """Maximum size of the file in bytes. A larger one is ignored."""

@@ -29,9 +29,14 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
     """
 
     def __init__(
-        self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        *,
+        history: Sequence[Step] = (),
+        cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+        group: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._start: Kept | None = None
         self._before: tuple[Step | None, Kept] | None = None  # state before the last update, and the update
         self._asked: tuple[bytes, Kept] | None = None

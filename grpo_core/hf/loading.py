@@ -20,9 +20,11 @@ from grpo_core.hf.refusal import NO_TRANSFORMERS, refuse
 from grpo_core.text import tr
 
 OFFLINE = {
-    "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
-}  # fmt: skip
+}
 """Environment variables that keep the libraries from downloading anything."""
 KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """Dtype of weights by the name of a precision."""
@@ -93,9 +95,12 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     except (GrpoError, MemoryError):
         raise
     except ImportError as error:
-        raise refuse(files.path, tr("transformers needs another package for it ({error})").format(
-            error=shortened(str(error).strip().splitlines()[0])
-        )) from None  # fmt: skip
+        raise refuse(
+            files.path,
+            tr("transformers needs another package for it ({error})").format(
+                error=shortened(str(error).strip().splitlines()[0])
+            ),
+        ) from None
     except Exception as error:  # a folder may make the library raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(
@@ -107,9 +112,11 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
         raise refuse(files.path, tr("transformers has applied an adapter to it, which nobody asked for"))
     model.eval().requires_grad_(False)
     return Loaded(
-        model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer),
+        model=model.to(device),
+        tokenizer=tokenizer,
+        ends=_ends(files, model, tokenizer),
         ignored=ignored(files.whole),
-    )  # fmt: skip
+    )
 
 
 def tokenizer_of(files: ModelFiles) -> Any:

@@ -117,6 +117,10 @@ class Measuring:
         """The tables of the whole batch. ``diverged`` says whether the divergence from the reference was measured."""
         logp, entropy, largest, divergence = self._tables
         return Measured(
-            logp=logp, entropy=entropy, max_prob=largest, divergence=divergence if diverged else None,
-            top_tokens=self._chosen, **self._top,
-        )  # fmt: skip
+            logp=logp,
+            entropy=entropy,
+            max_prob=largest,
+            divergence=divergence if diverged else None,
+            top_tokens=self._chosen,
+            **self._top,
+        )

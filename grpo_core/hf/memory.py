@@ -108,13 +108,16 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     gradients = 4 * trained * (2 if completions > rows and not model.checkpointing else 1)
     table, activations = 4 * rows * task.max_tokens * vocabulary, 4 * (rows * read * inside + attended)
     return Need(
-        weights=each * files.parameters, reference=each * files.parameters * frozen, moments=moments,
-        kept=4 * trained + moments if keeps_copy(settings) else 0, gradients=gradients,
+        weights=each * files.parameters,
+        reference=each * files.parameters * frozen,
+        moments=moments,
+        kept=4 * trained + moments if keeps_copy(settings) else 0,
+        gradients=gradients,
         learning=LEARNED_FROM * table + activations,
         comparing=(COMPARED * table + LEFT_OVER * activations + BESIDE) * watched,
         sampling=completions * (GROWING * 4 * (task.max_tokens + PROMPT) * cached + DRAWING * vocabulary),
         trained=trained,
-    )  # fmt: skip
+    )
 
 
 def keeps_copy(settings: Settings) -> bool:
@@ -194,9 +197,11 @@ SMALLER: dict[str, dict[str, Any]] = {
     tr("checkpointing (model.checkpointing=true)"): {"model.checkpointing": True},
     tr("an adapter (model.adapter_rank=8)"): {"model.adapter_rank": 8},
     tr("an adapter with checkpointing, one completion at once"): {
-        "model.adapter_rank": 8, "model.checkpointing": True, "model.rows_at_once": 1,
+        "model.adapter_rank": 8,
+        "model.checkpointing": True,
+        "model.rows_at_once": 1,
     },
-}  # fmt: skip
+}
 """Settings that need less memory, by their names in a refusal, in the order in which they are suggested."""
 
 

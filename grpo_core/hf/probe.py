@@ -55,9 +55,10 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
     watches = settings.objective.beta != 0 or settings.model.watch_reference
     chunk = settings.learner.mu * (forward + backward) + forward * (3 if watches else 1)
     return UpdateTime(
-        sampling=first + each * task.max_tokens, learning=chunk * math.ceil(rows / at_once),
+        sampling=first + each * task.max_tokens,
+        learning=chunk * math.ceil(rows / at_once),
         device=settings.model.device,
-    )  # fmt: skip
+    )
 
 
 def _now(policy: FolderPolicy) -> float:

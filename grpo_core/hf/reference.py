@@ -30,9 +30,15 @@ class Reference:
     """
 
     def __init__(
-        self, trained: Any, files: ModelFiles, *, fresh_adapter: bool, device: torch.device, precision: str,
+        self,
+        trained: Any,
+        files: ModelFiles,
+        *,
+        fresh_adapter: bool,
+        device: torch.device,
+        precision: str,
         ask: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._trained, self._files, self._fresh_adapter = trained, files, fresh_adapter
         self._device, self._precision, self._ask = device, precision, ask
         self._second: Any = None

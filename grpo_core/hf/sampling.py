@@ -36,10 +36,20 @@ class Drawn(NamedTuple):
 
 @torch.no_grad()
 def sample(
-    model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
-    padding: bool, sharing: bool, temperature: float, greedy: np.ndarray, poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None,
-) -> Table:  # fmt: skip
+    model: Any,
+    prompt_tokens: np.ndarray,
+    prompt_of: np.ndarray,
+    uniforms: np.ndarray,
+    *,
+    ends: tuple[int, ...],
+    padding: bool,
+    sharing: bool,
+    temperature: float,
+    greedy: np.ndarray,
+    poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None,
+    at_once: int | None = None,
+) -> Table:
     """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
     Args:
@@ -60,8 +70,9 @@ def sample(
     device = next(model.parameters()).device
     done = Drawn(
         torch.zeros(uniforms.shape, dtype=torch.int64, device=device),
-        torch.zeros(uniforms.shape, dtype=torch.bool, device=device), torch.zeros(uniforms.shape, device=device),
-    )  # fmt: skip
+        torch.zeros(uniforms.shape, dtype=torch.bool, device=device),
+        torch.zeros(uniforms.shape, device=device),
+    )
     stop = torch.tensor(ends, device=device)
 
     def read(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,19 +84,38 @@ def sample(
         drawing(read)
     for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
         _sample_into(
-            done, rows, model, prompt_tokens, prompt_of[rows], uniforms[rows], stop, temperature, greedy[rows], poll,
+            done,
+            rows,
+            model,
+            prompt_tokens,
+            prompt_of[rows],
+            uniforms[rows],
+            stop,
+            temperature,
+            greedy[rows],
+            poll,
             sharing=sharing,
-        )  # fmt: skip
+        )
     return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
 
 
 @torch.no_grad()
 def sampled_on_device(
-    model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, ends: tuple[int, ...],
-    padding: bool, temperature: float, greedy: np.ndarray, poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None, at_once: int | None = None, prepared: bool = True,
+    model: Any,
+    prompt_tokens: np.ndarray,
+    prompt_of: np.ndarray,
+    uniforms: np.ndarray,
+    *,
+    ends: tuple[int, ...],
+    padding: bool,
+    temperature: float,
+    greedy: np.ndarray,
+    poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None,
+    at_once: int | None = None,
+    prepared: bool = True,
     kind: torch.dtype | None = None,
-) -> Table:  # fmt: skip
+) -> Table:
     """:func:`sample` without reading tokens back during sampling.
 
     Args:
@@ -105,9 +135,14 @@ def sampled_on_device(
         begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
         begun.keep(sent(prefix_of.reshape(-1), device))
         done.fill(
-            rows, begun, uniforms[rows], temperature=temperature, greedy=greedy[rows], poll=poll,
+            rows,
+            begun,
+            uniforms[rows],
+            temperature=temperature,
+            greedy=greedy[rows],
+            poll=poll,
             kind=inverse_kind(device) if kind is None else kind,
-        )  # fmt: skip
+        )
     return done.table()
 
 
@@ -161,9 +196,13 @@ class CachedRows:
             within = added_mask((shown > 0)[:, None, None] & past, weight.dtype)
             self._shown = added_mask(self._shown > 0, weight.dtype)
         done = model(
-            input_ids=tokens, attention_mask=within, position_ids=positions, use_cache=True, logits_to_keep=1,
+            input_ids=tokens,
+            attention_mask=within,
+            position_ids=positions,
+            use_cache=True,
+            logits_to_keep=1,
             past_key_values=cache,
-        )  # fmt: skip
+        )
         self.cache, self.logits = done.past_key_values, done.logits[:, -1]
 
     def keep(self, rows: Tensor) -> None:
@@ -178,9 +217,12 @@ class CachedRows:
         self._place, self._width = self._place + 1, self._width + 1
         shown = self._shown[:, : self._width]
         self.logits = self._model(
-            input_ids=tokens[:, None], attention_mask=shown[:, None, None] if self._added else shown,
-            position_ids=self._place[:, None], past_key_values=self.cache, use_cache=True,
-        ).logits[:, -1]  # fmt: skip
+            input_ids=tokens[:, None],
+            attention_mask=shown[:, None, None] if self._added else shown,
+            position_ids=self._place[:, None],
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits[:, -1]
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
@@ -209,13 +251,17 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
     if shared:
         cache = model(
             input_ids=sent(prompt_tokens[:1, :shared].astype(np.int64), device), use_cache=True, logits_to_keep=1
-        ).past_key_values  # fmt: skip
+        ).past_key_values
         cache.batch_select_indices(torch.zeros(len(prompt_tokens), dtype=torch.int64, device=device))
         seen, positions = torch.cat([seen.new_ones(len(seen), shared), seen], dim=1), positions + shared
     done = model(
-        input_ids=tokens, attention_mask=seen, position_ids=positions, past_key_values=cache, use_cache=True,
+        input_ids=tokens,
+        attention_mask=seen,
+        position_ids=positions,
+        past_key_values=cache,
+        use_cache=True,
         logits_to_keep=1,
-    )  # fmt: skip
+    )
     return done.past_key_values, done.logits[:, -1], seen, positions[:, -1]
 
 
@@ -242,9 +288,19 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
 
 
 def _sample_into(
-    drawn: Drawn, places: np.ndarray, model: Any, prompt_tokens: np.ndarray, prompt_of: np.ndarray,
-    uniforms: np.ndarray, stop: Tensor, temperature: float, greedy: np.ndarray, poll: Poll, *, sharing: bool,
-) -> None:  # fmt: skip
+    drawn: Drawn,
+    places: np.ndarray,
+    model: Any,
+    prompt_tokens: np.ndarray,
+    prompt_of: np.ndarray,
+    uniforms: np.ndarray,
+    stop: Tensor,
+    temperature: float,
+    greedy: np.ndarray,
+    poll: Poll,
+    *,
+    sharing: bool,
+) -> None:
     """Sample the rows ``places`` (b,) of ``drawn``, in one batch."""
     device, longest = drawn.tokens.device, uniforms.shape[1]
     distinct, prefix_of = np.unique(prompt_tokens[prompt_of], axis=0, return_inverse=True)
@@ -277,9 +333,12 @@ def _sample_into(
         place = place + 1
         seen = torch.cat([seen, seen.new_ones(len(seen), 1)], dim=1)
         logits = model(
-            input_ids=following[:, None], attention_mask=seen, position_ids=place[:, None], past_key_values=cache,
+            input_ids=following[:, None],
+            attention_mask=seen,
+            position_ids=place[:, None],
+            past_key_values=cache,
             use_cache=True,
-        ).logits[:, -1]  # fmt: skip
+        ).logits[:, -1]
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:

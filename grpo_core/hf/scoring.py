@@ -112,9 +112,12 @@ def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
         sent(x, weight.device) for x in (tree.tokens, tree.depths, tree.contexts, tree.visible)
     )
     logits: Tensor = model(
-        input_ids=tokens[None], attention_mask=added_mask(visible[None, None], weight.dtype),
-        position_ids=depths[None], use_cache=False, logits_to_keep=contexts,
-    ).logits[0]  # fmt: skip
+        input_ids=tokens[None],
+        attention_mask=added_mask(visible[None, None], weight.dtype),
+        position_ids=depths[None],
+        use_cache=False,
+        logits_to_keep=contexts,
+    ).logits[0]
     return logits, tree.context
 
 
@@ -141,9 +144,12 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
     there = sent(batch.mask[rows, : longest - 1].astype(np.int64), device)
     place = last[of, None] + 1 + torch.arange(longest - 1, device=device)
     later = model(
-        input_ids=own, attention_mask=torch.cat([mask[of], torch.ones_like(there)], dim=1), position_ids=place,
-        past_key_values=cache, use_cache=True,
-    )  # fmt: skip
+        input_ids=own,
+        attention_mask=torch.cat([mask[of], torch.ones_like(there)], dim=1),
+        position_ids=place,
+        past_key_values=cache,
+        use_cache=True,
+    )
     return torch.cat([logits, later.logits], dim=1)
 
 
@@ -198,10 +204,11 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
     padding = harmless(_shared, [rows])
     asked = on_device or next(model.parameters()).device.type != "cpu"
     return Ways(
-        padding=padding, sharing=harmless(_shared, alone),
+        padding=padding,
+        sharing=harmless(_shared, alone),
         tree=_longest_in_a_tree(model) if harmless(in_a_tree, [rows]) else 0,
         prepared=asked and harmless(_stepped, [rows] if padding else alone),
-    )  # fmt: skip
+    )
 
 
 def _longest_in_a_tree(model: Any) -> int:

@@ -101,9 +101,7 @@ class Snapshots:
             ) from None
 
 
-def _tensors(
-    weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
-) -> dict[str, Tensor]:  # fmt: skip
+def _tensors(weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Tensors of a snapshot, by name: every weight and its optimizer state."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():

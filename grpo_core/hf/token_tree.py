@@ -70,9 +70,12 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
     context[np.arange(context.shape[1]) < lengths[:, None]] = which
     pairs = np.array([*numbers], dtype=np.int64)  # in the order of the nodes
     return TokenTree(
-        tokens=pairs[:, 1], parents=pairs[:, 0], depths=np.array(depths, dtype=np.int64), contexts=contexts,
+        tokens=pairs[:, 1],
+        parents=pairs[:, 0],
+        depths=np.array(depths, dtype=np.int64),
+        contexts=contexts,
         context=context,
-    )  # fmt: skip
+    )
 
 
 def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -> bool:

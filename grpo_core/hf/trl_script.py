@@ -61,10 +61,14 @@ def script(settings: Settings) -> str:
 def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
     """Parts of the script that are not arguments of ``trl.GRPOConfig``."""
     return {
-        "model": settings.model.folder, "seed": settings.seed, "adapter": _adapter(settings, files),
+        "model": settings.model.folder,
+        "seed": settings.seed,
+        "adapter": _adapter(settings, files),
         "imports": "from peft import LoraConfig\n" * bool(settings.model.adapter_rank),
-        "least": LEAST, "prompts": _prompts(settings), "reward": _reward(settings.language),
-    }  # fmt: skip
+        "least": LEAST,
+        "prompts": _prompts(settings),
+        "reward": _reward(settings.language),
+    }
 
 
 def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:

@@ -5,6 +5,15 @@ from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, rea
 from grpo_core.homework.table import Collected, Row, Tally, cell_of, collect
 
 __all__ = [
-    "Checker", "Collected", "Homework", "HomeworkAnswer", "HomeworkError", "Row", "Tally", "Verdict", "cell_of",
-    "collect", "read_homework",
-]  # fmt: skip
+    "Checker",
+    "Collected",
+    "Homework",
+    "HomeworkAnswer",
+    "HomeworkError",
+    "Row",
+    "Tally",
+    "Verdict",
+    "cell_of",
+    "collect",
+    "read_homework",
+]

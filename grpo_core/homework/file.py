@@ -124,11 +124,14 @@ def _homework(data: Any) -> Homework:
     if not isinstance(rows, list) or not isinstance(runs, list) or len(rows) > MOST_ANSWERS or len(runs) > MOST_RUNS:
         raise HomeworkError(tr("Its answers are damaged."))
     return Homework(
-        name=_text(data, "name", LONGEST_NAME), lesson=_text(data, "lesson", LONGEST_NAME),
-        title=_text(data, "title", LONGEST_NAME), digest=_text(data, "digest", LONGEST_NAME),
-        answers=tuple(_answer(row, runs) for row in rows), conclusion=_text(data, "conclusion", LONGEST_TEXT),
+        name=_text(data, "name", LONGEST_NAME),
+        lesson=_text(data, "lesson", LONGEST_NAME),
+        title=_text(data, "title", LONGEST_NAME),
+        digest=_text(data, "digest", LONGEST_NAME),
+        answers=tuple(_answer(row, runs) for row in rows),
+        conclusion=_text(data, "conclusion", LONGEST_TEXT),
         version=_text(data, "version", LONGEST_NAME),
-    )  # fmt: skip
+    )
 
 
 def _answer(row: Any, runs: list[Any]) -> HomeworkAnswer:
@@ -142,20 +145,30 @@ def _answer(row: Any, runs: list[Any]) -> HomeworkAnswer:
     quantity = address.get("quantity")
     if quantity is not None:
         quantity = Quantity(
-            name=_text(quantity, "name", LONGEST_NAME), passed=_whole(quantity, "passed"),
-            **{part: None if quantity.get(part) is None else _whole(quantity, part)
-               for part in ("row", "token", "context", "action", "group")},
-        )  # fmt: skip
+            name=_text(quantity, "name", LONGEST_NAME),
+            passed=_whole(quantity, "passed"),
+            **{
+                part: None if quantity.get(part) is None else _whole(quantity, part)
+                for part in ("row", "token", "context", "action", "group")
+            },
+        )
     return HomeworkAnswer(
-        step=_whole(row, "step"), kind=kind, guess=_number(row, "guess"), said=_text(row, "said", LONGEST_NAME),
-        right=_of(row, "right", bool), value=_number(row, "value"), update=_whole(row, "update"), settings=runs[place],
+        step=_whole(row, "step"),
+        kind=kind,
+        guess=_number(row, "guess"),
+        said=_text(row, "said", LONGEST_NAME),
+        right=_of(row, "right", bool),
+        value=_number(row, "value"),
+        update=_whole(row, "update"),
+        settings=runs[place],
         answer=Answer(
-            metric=_text(address, "metric", LONGEST_NAME), quantity=quantity,
+            metric=_text(address, "metric", LONGEST_NAME),
+            quantity=quantity,
             check=_text(address, "check", LONGEST_NAME),
             update=None if address.get("update") is None else _whole(address, "update"),
             since=None if address.get("since") is None else _whole(address, "since"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _of(data: Any, key: str, kind: type) -> Any:

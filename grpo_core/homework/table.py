@@ -116,23 +116,35 @@ class Collected:
     def tallies(self) -> list[Tally]:
         """Counts of the class's predictions, per question."""
         return [
-            Tally(lesson=lesson, step=step, sentence=self._distribution(lesson, step),
-                  **_counted([one for one in self._given(lesson, step) if one.guess is not None]))
+            Tally(
+                lesson=lesson,
+                step=step,
+                sentence=self._distribution(lesson, step),
+                **_counted([one for one in self._given(lesson, step) if one.guess is not None]),
+            )
             for lesson, step in self.questions
-        ]  # fmt: skip
+        ]
 
     def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
         """Every student's answer to one question."""
-        return [one for row in self.rows if row.homework and row.homework.lesson == lesson
-                for one in row.homework.answers if one.step == step]  # fmt: skip
+        return [
+            one
+            for row in self.rows
+            if row.homework and row.homework.lesson == lesson
+            for one in row.homework.answers
+            if one.step == step
+        ]
 
     def _distribution(self, lesson: str, step: int) -> str:
         answers = self._given(lesson, step)
         placed = [answer for answer in answers if answer.guess is not None]
         head = tr("{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped").format(
-            lesson=lesson, step=step, placed=len(placed), right=sum(answer.right for answer in placed),
+            lesson=lesson,
+            step=step,
+            placed=len(placed),
+            right=sum(answer.right for answer in placed),
             skipped=len(answers) - len(placed),
-        )  # fmt: skip
+        )
         if not placed:
             return head + "."
         return f"{head}. {_guesses(placed)}"
@@ -203,9 +215,11 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
         twin = seen.setdefault(content, path.name)
         verdicts = tuple(checker.check(homework, answer) for answer in homework.answers)
         yield Row(
-            file=path.name, homework=homework, verdicts=verdicts,
+            file=path.name,
+            homework=homework,
+            verdicts=verdicts,
             flags=tuple(_flags(homework, verdicts, twin if twin != path.name else "")),
-        )  # fmt: skip
+        )
 
 
 def _flags(homework: Homework, verdicts: Sequence[Verdict], twin: str) -> Iterator[str]:

@@ -106,9 +106,15 @@ class LanguageModels:
         return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
 
     def learner(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
-    ) -> AnsweringLearner:  # fmt: skip
+        self,
+        settings: Settings,
+        *,
+        resume: Step | None,
+        earlier: Earlier,
+        cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+        group: Callable[[], int] = lambda: 0,
+    ) -> AnsweringLearner:
         """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`). ``progress``
         takes how far a long update is, with the completions of ``group`` as they are sampled."""
         from grpo_core.lm.answers import Answering

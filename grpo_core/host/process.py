@@ -190,9 +190,13 @@ class ProcessLearners:
         self._outgoing.send({"is": "loaded", "devices": devices})
         if not settings.model.folder:
             return models.learner(
-                settings, resume=resume, earlier=earlier, cancelled=cancelled, progress=self._outgoing.progress,
+                settings,
+                resume=resume,
+                earlier=earlier,
+                cancelled=cancelled,
+                progress=self._outgoing.progress,
                 group=self._shown_group,
-            )  # fmt: skip
+            )
         self._outgoing.send({"is": "loading", "model": True, "name": Path(settings.model.folder).name})
         loading = True
 
@@ -208,9 +212,13 @@ class ProcessLearners:
 
         try:
             return models.learner(
-                settings, resume=resume, earlier=earlier, cancelled=asked, progress=self._outgoing.progress,
+                settings,
+                resume=resume,
+                earlier=earlier,
+                cancelled=asked,
+                progress=self._outgoing.progress,
                 group=self._shown_group,
-            )  # fmt: skip
+            )
         finally:
             loaded()
 

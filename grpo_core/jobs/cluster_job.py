@@ -35,15 +35,28 @@ def _ensembles(
 
 
 def _race(
-    there: Cluster, settings: Settings, names: Sequence[str], seeds: int, updates: int, fairness: str,
-    own_mu: bool = False, *, poll: Poll,
-) -> Iterator[Digest]:  # fmt: skip
+    there: Cluster,
+    settings: Settings,
+    names: Sequence[str],
+    seeds: int,
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Poll,
+) -> Iterator[Digest]:
     return digested(
         race(
-            settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll,
+            settings,
+            names,
+            seeds=range(seeds),
+            updates=updates,
+            fairness=fairness,
+            own_mu=own_mu,
+            poll=poll,
             train=there.ensembles,
         )
-    )  # fmt: skip
+    )
 
 
 def _repeats(there: Cluster, settings: Settings, seeds: Sequence[int], count: int, *, poll: Poll) -> Iterator[object]:
@@ -55,6 +68,9 @@ def _queue(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
 
 
 ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
-    "ensembles": _ensembles, "race": _race, "repeats": _repeats, "queue": _queue,
-}  # fmt: skip
+    "ensembles": _ensembles,
+    "race": _race,
+    "repeats": _repeats,
+    "queue": _queue,
+}
 """The jobs that can run on a cluster, by name."""

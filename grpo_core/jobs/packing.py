@@ -77,7 +77,7 @@ KINDS: dict[str, Any] = {
             FirstPassApart, ImportanceCut, Measured, Righted, SamplerApart, Unwritten,
         )
     },
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Dataclasses that are serialised field by field, by their names in the format."""
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -151,9 +151,12 @@ def _tree(value: object, blobs: list[bytes]) -> Tree:
             place = _placed(record, blobs)
             beside = {name: known for name in BESIDE if (known := getattr(value, name)) is not None}
             return {
-                "step": place, "layout": layout, "number": value.step, "under": value.settings.to_json(),
+                "step": place,
+                "layout": layout,
+                "number": value.step,
+                "under": value.settings.to_json(),
                 "beside": _tree(beside, blobs) if beside else None,
-            }  # fmt: skip
+            }
         case tuple() if value and all(one is None or type(one) is str for one in value):
             return {"strings": value}
         case tuple() | list():

@@ -83,12 +83,19 @@ class SlurmJobs:
     def options(self) -> dict[str, Any]:
         """Arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
         return {
-            "queue": self.partition, "cores": self.cores, "processes": self.cores, "memory": self.memory,
-            "walltime": self.walltime, "account": self.account or None, "interface": self.interface or None,
-            "job_script_prologue": [*self.prologue], "job_extra_directives": [*self.directives],
-            "job_name": "grpo-lab", "scheduler_options": {"dashboard_address": None},
+            "queue": self.partition,
+            "cores": self.cores,
+            "processes": self.cores,
+            "memory": self.memory,
+            "walltime": self.walltime,
+            "account": self.account or None,
+            "interface": self.interface or None,
+            "job_script_prologue": [*self.prologue],
+            "job_extra_directives": [*self.directives],
+            "job_name": "grpo-lab",
+            "scheduler_options": {"dashboard_address": None},
             **({"python": self.python} if self.python else {}),
-        }  # fmt: skip
+        }
 
 
 def _value(path: Path, name: str, kind: object, value: Any) -> Any:

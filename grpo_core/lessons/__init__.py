@@ -22,4 +22,4 @@ __all__ = [
     "KINDS", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer",
     "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson",
     "nearest", "read_lesson", "right", "spoken", "terms_in",
-]  # fmt: skip
+]  # fmt: skip # names, several per line

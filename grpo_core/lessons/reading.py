@@ -84,10 +84,18 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
     words = _words(t.table("words", {}))
     reader = Steps(t, vocabulary, vocabulary.interactives.get(name, Offer()), {*words, *vocabulary.terms})
     lesson = Lesson(
-        id=id, number=t.whole("number"), title=tr(title), gist=t.said("gist", ""), interactive=name,
-        start=reader.start, steps=reader.steps, words=words, sources=t.texts("sources", ()),
-        teaching=_teaching(t.table("teaching")) if "teaching" in t else None, covers=t.texts("covers", ()),
-    )  # fmt: skip
+        id=id,
+        number=t.whole("number"),
+        title=tr(title),
+        gist=t.said("gist", ""),
+        interactive=name,
+        start=reader.start,
+        steps=reader.steps,
+        words=words,
+        sources=t.texts("sources", ()),
+        teaching=_teaching(t.table("teaching")) if "teaching" in t else None,
+        covers=t.texts("covers", ()),
+    )
     t.done()
     check_lesson(t, lesson)
     return lesson
@@ -95,9 +103,11 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
 
 def _teaching(t: Table) -> Teaching:
     teaching = Teaching(
-        misconception=t.said("misconception"), say=t.said("say"), disagrees=t.said("disagrees"),
+        misconception=t.said("misconception"),
+        say=t.said("say"),
+        disagrees=t.said("disagrees"),
         analogy=t.said("analogy", ""),
-    )  # fmt: skip
+    )
     t.done()
     return teaching
 

@@ -121,16 +121,24 @@ class Steps:
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
         self._last = step = LessonStep(
-            text=self._text(t, "text"), speaker=t.said("speaker", ""), minutes=_minutes(t), base=self._base,
-            update=_updates(t, self._last.update), settings=dict(self._changed), recorded=recorded,
-            stage=t.word("stage", STAGES, self._last.stage), passed=passed, row=row - 1 if row else self._last.row,
+            text=self._text(t, "text"),
+            speaker=t.said("speaker", ""),
+            minutes=_minutes(t),
+            base=self._base,
+            update=_updates(t, self._last.update),
+            settings=dict(self._changed),
+            recorded=recorded,
+            stage=t.word("stage", STAGES, self._last.stage),
+            passed=passed,
+            row=row - 1 if row else self._last.row,
             show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
-            state=dict(self._state), hides=self._known_parts(t),
+            state=dict(self._state),
+            hides=self._known_parts(t),
             knobs=self._known_knobs(t, here) if "knobs" in t else self._knobs,
             panels=self._known_panels(t) if "panels" in t else self._panels,
             explain=_quantity(t.table("explain")) if "explain" in t else None,
             predict=self._prediction(t.table("predict")) if "predict" in t else None,
-        )  # fmt: skip
+        )
         if recorded and (settings.plain() or step.knobs):
             raise t.error("recorded", "a recorded run is what it is: it has neither “settings” nor “knobs”")
         t.done()
@@ -190,12 +198,20 @@ class Steps:
         if shown == "count" and kind in ("number", "ghost") and not whole:
             raise t.error("shown", tr("a count has a range of whole numbers, such as [0, 8]"))
         prediction = Prediction(
-            kind=kind, ask=self._text(t, "ask"), answer=self._answer(t.table("answer")),
-            within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING), low=low, high=high,
-            shown=shown, choices=choices, number=t.said("number", ""),
-            start=t.whole("start") if "start" in t else None, hides=self._known_parts(t),
-            reveal=self._text(t, "reveal", ""), holds=t.pair("holds", (-math.inf, math.inf)),
-        )  # fmt: skip
+            kind=kind,
+            ask=self._text(t, "ask"),
+            answer=self._answer(t.table("answer")),
+            within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING),
+            low=low,
+            high=high,
+            shown=shown,
+            choices=choices,
+            number=t.said("number", ""),
+            start=t.whole("start") if "start" in t else None,
+            hides=self._known_parts(t),
+            reveal=self._text(t, "reveal", ""),
+            holds=t.pair("holds", (-math.inf, math.inf)),
+        )
         t.done()
         return prediction
 

@@ -71,9 +71,14 @@ def draw(
     watched = list(source.watched)
     drawing = Drawing(group) if drawing is None else drawing
     first, seen = _sampled(
-        settings, policy, prompts, watched, stream(settings.seed, step, 1), poll,
+        settings,
+        policy,
+        prompts,
+        watched,
+        stream(settings.seed, step, 1),
+        poll,
         partial(drawing.begin, np.arange(len(prompts))),
-    )  # fmt: skip
+    )
     tokens, mask, logp = first
     parts = _parts(settings, policy, prompts, tokens, mask)
     rewards = rules.rewards(task, parts)
@@ -86,9 +91,14 @@ def draw(
         fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO draws new prompts
         chosen = [fresh[i] for i in dead]
         (new_tokens, new_mask, new_logp), _ = _sampled(
-            settings, policy, chosen, [], stream(settings.seed, step, 2 * number + 1), poll,
+            settings,
+            policy,
+            chosen,
+            [],
+            stream(settings.seed, step, 2 * number + 1),
+            poll,
             partial(drawing.begin, dead),
-        )  # fmt: skip
+        )
         rows = (dead[:, None] * group + np.arange(group)).ravel()
         for i, prompt in zip(dead, chosen, strict=True):
             prompts[i] = prompt
@@ -120,10 +130,14 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
     count, longest = len(prompts), settings.language.max_tokens
     uniforms = stream(settings.seed, step, 63).random((count, longest))
     tokens, mask, _ = policy.sample(
-        policy.encoded(prompts), np.tile(np.arange(count), 2), np.concatenate([np.zeros((count, longest)), uniforms]),
-        temperature=settings.learner.temperature, greedy=np.arange(2 * count) < count, poll=poll,
+        policy.encoded(prompts),
+        np.tile(np.arange(count), 2),
+        np.concatenate([np.zeros((count, longest)), uniforms]),
+        temperature=settings.learner.temperature,
+        greedy=np.arange(2 * count) < count,
+        poll=poll,
         environment=calculator.environment(settings.language),
-    )  # fmt: skip
+    )
     right = [
         rules.parts(settings.language, prompts[row % count], policy.text(own[kept]), int(kept.sum()))[0]
         for row, (own, kept) in enumerate(zip(tokens, mask, strict=True))
@@ -135,10 +149,14 @@ def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], p
     """The likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
     count = len(prompts)
     tokens, mask, _ = policy.sample(
-        policy.encoded(prompts), np.arange(count), np.zeros((count, settings.language.max_tokens)),
-        temperature=settings.learner.temperature, greedy=np.ones(count, bool), poll=poll,
+        policy.encoded(prompts),
+        np.arange(count),
+        np.zeros((count, settings.language.max_tokens)),
+        temperature=settings.learner.temperature,
+        greedy=np.ones(count, bool),
+        poll=poll,
         environment=calculator.environment(settings.language),
-    )  # fmt: skip
+    )
     return np.where(mask, tokens, -1)
 
 

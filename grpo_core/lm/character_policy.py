@@ -30,15 +30,29 @@ class CharacterSampling(Characters):
         self.model = model
 
     def sample(
-        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        self,
+        prompt_tokens: np.ndarray,
+        prompt_of: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
-    ) -> Table:  # fmt: skip
+    ) -> Table:
         """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         done = sample(
-            self.model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
-            drawing=drawing, environment=environment,
-        )  # fmt: skip
+            self.model,
+            prompt_tokens,
+            prompt_of,
+            uniforms,
+            temperature=temperature,
+            greedy=greedy,
+            poll=poll,
+            drawing=drawing,
+            environment=environment,
+        )
         return done.tokens, done.mask, done.logp
 
 
@@ -55,14 +69,19 @@ class CharacterPolicy(Policy):
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-    ) -> Layout:  # fmt: skip
+    ) -> Layout:
         """Pack the batch, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device, present)
 
     def score(
-        self, batch: Layout, temperature: float, poll: Poll, *, against_reference: bool = False,
+        self,
+        batch: Layout,
+        temperature: float,
+        poll: Poll,
+        *,
+        against_reference: bool = False,
         first: Scores | None = None,
-    ) -> Scores:  # fmt: skip
+    ) -> Scores:
         """Score the batch under the current policy, without gradients."""
         with torch.no_grad():
             return score(self.model, batch, temperature)
@@ -73,9 +92,14 @@ class CharacterPolicy(Policy):
             return score(self.reference, batch, temperature)
 
     def train(
-        self, settings: Settings, batch: Layout, reference: Scores | None, draft: Drafts, poll: Poll,
+        self,
+        settings: Settings,
+        batch: Layout,
+        reference: Scores | None,
+        draft: Drafts,
+        poll: Poll,
         number: int,
-    ) -> Passes[Scores]:  # fmt: skip
+    ) -> Passes[Scores]:
         """Run all passes of update ``number``, each over the whole batch at once."""
         return learned(self, settings, batch, reference, draft, poll, number)
 

@@ -27,10 +27,21 @@ LONGEST_HEADER = 100_000_000
 _DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
-        "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
-        "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+        "F64": "<f8",
+        "F32": "<f4",
+        "F16": "<f2",
+        "BF16": "<u2",
+        "I64": "<i8",
+        "I32": "<i4",
+        "I16": "<i2",
+        "I8": "i1",
+        "U64": "<u8",
+        "U32": "<u4",
+        "U16": "<u2",
+        "U8": "u1",
+        "BOOL": "?",
     }.items()
-}  # fmt: skip
+}
 
 
 class _NoSafetensorsError(ValueError):

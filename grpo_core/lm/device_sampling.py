@@ -88,9 +88,16 @@ class Completions:
         self._ends, self._device = ends, device
 
     def fill(
-        self, places: np.ndarray, rows: Rows, uniforms: np.ndarray, *, temperature: float, greedy: np.ndarray,
-        poll: Poll, kind: torch.dtype,
-    ) -> None:  # fmt: skip
+        self,
+        places: np.ndarray,
+        rows: Rows,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        kind: torch.dtype,
+    ) -> None:
         """Sample the completions ``places`` (b,), in one batch.
 
         Args:
@@ -141,14 +148,20 @@ class Completions:
 
 
 def drawn_on_device(
-    rows: Rows, uniforms: np.ndarray, ends: tuple[int, ...], device: torch.device, *, temperature: float,
-    greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None, kind: torch.dtype,
-) -> Table:  # fmt: skip
+    rows: Rows,
+    uniforms: np.ndarray,
+    ends: tuple[int, ...],
+    device: torch.device,
+    *,
+    temperature: float,
+    greedy: np.ndarray,
+    poll: Poll,
+    drawing: Callable[[ReadRows], None] | None,
+    kind: torch.dtype,
+) -> Table:
     """Sample one completion for each row of ``rows``, all in one batch (:meth:`Completions.fill`)."""
     done = Completions(uniforms.shape, ends, device)
     if drawing is not None:
         drawing(done.read)
-    done.fill(
-        np.arange(len(uniforms)), rows, uniforms, temperature=temperature, greedy=greedy, poll=poll, kind=kind
-    )  # fmt: skip
+    done.fill(np.arange(len(uniforms)), rows, uniforms, temperature=temperature, greedy=greedy, poll=poll, kind=kind)
     return done.table()

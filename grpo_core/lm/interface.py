@@ -82,10 +82,17 @@ class Sampling(Protocol):
         """Text of a completion's tokens (L,), without its end sign."""
 
     def sample(
-        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        self,
+        prompt_tokens: np.ndarray,
+        prompt_of: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
-    ) -> Table:  # fmt: skip
+    ) -> Table:
         """Sample one completion per row.
 
         Args:
@@ -145,7 +152,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-    ) -> BatchT:  # fmt: skip
+    ) -> BatchT:
         """Convert prompts (P, T_prompt) and completions (B, T) to this policy's batch format.
 
         Args:
@@ -155,9 +162,14 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def score(
-        self, batch: BatchT, temperature: float, poll: Poll, *, against_reference: bool = False,
+        self,
+        batch: BatchT,
+        temperature: float,
+        poll: Poll,
+        *,
+        against_reference: bool = False,
         first: ScoresT | None = None,
-    ) -> ScoresT:  # fmt: skip
+    ) -> ScoresT:
         """Score the batch under the current policy, without gradients.
 
         Args:
@@ -174,9 +186,14 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Score the batch under the reference."""
 
     def train(
-        self, settings: Settings, batch: BatchT, reference: ScoresT | None, draft: Drafts, poll: Poll,
+        self,
+        settings: Settings,
+        batch: BatchT,
+        reference: ScoresT | None,
+        draft: Drafts,
+        poll: Poll,
         number: int,
-    ) -> Passes[ScoresT]:  # fmt: skip
+    ) -> Passes[ScoresT]:
         """Run all passes of update ``number``, which change the policy.
 
         ``poll`` is called several times in each pass, with the pass's number and the number of passes.

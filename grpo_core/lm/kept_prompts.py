@@ -69,9 +69,12 @@ def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) 
 
 
 def prompts_at(
-    path: Path, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False,
+    path: Path,
+    checker: str,
+    longest: int | None,
+    cancelled: Callable[[], bool] = lambda: False,
     read: Read = each_prompt,
-) -> Prompts:  # fmt: skip
+) -> Prompts:
     """The prompts of a file, each text once.
 
     Args:

@@ -54,9 +54,12 @@ class Layout:
 
 
 def layout(
-    prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, device: torch.device,
+    prompt_tokens: np.ndarray,
+    tokens: np.ndarray,
+    mask: np.ndarray,
+    device: torch.device,
     present: np.ndarray | None = None,
-) -> Layout:  # fmt: skip
+) -> Layout:
     """Make the layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {

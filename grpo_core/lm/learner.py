@@ -56,10 +56,15 @@ class PolicyLearner(Generic[PolicyT]):
     """
 
     def __init__(
-        self, make_policy: Callable[[Settings], PolicyT], settings: Settings, *, history: Sequence[Step] = (),
-        cancelled: Callable[[], bool], progress: Callable[[Progress], None] = unreported,
+        self,
+        make_policy: Callable[[Settings], PolicyT],
+        settings: Settings,
+        *,
+        history: Sequence[Step] = (),
+        cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
         group: Callable[[], int] = lambda: 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cancelled = cancelled
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
@@ -281,10 +286,15 @@ class LanguageLearner(PolicyLearner[Any]):
     """
 
     def __init__(
-        self, settings: Settings, *, history: Sequence[Step] = (), cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported, group: Callable[[], int] = lambda: 0,
+        self,
+        settings: Settings,
+        *,
+        history: Sequence[Step] = (),
+        cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+        group: Callable[[], int] = lambda: 0,
         make_policy: MakePolicy | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         make_policy = make_policy or ENGINES[chosen_engine(settings, history[-1] if history else None)]
         super().__init__(make_policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
 

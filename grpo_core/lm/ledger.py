@@ -53,8 +53,10 @@ def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
     size = sum(x.untyped_storage().nbytes() for x in storages.values())
     kinds = sorted({str(x.dtype).removeprefix("torch.") for x in storages.values()})
     return Block(
-        model=model, part=part, bytes=float(size),
+        model=model,
+        part=part,
+        bytes=float(size),
         formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
             numbers=numbers, kinds=", ".join(kinds), count=len(storages)
         ),
-    )  # fmt: skip
+    )

@@ -82,7 +82,7 @@ class Packing:
 
 def packed(
     prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-) -> Packing:  # fmt: skip
+) -> Packing:
     """Pack a batch.
 
     Args:

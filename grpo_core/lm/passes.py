@@ -127,9 +127,14 @@ def learned(
             if settings.objective.importance_cap is not None and step.sampling_logp is not None:
                 sampling = from_numpy(step.sampling_logp.copy(), old)
         loss = Loss(
-            objective=settings.objective, place=place, now=now, old=old, advantage=advantage, reference=reference,
+            objective=settings.objective,
+            place=place,
+            now=now,
+            old=old,
+            advantage=advantage,
+            reference=reference,
             sampling=sampling,
-        )  # fmt: skip
+        )
         value = float(stop_gradient(loss.terms.loss))
         require_finite(value, number, tr("the loss of pass {passed}").format(passed=passed + 1))
         policy.backward(place, learner.temperature, loss)

@@ -34,29 +34,55 @@ def sample(
     With an environment, every token is read by the host before the next, on any device."""
     if model.embed.weight.device.type != "cpu" and environment is None:
         return sampled_on_device(
-            model, prompt_tokens, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll,
+            model,
+            prompt_tokens,
+            prompt_of,
+            uniforms,
+            temperature=temperature,
+            greedy=greedy,
+            poll=poll,
             drawing=drawing,
-        )  # fmt: skip
+        )
     prefixes = CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     return drawn(
-        prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+        prefixes,
+        prompt_of,
+        uniforms,
+        temperature=temperature,
+        greedy=greedy,
+        poll=poll,
+        drawing=drawing,
         environment=environment,
-    )  # fmt: skip
+    )
 
 
 @torch.inference_mode()
 def sampled_on_device(
-    model: Transformer, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-    greedy: np.ndarray | None = None, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
-) -> Sampled:  # fmt: skip
+    model: Transformer,
+    prompt_tokens: np.ndarray,
+    prompt_of: np.ndarray,
+    uniforms: np.ndarray,
+    *,
+    temperature: float,
+    greedy: np.ndarray | None = None,
+    poll: Poll,
+    drawing: Callable[[ReadRows], None] | None = None,
+) -> Sampled:
     """:func:`sample` without reading tokens back during sampling (``device_sampling.py``). Probabilities are summed in
     float32, as in :func:`sample`."""
     device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     rows.keep(sent(prompt_of.astype(np.int64), device))
     tokens, mask, logp = drawn_on_device(
-        rows, uniforms, (STOP,), device, temperature=temperature, poll=poll, drawing=drawing, kind=torch.float32,
+        rows,
+        uniforms,
+        (STOP,),
+        device,
+        temperature=temperature,
+        poll=poll,
+        drawing=drawing,
+        kind=torch.float32,
         greedy=np.zeros(len(uniforms), bool) if greedy is None else greedy,
-    )  # fmt: skip
+    )
     return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
 
 

@@ -95,9 +95,11 @@ def drawn(
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = np.minimum(uniforms.astype(np.float32), LARGEST)
     done = Sampled(
-        tokens=np.zeros(chance.shape, dtype=np.int32), mask=np.zeros(chance.shape, dtype=bool),
-        logp=np.zeros(chance.shape, dtype=np.float32), closed=np.zeros(rows, dtype=bool),
-    )  # fmt: skip
+        tokens=np.zeros(chance.shape, dtype=np.int32),
+        mask=np.zeros(chance.shape, dtype=bool),
+        logp=np.zeros(chance.shape, dtype=np.float32),
+        closed=np.zeros(rows, dtype=bool),
+    )
     replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens of the environment, or −1
     if drawing is not None:
         drawing(done.rows)

@@ -122,8 +122,10 @@ class TrainedWeights:
             parts = zip(self._split(state["adam_m"]), self._split(state["adam_v"]), strict=True)
             for weight, (mean, square) in zip(self._weights, parts, strict=True):
                 self._optimizer.state[weight] = {
-                    "step": steps.clone(), "exp_avg": mean.clone(), "exp_avg_sq": square.clone(),
-                }  # fmt: skip
+                    "step": steps.clone(),
+                    "exp_avg": mean.clone(),
+                    "exp_avg_sq": square.clone(),
+                }
 
     def kept(self) -> Kept:
         """A snapshot on the model's device, to return to if the next update is abandoned."""

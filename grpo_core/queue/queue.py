@@ -26,7 +26,7 @@ from grpo_core.text import tr
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
     "axis", "begin", "end", "planned", "read", "results", "run_status", "training", "unfinished", "work",
-]  # fmt: skip
+]  # fmt: skip # names, several per line
 
 
 class Progress(NamedTuple):

@@ -40,9 +40,12 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
         still = Card.of("no_advantage", group=group)
         claims = [*_why(n, group, scored), still, *pulled, _remedy(n, group, scored)]
     return Reason(
-        key=f"group:{group}", chip=_what(n, scored), claims=tuple(claims), kind="note" if pushes else "zero",
+        key=f"group:{group}",
+        chip=_what(n, scored),
+        claims=tuple(claims),
+        kind="note" if pushes else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
-    )  # fmt: skip
+    )
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
@@ -193,12 +196,17 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     pulled = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
     wrong = count == total and all(len(scored) > 1 and scored[0] == 0 for scored in rewards)
     return Reason(
-        key="dead_groups", chip=chip, kind="unhealthy" if wrong or alone else "note", quantities=at,
+        key="dead_groups",
+        chip=chip,
+        kind="unhealthy" if wrong or alone else "note",
+        quantities=at,
         claims=(
-            which, Card.of("nothing_learned" if count == total else "adds_nothing_there"),
-            *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled), _remedy(n, int(dead[0]), rewards[0]),
+            which,
+            Card.of("nothing_learned" if count == total else "adds_nothing_there"),
+            *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled),
+            _remedy(n, int(dead[0]), rewards[0]),
         ),
-    )  # fmt: skip
+    )
 
 
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
@@ -216,20 +224,29 @@ def reward_std(n: Numbers) -> Reason | None:
     at = tuple(Quantity("reward_std", group=g) for g in range(min(len(n.dead), 8)))
     if not n.without_signal:
         return Reason(
-            key="reward_std", chip=tr("equal, yet they push"), kind="note", quantities=at,
+            key="reward_std",
+            chip=tr("equal, yet they push"),
+            kind="note",
+            quantities=at,
             claims=(Card.of("equal_within"), _although_equal(n, None)),
-        )  # fmt: skip
+        )
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
         ends = {"min": float(scored.min()), "max": float(scored.max())}
         return Reason(
-            key="reward_std", chip=tr("differs only by prompt"), kind="zero", quantities=at,
+            key="reward_std",
+            chip=tr("differs only by prompt"),
+            kind="zero",
+            quantities=at,
             claims=(Card.of("between_prompts", **ends),),
-        )  # fmt: skip
+        )
     every = len(scored) == len(n.step.rewards)
     return Reason(
-        key="reward_std", chip=tr("all rewards equal"), kind="zero", quantities=at,
+        key="reward_std",
+        chip=tr("all rewards equal"),
+        kind="zero",
+        quantities=at,
         claims=(Card.of("no_spread" if every else "no_spread_scored", reward=float(scored[0])),),
-    )  # fmt: skip
+    )
 
 
 CHECKS: dict[str, Check] = {

@@ -27,15 +27,21 @@ def loss(n: Numbers) -> Reason | None:
     cancels = abs(policy) <= n.precision * size
     if n.without_signal and abs(whole) <= n.precision and not n.has_gradient(0):
         return Reason(
-            key="loss", chip=tr("no signal"), kind="zero", quantities=(Quantity("loss"),),
+            key="loss",
+            chip=tr("no signal"),
+            kind="zero",
+            quantities=(Quantity("loss"),),
             claims=(Card.of("all_still"),),
-        )  # fmt: skip
+        )
     vanishes = abs(whole) <= n.precision * size and cancels and n.has_gradient(0)
     if vanishes and n.ratios_are_one(0) and not n.without_signal:
         return Reason(
-            key="loss", chip=tr("ratio 1, ΣA = 0"), kind="zero", quantities=_first(n, "contribution"),
+            key="loss",
+            chip=tr("ratio 1, ΣA = 0"),
+            kind="zero",
+            quantities=_first(n, "contribution"),
             claims=(Card.of("cancels"),),
-        )  # fmt: skip
+        )
     if penalty and cancels and abs(whole - penalty) <= n.precision * max(abs(whole), size):
         return Reason(
             key="loss",
@@ -104,9 +110,12 @@ def grad_norm(n: Numbers) -> Reason | None:
         )
     if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
         return Reason(
-            key="grad_norm", chip=tr("only the KL pulls"), kind="note", quantities=(*at, *_first(n, "pull")),
+            key="grad_norm",
+            chip=tr("only the KL pulls"),
+            kind="note",
+            quantities=(*at, *_first(n, "pull")),
             claims=(Card.of("only_k1" if n.pulls_nowhere else "only_kl"),),
-        )  # fmt: skip
+        )
     return None
 
 

@@ -48,19 +48,25 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
     if algorithm.clip is not None and algorithm.clip.cuts_weight and share > MOST:
         cap = algorithm.clip.band(n.objective)[1]
         return Reason(
-            key=key, chip=tr("most weights capped"), kind="unhealthy", quantities=at,
+            key=key,
+            chip=tr("most weights capped"),
+            kind="unhealthy",
+            quantities=at,
             claims=(Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),),
-        )  # fmt: skip
+        )
     if share > MOST:
         only_passes = passed and n.ratios_are_one(0)  # then only the passes before have moved them
         stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
         return Reason(
-            key=key, chip=tr("most tokens clipped"), kind="unhealthy", quantities=at,
+            key=key,
+            chip=tr("most tokens clipped"),
+            kind="unhealthy",
+            quantities=at,
             claims=(
                 Card.of(stopped, share=100 * share, number=passed + 1),
                 Card.of("slower_fewer_wider" if only_passes else "wider", number=passed + 1),
             ),
-        )  # fmt: skip
+        )
     if share or not used.any():
         return None
     claims: tuple[Claim[Step], ...]
@@ -163,9 +169,12 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
             claims=(Card.of("off_one", ratio=float(n.terms(0).ratio[row, token])),),
         )
     return Reason(
-        key="ratio", chip=tr("first pass: r = 1"), kind="note", quantities=at,
+        key="ratio",
+        chip=tr("first pass: r = 1"),
+        kind="note",
+        quantities=at,
         claims=(_one_at_first(n),),
-    )  # fmt: skip
+    )
 
 
 def _one_at_first(n: Numbers) -> Card:
@@ -188,9 +197,12 @@ def kl(n: Numbers) -> Reason | None:
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
-            key="kl", chip=tr("no reference policy"), kind="note", quantities=at,
+            key="kl",
+            chip=tr("no reference policy"),
+            kind="note",
+            quantities=at,
             claims=(Card.of("no_reference"),),
-        )  # fmt: skip
+        )
     if value > FAR:
         return Reason(
             key="kl",
@@ -201,14 +213,20 @@ def kl(n: Numbers) -> Reason | None:
         )
     if abs(value) <= n.precision * 1e-3:
         return Reason(
-            key="kl", chip=tr("policy = reference"), kind="zero", quantities=at,
+            key="kl",
+            chip=tr("policy = reference"),
+            kind="zero",
+            quantities=at,
             claims=(Card.of("is_reference"),),
-        )  # fmt: skip
+        )
     if n.objective.beta == 0:
         return Reason(
-            key="kl", chip=tr("β is 0"), kind="note", quantities=at,
+            key="kl",
+            chip=tr("β is 0"),
+            kind="note",
+            quantities=at,
             claims=(Card.of("beta_is_0"), _would_pull_back(n)),
-        )  # fmt: skip
+        )
     return None
 
 
@@ -244,14 +262,20 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
         )
     if n.pulls_nowhere and np.any(n.pull(passed)):
         return Reason(
-            key="kl_term", chip=tr("k1 as a loss: noise"), kind="note", quantities=at,
+            key="kl_term",
+            chip=tr("k1 as a loss: noise"),
+            kind="note",
+            quantities=at,
             claims=(Card.of("k1_noise", passed=passed),),
-        )  # fmt: skip
+        )
     if o.beta == 0:
         return Reason(
-            key="kl_term", chip=tr("β is 0"), kind="note", quantities=at,
+            key="kl_term",
+            chip=tr("β is 0"),
+            kind="note",
+            quantities=at,
             claims=(Card.of("tokens_beta_is_0", passed=passed),),
-        )  # fmt: skip
+        )
     if np.abs(estimates).max() <= n.precision * 1e-3 and n.at_reference(passed):
         start = [Card.of("first_update", passed=passed)] if n.step.step == 1 else []
         return Reason(

@@ -76,9 +76,13 @@ def connected(path: Path, mode: str) -> RunConnection:
     size = sum(beside.stat().st_size for beside in (path, path.with_name(path.name + "-wal")) if beside.exists())
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
-        uri=True, timeout=2.0, isolation_level=None, cached_statements=32, factory=RunConnection,
+        uri=True,
+        timeout=2.0,
+        isolation_level=None,
+        cached_statements=32,
+        factory=RunConnection,
         check_same_thread=False,  # a run is opened in another thread and then passed to the window
-    )  # fmt: skip
+    )
     try:
         connection.guard(size)
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opening is lazy; errors belong here

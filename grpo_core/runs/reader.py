@@ -32,7 +32,7 @@ from grpo_core.runs.limits import (
     MOST_CHANGES,
     MOST_SERIES,
     MOST_UPDATES,
-)  # fmt: skip
+)
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
 from grpo_core.runs.series_chunks import read_series
 from grpo_core.text import tr
@@ -172,9 +172,14 @@ class RunReader:
         with explained(self.path), transaction(self._connection, "DEFERRED"):
             try:
                 values = read_series(
-                    self._connection, names, name, start=start, last=self.last, computed=self._computed_chunk,
+                    self._connection,
+                    names,
+                    name,
+                    start=start,
+                    last=self.last,
+                    computed=self._computed_chunk,
                     most=size_of(self.path) // (8 * CHUNK),  # the file's own claim may be wrong
-                )  # fmt: skip
+                )
             except (ValueError, TypeError):
                 values = np.empty(0)
         if len(values) != max(self.last - start, 0):

@@ -29,10 +29,15 @@ from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
 _COLUMNS = {
-    "layout": "id, fields", "settings": "id, json", "snapshot": "step, kind, layout, crc, record",
-    "answer": "step, question, answer", "note": "step, created, text", "text": "id, text",
-    "series": "name, chunk, data", "tail": "step, data",
-}  # fmt: skip
+    "layout": "id, fields",
+    "settings": "id, json",
+    "snapshot": "step, kind, layout, crc, record",
+    "answer": "step, question, answer",
+    "note": "step, created, text",
+    "text": "id, text",
+    "series": "name, chunk, data",
+    "tail": "step, data",
+}
 """Tables of which as many rows as possible are recovered, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
 """The newest values of the series at an update of which nothing is left."""
@@ -106,9 +111,13 @@ def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
 
 
 def _updates(
-    damaged: sqlite3.Connection, first: int, stretches: Sequence[Stretch], layouts: dict[int, str],
-    settings: set[int], again: Again,
-) -> Iterator[Row]:  # fmt: skip
+    damaged: sqlite3.Connection,
+    first: int,
+    stretches: Sequence[Stretch],
+    layouts: dict[int, str],
+    settings: set[int],
+    again: Again,
+) -> Iterator[Row]:
     """The rows of the updates from ``first`` on, up to the first that is damaged, was not dropped by thinning, and that
     ``again`` cannot replace."""
     number, before = first, None

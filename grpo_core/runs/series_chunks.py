@@ -81,9 +81,15 @@ def newest(
 
 
 def read_series(
-    connection: sqlite3.Connection, names: Sequence[str], name: str, *, start: int, last: int, most: int,
+    connection: sqlite3.Connection,
+    names: Sequence[str],
+    name: str,
+    *,
+    start: int,
+    last: int,
+    most: int,
     computed: Callable[[int], np.ndarray],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """The values of series ``name`` after update ``start`` up to update ``last``, (at most last - start,) float64.
 
     They are fewer where a chunk or one of the newest values is missing.

@@ -24,15 +24,24 @@ def check(step: Step) -> Step:
     passes = len(step.part) if step.part.ndim == 2 else 0
     micro = step.denominator.shape[-1] if step.denominator is not None and step.denominator.ndim else 0
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {
-        "tokens": (_WHOLE, (batch, length)), "group": (_WHOLE, (batch,)), "row_id": (_WHOLE, (batch,)),
-        "mask": (_TRUTH, (batch, length)), "rewards": (_REAL, (batch,)), "old_logp": (_REAL, (batch, length)),
-        "part": (_WHOLE, (passes, batch)), "entropy_weight": (_REAL, (passes, batch, length)),
-        "ref_logp": (_REAL, (batch, length)), "sampling_logp": (_REAL, (batch, length)),
-        "values": (_REAL, (batch, length)), "context": (_WHOLE, (batch, length)),
-        "denominator": (_REAL, (passes, micro)), "step_rewards": (_REAL, (batch, length)),
-        "entropy_coefficient": (_REAL, (passes, micro)), "present": (_TRUTH, (batch, length)),
+        "tokens": (_WHOLE, (batch, length)),
+        "group": (_WHOLE, (batch,)),
+        "row_id": (_WHOLE, (batch,)),
+        "mask": (_TRUTH, (batch, length)),
+        "rewards": (_REAL, (batch,)),
+        "old_logp": (_REAL, (batch, length)),
+        "part": (_WHOLE, (passes, batch)),
+        "entropy_weight": (_REAL, (passes, batch, length)),
+        "ref_logp": (_REAL, (batch, length)),
+        "sampling_logp": (_REAL, (batch, length)),
+        "values": (_REAL, (batch, length)),
+        "context": (_WHOLE, (batch, length)),
+        "denominator": (_REAL, (passes, micro)),
+        "step_rewards": (_REAL, (batch, length)),
+        "entropy_coefficient": (_REAL, (passes, micro)),
+        "present": (_TRUTH, (batch, length)),
         "optimizer_step": (_WHOLE, (passes,)),
-    }  # fmt: skip
+    }
     for name, (kinds, shape) in shapes.items():
         array = getattr(step, name)
         if array is not None and (array.shape != shape or array.dtype.kind not in kinds):

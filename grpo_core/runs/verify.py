@@ -19,9 +19,12 @@ from grpo_core.text import tr
 TOLD = 20
 """Maximum number of damaged updates that are named."""
 _WORDS = {
-    "settings": tr("settings"), "layout": tr("descriptions of records"), "text": tr("texts"),
-    "answer": tr("answers of the model"), "note": tr("notes"),
-}  # fmt: skip
+    "settings": tr("settings"),
+    "layout": tr("descriptions of records"),
+    "text": tr("texts"),
+    "answer": tr("answers of the model"),
+    "note": tr("notes"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -315,9 +315,13 @@ class RunWriter:
 
     def _why_full(self, below_limit: bool) -> str | None:
         return why_full(
-            self.path, updates=self.committed, changes=self._pending.changes, limit=self.limit,
-            below_limit=below_limit, may_thin=not self.thin and not self.meta.settings.is_language,
-        )  # fmt: skip
+            self.path,
+            updates=self.committed,
+            changes=self._pending.changes,
+            limit=self.limit,
+            below_limit=below_limit,
+            may_thin=not self.thin and not self.meta.settings.is_language,
+        )
 
 
 def _origin(settings: Settings) -> Origin:

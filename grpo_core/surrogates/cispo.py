@@ -53,7 +53,7 @@ def explained_clip(t: Reading) -> Expression:
     r, cap = t.ratio, t.objective.clip_high
     return Expression(
         general=rf"{t.ratio_name} > \varepsilon^{{+}}", values="", value=float(r > cap), note=_note(r, cap)
-    )  # fmt: skip
+    )
 
 
 def _note(r: float, cap: float) -> str:
@@ -89,9 +89,11 @@ def script(o: Objective) -> Script:
 def terms(o: Objective) -> tuple[Term, ...]:
     """Terms of sg(min(r, cap)) A log π."""
     cap = Term(
-        key="clipped", latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))", name=tr("capped ratio"),
+        key="clipped",
+        latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))",
+        name=tr("capped ratio"),
         help=tr("The ratio, capped and held constant: it weighs the push and is never pushed itself."),
-    )  # fmt: skip
+    )
     return (cap, ADVANTAGE, LOG_PROB)
 
 

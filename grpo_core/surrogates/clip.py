@@ -196,15 +196,19 @@ def terms(o: Objective) -> tuple[Term, ...]:
     """Terms of min(r A, clip(r, low, high) A), with the numbers of the bounds."""
     low, high = (f"{bound:.6g}" for bound in band(o))
     clip = Term(
-        key="clipped", latex=rf"\mathrm{{clip}}(r,\,{low},\,{high})", name=tr("clipped ratio"),
+        key="clipped",
+        latex=rf"\mathrm{{clip}}(r,\,{low},\,{high})",
+        name=tr("clipped ratio"),
         help=tr("The ratio held inside the clip range: beyond it the push stops."),
-    )  # fmt: skip
+    )
     ratio = RATIO
     if o.dual_clip is not None:
         ratio = Term(
-            key="ratio", latex=rf"\min(r,\,{o.dual_clip:.6g})", name=RATIO.name,
+            key="ratio",
+            latex=rf"\min(r,\,{o.dual_clip:.6g})",
+            name=RATIO.name,
             help=tr("Probability of the token now over that when sampled, held below the dual clip."),
-        )  # fmt: skip
+        )
     return (joint(r"\min("), ratio, ADVANTAGE, joint(",", glue=True), clip, ADVANTAGE, joint(")", glue=True))
 
 

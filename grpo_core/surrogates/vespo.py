@@ -75,8 +75,10 @@ def script(o: Objective) -> Script:
     """VESPO in an exported script. The slope by log π is the weight times A."""
     return Script(
         constants={
-            "K_POS": o.vespo_k_pos, "LAMBDA_POS": o.vespo_lambda_pos,
-            "K_NEG": o.vespo_k_neg, "LAMBDA_NEG": o.vespo_lambda_neg,
+            "K_POS": o.vespo_k_pos,
+            "LAMBDA_POS": o.vespo_lambda_pos,
+            "K_NEG": o.vespo_k_neg,
+            "LAMBDA_NEG": o.vespo_lambda_neg,
         },
         lines=(
             "log_w = np.clip(np.clip(log_ratio, -20, 20).sum(1, keepdims=True), np.log(1e-8), 20)",
@@ -84,7 +86,7 @@ def script(o: Objective) -> Script:
             "slope = np.exp(decay + power * log_w - decay * np.exp(log_w)) * A  # a constant weight times A",
             "surrogate = slope * logp",
         ),
-    )  # fmt: skip
+    )
 
 
 def terms(o: Objective) -> tuple[Term, ...]:

@@ -48,9 +48,10 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
             turns.append(_turn(mask[place:end], role="tool", tool=NAME, text=what.strip(), sampled=False))
             place = end
     return Trajectory(
-        prompt=(Turn(role="user", text=prompt, sampled=False, in_loss=0),), turns=tuple(turns),
+        prompt=(Turn(role="user", text=prompt, sampled=False, in_loss=0),),
+        turns=tuple(turns),
         ended=_why_ended(tokens, task),
-    )  # fmt: skip
+    )
 
 
 def _turn(mask: np.ndarray, **said: Any) -> Turn:

@@ -67,9 +67,13 @@ def _written(
     source: Source, path: Path, wanted: Sequence[int], progress: Callable[[int, int], None] | None
 ) -> list[str]:
     meta = RunMeta(
-        id=uuid.uuid4().hex, title=source.title, created=time.time(), settings=source.settings, ended=True,
+        id=uuid.uuid4().hex,
+        title=source.title,
+        created=time.time(),
+        settings=source.settings,
+        ended=True,
         version=__version__,
-    )  # fmt: skip
+    )
     names = source.settings.recorded.reward_names
     vocabulary = source.vocabulary
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # it holds a user's texts
@@ -97,9 +101,12 @@ def _written(
             if not labels:
                 raise RunFileError(left_out[0] if left_out else tr("{name} holds no update.").format(name=source.title))
             facts = {
-                "labels": labels, "notes": [*source.notes, *left_out], "why_no_step": why_no_step,
-                "processes": getattr(source, "processes", 1), "has_losses": has_losses(source),
-            }  # fmt: skip
+                "labels": labels,
+                "notes": [*source.notes, *left_out],
+                "why_no_step": why_no_step,
+                "processes": getattr(source, "processes", 1),
+                "has_losses": has_losses(source),
+            }
             with transaction(connection):
                 connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (converted.KEY, json.dumps(facts)))
                 note_checks(connection, "layout", "text")

@@ -101,9 +101,11 @@ def is_own(path: Path) -> bool:
 def as_recorded(settings: Settings, origin: Origin) -> Settings:
     """The settings of a recorded run that was trained with this loss and this learner."""
     task = RecordedTask(
-        source=tr("GRPO Lab"), reward_names=origin.reward_names, max_tokens=settings.task.longest,
+        source=tr("GRPO Lab"),
+        reward_names=origin.reward_names,
+        max_tokens=settings.task.longest,
         trainer_settings=settings.to_json(),
-    )  # fmt: skip
+    )
     return Settings(objective=settings.objective, learner=settings.learner, task=task)
 
 

@@ -159,10 +159,13 @@ def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
         raise LookupError("a message has content or calls")
     reasoning, tool = message.get("reasoning_content"), message.get("name")
     return Turn(
-        role=role, text=_content(content), reasoning=reasoning if isinstance(reasoning, str) else "",
-        calls=tuple(_call(call) for call in calls), tool=tool if isinstance(tool, str) and role == "tool" else "",
+        role=role,
+        text=_content(content),
+        reasoning=reasoning if isinstance(reasoning, str) else "",
+        calls=tuple(_call(call) for call in calls),
+        tool=tool if isinstance(tool, str) and role == "tool" else "",
         **measured,
-    )  # fmt: skip
+    )
 
 
 def turns_in(text: str | None) -> tuple[Turn, ...] | None:
@@ -220,6 +223,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     arguments, number = inner.get("arguments"), call.get("id")
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
     return ToolCall(
-        name=str(inner["name"]), arguments="" if arguments is None else written,
+        name=str(inner["name"]),
+        arguments="" if arguments is None else written,
         id=number if isinstance(number, str) else "",
-    )  # fmt: skip
+    )

@@ -12,4 +12,4 @@ from grpo_core.what_if.sentences import notes, unchanged
 __all__ = [
     "Compared", "Difference", "Direction", "WhatIf", "compared", "differences", "direction", "in_force",
     "notes", "replayed", "side_by_side", "unchanged", "wanted_by", "what_if",
-]  # fmt: skip
+]  # fmt: skip # names, several per line

@@ -25,8 +25,14 @@ from grpo_core.recompute import under
 from grpo_core.record import Step
 
 REPLAYED = (
-    "objective.", "optimizer.", "learner.mu", "learner.critic", "learner.gamma", "learner.lam", "task.mask_tool",
-)  # fmt: skip
+    "objective.",
+    "optimizer.",
+    "learner.mu",
+    "learner.critic",
+    "learner.gamma",
+    "learner.lam",
+    "task.mask_tool",
+)
 """Prefixes of settings that affect a batch after it is drawn. All others determine what is drawn."""
 
 

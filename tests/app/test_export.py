@@ -27,14 +27,32 @@ from tests.core.runs.conftest import permissions_count  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 RECORDED = (
-    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "token_inspector", "evolution",
-    "step_detail", "explain", "completions",
-)  # fmt: skip
+    "timeline",
+    "controls",
+    "metrics",
+    "pipeline",
+    "policy_bars",
+    "training_history",
+    "token_inspector",
+    "evolution",
+    "step_detail",
+    "explain",
+    "completions",
+)
 """Panels that show a recorded run by themselves."""
 OTHERS = (
-    "score_your_own", "kl_over_beta", "comparison", "what_if", "queue", "breakpoints", "glossary", "references",
-    "lesson", "diagnosis", "homework",
-)  # fmt: skip
+    "score_your_own",
+    "kl_over_beta",
+    "comparison",
+    "what_if",
+    "queue",
+    "breakpoints",
+    "glossary",
+    "references",
+    "lesson",
+    "diagnosis",
+    "homework",
+)
 """Panels that compute, or are texts."""
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -210,9 +228,13 @@ def test_the_starting_policy_of_a_run_without_updates(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str], sentence: str,
-) -> None:  # fmt: skip
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    sentence: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert sentence in refused(capsys, run, *arguments)
     assert list(tmp_path.iterdir()) == []

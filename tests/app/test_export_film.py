@@ -202,9 +202,14 @@ def test_an_update_of_a_language_model_shows_its_completions(tmp_path: Path, qap
     ],
 )
 def test_what_cannot_be_filmed_is_refused_in_a_sentence(
-    arguments: tuple[str, ...], sentence: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], qapp: object,
-) -> None:  # fmt: skip
+    arguments: tuple[str, ...],
+    sentence: str,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    qapp: object,
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([str(run), *arguments]) == 2
     assert sentence in capsys.readouterr().err

@@ -39,9 +39,14 @@ def lesson() -> Lesson:
     """The first steps of a lesson that is cheap: one told, one asked for a number, one for a direction."""
     whole = lesson_called("build_group")
     return Lesson(
-        id=whole.id, number=whole.number, title=whole.title, interactive=whole.interactive, start=whole.start,
-        steps=whole.steps[:STEPS], words=whole.words,
-    )  # fmt: skip
+        id=whole.id,
+        number=whole.number,
+        title=whole.title,
+        interactive=whole.interactive,
+        start=whole.start,
+        steps=whole.steps[:STEPS],
+        words=whole.words,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +68,10 @@ def test_every_step_comes_in_order_a_question_before_its_answer_moves_and_then_s
     filmed: list[Filmed], lesson: Lesson
 ) -> None:
     places = [one.shot.place for one in filmed]
-    kinds = {place: [(one.shot.open, one.shot.playing) for one in filmed if one.shot.place == place]
-             for place in range(STEPS)}  # fmt: skip
+    kinds = {
+        place: [(one.shot.open, one.shot.playing) for one in filmed if one.shot.place == place]
+        for place in range(STEPS)
+    }
     moving = [(False, True)] * round(CHANGE_SECONDS * RATE)
     assert places == sorted(places)
     assert kinds[0] == [(False, False)]

@@ -72,11 +72,15 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     large = replace(own, answers=(replace(own.answers[0], update=999_999), *own.answers[1:]))
     picture = replace(shipped, answers=(replace(shipped.answers[0], value=2.5), *shipped.answers[1:]))
     bad = {
-        "nan": own.to_bytes().replace(repr(own.answers[0].value).encode(), b"NaN"), "text": b"I did it.",
-        "twin": (folder / "00.json").read_bytes(), "long": b"x" * 70_000,
-        "old": replace(own, version="0.1.0").to_bytes(), "false": false.to_bytes(), "large": large.to_bytes(),
+        "nan": own.to_bytes().replace(repr(own.answers[0].value).encode(), b"NaN"),
+        "text": b"I did it.",
+        "twin": (folder / "00.json").read_bytes(),
+        "long": b"x" * 70_000,
+        "old": replace(own, version="0.1.0").to_bytes(),
+        "false": false.to_bytes(),
+        "large": large.to_bytes(),
         "picture": picture.to_bytes(),
-    }  # fmt: skip
+    }
     for name, content in bad.items():
         (folder / f"{name}.json").write_bytes(content)
     out = tmp_path / "table.csv"

@@ -47,16 +47,25 @@ def test_a_new_lesson_has_no_faults_and_every_step_is_reported(home: Path, capsy
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("range = [0.0, 1.0]", "range = [0.0, 0.5]", "Fault: The answer (Probability of the likeliest action: 0.953) "
-         "lies outside its range from 0 to 0.5."),
+        (
+            "range = [0.0, 1.0]",
+            "range = [0.0, 0.5]",
+            "Fault: The answer (Probability of the likeliest action: 0.953) lies outside its range from 0 to 0.5.",
+        ),
         ("holds = [0.2, 1.0]", "holds = [0.2, 0.5]", "lies outside “holds” from 0.2 to 0.5"),
-        ('{ text = "0.5 or more", when = [0.5, 1.0] }', '{ text = "Hardly more", when = [0.5, 0.7] }',
-         "Fault: No choice holds the answer"),
+        (
+            '{ text = "0.5 or more", when = [0.5, 1.0] }',
+            '{ text = "Hardly more", when = [0.5, 0.7] }',
+            "Fault: No choice holds the answer",
+        ),
         ('answer = { metric = "max_prob" }', 'answer = { metric = "accuracy" }', "Fault: The run has no such number."),
-        ('answer = { metric = "max_prob" }', 'answer = { quantity = { name = "td_error", row = 1 } }',
-         "Fault: The run has no such number."),
+        (
+            'answer = { metric = "max_prob" }',
+            'answer = { quantity = { name = "td_error", row = 1 } }',
+            "Fault: The run has no such number.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_only_a_run_can_tell_is_found(
     old: str, new: str, said: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,7 +102,7 @@ def test_a_reveal_without_holds_and_seeds_that_differ_are_said_and_are_no_faults
         ("when = [0.5, 1.0]", "when = [0.6, 1.0]", "no choice holds an answer between 0.5 (“Below 0.5”) and 0.6"),
         ("when = [0.5, 1.0]", "when = [0.4, 1.0]", "“Below 0.5” and “0.5 or more” overlap"),
     ],
-)  # fmt: skip
+)
 def test_what_no_run_could_bear_out_is_refused_with_its_line(
     old: str, new: str, said: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,9 +121,11 @@ def test_every_number_of_a_page_is_the_records(run: Path) -> None:
     page = read(run_page(run, range(3, 6)))
     with RunReader.open(run) as reader:
         steps = {number: reader.step(number) for number in (3, 4, 5)}
-    asked = [Quantity(name, passed=3, row=row) for row in range(8) for name in (
-        "reward", "advantage", "ratio", "clipped", "surrogate", "kl", "weight", "token_loss", "gradient"
-    )]  # fmt: skip
+    asked = [
+        Quantity(name, passed=3, row=row)
+        for row in range(8)
+        for name in ("reward", "advantage", "ratio", "clipped", "surrogate", "kl", "weight", "token_loss", "gradient")
+    ]
     asked += [Quantity("probability", passed=state, context=0, action=a) for state in (0, 4) for a in range(10)]
     known: dict[str, float] = {}
     for number, step in steps.items():
@@ -380,9 +382,13 @@ def test_the_menu_writes_the_update_shown_and_the_lesson_that_is_open(
 )
 @pytest.mark.usefixtures("qapp")
 def test_what_no_page_can_be_made_of_is_refused_in_a_sentence(
-    arguments: list[str], said: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     arguments = [str(run) if one == "run.grpo" else one for one in arguments]
     assert main(arguments) == 2
@@ -410,12 +416,14 @@ def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_w
 @pytest.mark.parametrize(
     "changes",
     [
-        {"task.landscape": "length"}, {"task.landscape": "chain", "learner.group_size": 4},
-        {"objective.entropy_bonus": 0.1, "objective.kl": "exact"}, {"objective.beta": 0.0, "learner.mu": 1},
+        {"task.landscape": "length"},
+        {"task.landscape": "chain", "learner.group_size": 4},
+        {"objective.entropy_bonus": 0.1, "objective.kl": "exact"},
+        {"objective.beta": 0.0, "learner.mu": 1},
         {"learner.critic": True, "objective.baseline": "given"},
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("qapp")
 def test_every_kind_of_update_has_a_page_on_which_the_second_computation_agrees(changes: dict[str, Any]) -> None:
     settings = Settings().replace(changes)

@@ -16,9 +16,12 @@ from grpo_core.commands.cli import main as core
 
 PAGE = Path(__file__).parents[2] / "docs" / "teaching.md"
 COMMANDS = {
-    "lesson": lesson_command.main, "handout": handout_command.main, "homework": homework.main,
-    "page": page_command.main, "film": film_command.main,
-}  # fmt: skip
+    "lesson": lesson_command.main,
+    "handout": handout_command.main,
+    "homework": homework.main,
+    "page": page_command.main,
+    "film": film_command.main,
+}
 IN_A_WINDOW = ("--present",)
 
 

@@ -68,9 +68,16 @@ def made_up(rng: np.random.Generator, number: int) -> Step:
     """A step as another trainer may have recorded it: unscored rewards, micro-batches, gates, float32, no reference."""
     settings = random_settings(rng)
     step = random_step(
-        number, settings=settings, prompts=len(settings.bandit.levels), group_size=settings.learner.group_size,
-        tokens=int(rng.integers(1, 5)), passes=settings.learner.mu, contexts=3, actions=4, seed=int(rng.integers(99)),
-    )  # fmt: skip
+        number,
+        settings=settings,
+        prompts=len(settings.bandit.levels),
+        group_size=settings.learner.group_size,
+        tokens=int(rng.integers(1, 5)),
+        passes=settings.learner.mu,
+        contexts=3,
+        actions=4,
+        seed=int(rng.integers(99)),
+    )
     batch = len(step.group)
     changes: dict[str, Any] = {"values": rng.normal(size=step.mask.shape), "rewards": rng.integers(0, 3, batch) / 2}
     if rng.random() < 0.3:
@@ -119,10 +126,14 @@ def every_quantity(step: Step) -> Iterator[Quantity]:
     batch, tokens = step.mask.shape
     contexts, actions = (0, 0) if step.dist_logp is None else step.dist_logp.shape[1:]
     places = {
-        "row": range(batch), "token": range(tokens), "group": range(int(step.group.max()) + 1),
-        "context": range(contexts), "action": range(actions),
-        "pass": range(step.passes), "state": range(step.passes + 1),
-    }  # fmt: skip
+        "row": range(batch),
+        "token": range(tokens),
+        "group": range(int(step.group.max()) + 1),
+        "context": range(contexts),
+        "action": range(actions),
+        "pass": range(step.passes),
+        "state": range(step.passes + 1),
+    }
     for name in METRICS:
         yield Quantity(name)
     for name, kind in KINDS.items():

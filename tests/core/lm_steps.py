@@ -59,10 +59,12 @@ def lm_step(
     tokens = padded(texts, max(map(len, texts)))
     mask = tokens >= 0
     tokens = np.where(mask, tokens, 0)
-    table = np.array([
-        parts(settings.language, asked[row // group_size], "".join(VOCABULARY[t] for t in text[:-1]))
-        for row, text in enumerate(texts)
-    ])  # fmt: skip
+    table = np.array(
+        [
+            parts(settings.language, asked[row // group_size], "".join(VOCABULARY[t] for t in text[:-1]))
+            for row, text in enumerate(texts)
+        ]
+    )
     before = _distributions(rng, tokens, mask)
     after = _log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)
     reference = _log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)

@@ -34,19 +34,23 @@ def random_step(
     context = rng.integers(0, contexts, size=(batch, tokens))
     chosen = rng.integers(0, actions, size=(batch, tokens))
     logp = dist_logp[:, context, chosen]
-    more: dict[str, Any] = {} if bare else {
-        "dist_logp": dist_logp,
-        "ref_dist_logp": ref_dist_logp,
-        "context": context,
-        "sampling_logp": logp[0].copy(),
-        "prompt_tokens": rng.integers(0, actions, size=(prompts, 3)),
-        "measurements": {"grad_norm": float(rng.uniform())},
-        "resume": {
-            "logits": rng.normal(size=(contexts, actions)),
-            "generator": rng.integers(0, 2**63, size=4, dtype=np.uint64),
-            "count": np.int64(number),
-        },
-    }  # fmt: skip
+    more: dict[str, Any] = (
+        {}
+        if bare
+        else {
+            "dist_logp": dist_logp,
+            "ref_dist_logp": ref_dist_logp,
+            "context": context,
+            "sampling_logp": logp[0].copy(),
+            "prompt_tokens": rng.integers(0, actions, size=(prompts, 3)),
+            "measurements": {"grad_norm": float(rng.uniform())},
+            "resume": {
+                "logits": rng.normal(size=(contexts, actions)),
+                "generator": rng.integers(0, 2**63, size=4, dtype=np.uint64),
+                "count": np.int64(number),
+            },
+        }
+    )
     return Step(
         step=number,
         settings=settings or Settings(),

@@ -33,9 +33,10 @@ def numbers(step: Step, objective: Objective) -> list[np.ndarray]:
     """Advantage, loss and gradient of the second pass."""
     push, pull = recompute.token_gradient(step, 1, objective)
     return [
-        recompute.advantage(step, objective), np.asarray(recompute.terms(step, 1, objective).loss),
+        recompute.advantage(step, objective),
+        np.asarray(recompute.terms(step, 1, objective).loss),
         push if pull is None else push + pull,
-    ]  # fmt: skip
+    ]
 
 
 def others(objective: Objective, name: str) -> list[Objective]:

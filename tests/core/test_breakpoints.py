@@ -138,9 +138,19 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "stored",
-    [None, [], {}, {"series": "kl", "wings": 2}, {"series": 3}, {"series": ["kl"]}, {"series": "kl", "relation": []},
-     {"series": "kl", "value": "1"}, {"series": "kl", "value": True}, {"series": "kl", "on": 1}],
-)  # fmt: skip
+    [
+        None,
+        [],
+        {},
+        {"series": "kl", "wings": 2},
+        {"series": 3},
+        {"series": ["kl"]},
+        {"series": "kl", "relation": []},
+        {"series": "kl", "value": "1"},
+        {"series": "kl", "value": True},
+        {"series": "kl", "on": 1},
+    ],
+)
 def test_other_json_is_refused(stored: object) -> None:
     with pytest.raises(SettingsError):
         breakpoint_from_json(stored)

@@ -245,8 +245,10 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
     process = subprocess.Popen(
         [sys.executable, "-m", "grpo_core", "train", "--steps", "1000000", "--out", str(path)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stderr is not None
     seen = b""
     while b"mean reward" not in seen:
@@ -275,8 +277,10 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
     before = path.read_bytes()
     process = subprocess.Popen(
         [sys.executable, "-m", "grpo_core", *command, "--out", str(path)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stderr is not None and process.stdout is not None
     seen = b""
     while b"mean reward" not in seen and b"reward after" not in seen:

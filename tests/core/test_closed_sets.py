@@ -136,11 +136,20 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
     "objective.level": (loss("level"), slope("level"), recomputed("level"), scripted("level")),
     "objective.surrogate": (loss("surrogate"), slope("surrogate"), recomputed("surrogate"), scripted("surrogate")),
     "objective.kl": (
-        loss("kl"), slope("kl"), recomputed("kl"), scripted("kl"), lambda: has_optimum(settings("objective", "kl")),
+        loss("kl"),
+        slope("kl"),
+        recomputed("kl"),
+        scripted("kl"),
+        lambda: has_optimum(settings("objective", "kl")),
     ),
     "objective.kl_in": (
-        loss("kl_in"), slope("kl_in"), compared("kl_in"), bandit("objective", "kl_in"), recomputed("kl_in"),
-        scripted("kl_in"), lambda: has_optimum(settings("objective", "kl_in")),
+        loss("kl_in"),
+        slope("kl_in"),
+        compared("kl_in"),
+        bandit("objective", "kl_in"),
+        recomputed("kl_in"),
+        scripted("kl_in"),
+        lambda: has_optimum(settings("objective", "kl_in")),
     ),
     "objective.reduction": (loss("reduction"), slope("reduction"), recomputed("reduction"), scripted("reduction")),
     "optimizer.kind": (plain_step, bandit("optimizer", "kind"), weights_step, weights_step_later, what_if),
@@ -158,15 +167,18 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
     "task.checker": (lambda: scored(checker=UNKNOWN),),
     "model.device": (on_device,),
     "model.precision": (lambda: holding(Model(), precision=UNKNOWN).in_bfloat16, loaded),
-}  # fmt: skip
+}
 """Where each of the words acts; a setting that is one of some words needs a row."""
 
 
 def test_every_setting_that_is_one_of_some_words_stands_in_the_table() -> None:
     of_words = {
-        f"{part}.{name}" for part, owners in OWNERS.items() for owner in owners
-        for name, about in described(owner) if about.choices
-    }  # fmt: skip
+        f"{part}.{name}"
+        for part, owners in OWNERS.items()
+        for owner in owners
+        for name, about in described(owner)
+        if about.choices
+    }
     assert of_words == ACTING.keys()
 
 

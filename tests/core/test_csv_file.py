@@ -28,5 +28,7 @@ def test_a_table_is_read_back_with_its_numbers_and_without_formulas() -> None:
     writer.writerow(["name", "value"])
     writer.writerows([["=cmd", -0.5], ["-", "plain, with a comma"]])
     assert list(csv.reader(io.StringIO(file.getvalue()))) == [
-        ["name", "value"], ["'=cmd", "-0.5"], ["-", "plain, with a comma"],
-    ]  # fmt: skip
+        ["name", "value"],
+        ["'=cmd", "-0.5"],
+        ["-", "plain, with a comma"],
+    ]

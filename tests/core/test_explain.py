@@ -94,8 +94,15 @@ def test_inputs_lead_down_to_what_was_recorded() -> None:
         if not node.inputs:
             leaves.add((quantity.name, node.latex))
     assert {name for name, latex in leaves if not latex} == {
-        "reward", "tokens", "denominator", "logp", "old_logp", "ref_logp", "log_probability", "ref_log_probability"
-    }  # fmt: skip
+        "reward",
+        "tokens",
+        "denominator",
+        "logp",
+        "old_logp",
+        "ref_logp",
+        "log_probability",
+        "ref_log_probability",
+    }
 
 
 def test_a_wrong_engine_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,8 +265,12 @@ def test_long_sums_are_shortened_and_keep_all_inputs() -> None:
 
 def test_numbers_are_set_with_four_digits() -> None:
     assert [number(x) for x in (0.0, -0.12345, 3.0, 1234567.0, 1.5e-7)] == [
-        "0", "-0.1235", "3", "1234567", r"1.5 \times 10^{-7}"
-    ]  # fmt: skip
+        "0",
+        "-0.1235",
+        "3",
+        "1234567",
+        r"1.5 \times 10^{-7}",
+    ]
     assert (number(math.inf), number(math.nan)) == (r"\infty", r"\mathrm{undefined}")
     assert signed(-1.0) == "(-1)"
     assert squared(1e-9) == r"(1 \times 10^{-9})^{2}"

@@ -74,13 +74,17 @@ def expected_gradient(kind: str, level: str, tokens: int, importance: bool = Tru
     total = np.zeros((SIZE + 1, SIZE))
     objective = sampled(kl=kind, kl_importance=importance, level=level, beta=1.0, reduction="sequence_sum")
     for completion in np.ndindex(*(SIZE,) * tokens):
-        logs = [np.array([[p[0][completion[0]], *(p[1][completion[0], a] for a in completion[1:])]]) for p in
-                (now, old, ref)]  # fmt: skip
+        logs = [
+            np.array([[p[0][completion[0]], *(p[1][completion[0], a] for a in completion[1:])]])
+            for p in (now, old, ref)
+        ]
         here = [now[0], *(now[1][completion[0]] for _ in completion[1:])]
-        exact = np.array([[float(np.exp(x) @ (x - y)) for x, y in
-                           zip(here, [ref[0], ref[1][completion[0]]], strict=False)]])  # fmt: skip
-        flow = gradient(objective, logs[0], logs[1], np.zeros(1), np.ones((1, tokens), bool), ref_logp=logs[2],
-                        exact_kl=exact)[0]  # fmt: skip
+        exact = np.array(
+            [[float(np.exp(x) @ (x - y)) for x, y in zip(here, [ref[0], ref[1][completion[0]]], strict=False)]]
+        )
+        flow = gradient(
+            objective, logs[0], logs[1], np.zeros(1), np.ones((1, tokens), bool), ref_logp=logs[2], exact_kl=exact
+        )[0]
         chance = float(np.exp(logs[1].sum()))
         for t, action in enumerate(completion):
             row = 0 if t == 0 else 1 + completion[0]
@@ -153,10 +157,14 @@ def bracket(latex: str, r: float, a: float, o: Objective) -> bool:
     """The condition of the formula of “clipped”, evaluated as it is written."""
     condition = latex.partition("[")[2].rpartition("\\right]")[0]
     for text, value in (
-        (r"1 + \varepsilon^{+}", f"{1 + o.clip_high!r}"), (r"1 - \varepsilon", f"{1 - o.clip_low!r}"),
-        (r"\; \mathrm{and} \;", "and"), (r"\; \mathrm{or} \;", "or"), (" c", f" {o.dual_clip!r}"),
-        ("r_{i}", f"{r!r}"), ("A ", f"({a!r}) "),
-    ):  # fmt: skip
+        (r"1 + \varepsilon^{+}", f"{1 + o.clip_high!r}"),
+        (r"1 - \varepsilon", f"{1 - o.clip_low!r}"),
+        (r"\; \mathrm{and} \;", "and"),
+        (r"\; \mathrm{or} \;", "or"),
+        (" c", f" {o.dual_clip!r}"),
+        ("r_{i}", f"{r!r}"),
+        ("A ", f"({a!r}) "),
+    ):
         condition = condition.replace(text, value)
     return bool(eval(condition, {"__builtins__": {}}))
 
@@ -207,9 +215,11 @@ def test_no_symbol_of_a_number_stands_for_two_kinds_of_numbers() -> None:
         random_step(tokens=3, passes=2, settings=settings), values=np.full((8, 3), 0.5), step_rewards=np.ones((8, 3))
     )
     objectives = (
-        Objective(), Objective(level="sequence"), Objective(baseline="given"),
+        Objective(),
+        Objective(level="sequence"),
+        Objective(baseline="given"),
         Objective(baseline="group_mean", credit="process"),
-    )  # fmt: skip
+    )
     owners: dict[str, set[str]] = {}
     for objective in objectives:
         for name in ("ratio", "log_ratio", "td_error", "value", "advantage", "reward", "step_reward", "step_score"):

@@ -30,9 +30,16 @@ def value_at(update: int) -> float:
 
 TRUE = value_at(6)
 ANSWER = HomeworkAnswer(
-    step=2, kind="number", guess=0.25, said="0.25", right=False, value=TRUE, answer=Answer(metric="kl"), update=6,
+    step=2,
+    kind="number",
+    guess=0.25,
+    said="0.25",
+    right=False,
+    value=TRUE,
+    answer=Answer(metric="kl"),
+    update=6,
     settings=SETTINGS.stored(),
-)  # fmt: skip
+)
 HOMEWORK = Homework(name="Ada", lesson="kl", title="What?", digest="d", answers=(ANSWER,), conclusion="It grew.")
 
 
@@ -95,7 +102,7 @@ def changed_answer(**changes: Any) -> bytes:
         (changed_answer(update=-1), "“update” is out of range"),
         (changed_answer(answer={"metric": "kl", "check": "", "quantity": 3}), "“name” is missing"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_file_is_refused_in_a_sentence_and_the_rest_goes_on(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "bad.json").write_bytes(content)
     with pytest.raises(HomeworkError, match=said):
@@ -122,15 +129,18 @@ def test_a_bad_file_is_refused_in_a_sentence_and_the_rest_goes_on(tmp_path: Path
         (replace(ANSWER, settings=language_settings().stored()), "not checked", "language model"),
         (replace(ANSWER, answer=Answer(check="gap")), "not checked", "picture"),
         (replace(ANSWER, update=900_000), "refused", "too large to be computed again"),
-        (replace(ANSWER, settings=SETTINGS.replace({"learner.group_size": 512}).stored(), update=4999), "refused",
-         "too large"),
+        (
+            replace(ANSWER, settings=SETTINGS.replace({"learner.group_size": 512}).stored(), update=4999),
+            "refused",
+            "too large",
+        ),
         (replace(ANSWER, settings='{"learner": {"group_size": 100000000}}'), "refused", "group_size"),
         (replace(ANSWER, settings="{"), "refused", "not JSON"),
         (replace(ANSWER, settings='{"spell": 1}'), "refused", "no such setting"),
         (replace(ANSWER, answer=Answer(quantity=Quantity("reward", row=99))), "refused", "cannot be computed"),
         (replace(ANSWER, answer=Answer(quantity=Quantity("karma"))), "refused", "cannot be computed"),
     ],
-)  # fmt: skip
+)
 def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
     answer: HomeworkAnswer, state: str, said: str
 ) -> None:
@@ -154,8 +164,13 @@ def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> No
 def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path) -> None:
     written(tmp_path)
     written(tmp_path, name="twin.json")
-    evil = replace(HOMEWORK, name="=2+3", conclusion=" @SUM(A1)", version="0.2.0",
-                   answers=(replace(ANSWER, said="+1", value=-1.5),))  # fmt: skip
+    evil = replace(
+        HOMEWORK,
+        name="=2+3",
+        conclusion=" @SUM(A1)",
+        version="0.2.0",
+        answers=(replace(ANSWER, said="+1", value=-1.5),),
+    )
     written(tmp_path, evil, "evil.json")
     table = collected(tmp_path)
     heads, ada, bad, twin = csv.reader(io.StringIO(table.csv()))

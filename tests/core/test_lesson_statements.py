@@ -117,9 +117,14 @@ def test_a_rare_success_is_pushed_harder_than_a_common_one(count: int) -> None:
 # -- L5: same rewards, and G = 1 --------------------------------------------------------------------------------------
 
 COINS: dict[str, object] = {
-    "task.landscape": "custom", "task.actions": 2, "task.custom": (0, 1), "task.levels": (0.0,) * 64,
-    "task.bias_action": 2, "objective.beta": 0.0, "learner.mu": 1,
-}  # fmt: skip
+    "task.landscape": "custom",
+    "task.actions": 2,
+    "task.custom": (0, 1),
+    "task.levels": (0.0,) * 64,
+    "task.bias_action": 2,
+    "objective.beta": 0.0,
+    "learner.mu": 1,
+}
 
 
 def coins(chance: float, size: int, **changes: object) -> Settings:
@@ -212,13 +217,19 @@ def test_many_passes_without_the_clip_end_on_another_action_more_often() -> None
 
 AGAINST_KL = Settings().replace(
     {
-        "objective.baseline": "leave_one_out", "objective.std": "none", "objective.surrogate": "log_prob",
-        "learner.mu": 1, "learner.group_size": 64, "optimizer.learning_rate": 2.0,
+        "objective.baseline": "leave_one_out",
+        "objective.std": "none",
+        "objective.surrogate": "log_prob",
+        "learner.mu": 1,
+        "learner.group_size": 64,
+        "optimizer.learning_rate": 2.0,
     }
-)  # fmt: skip
+)
 AS_GRPO: dict[str, object] = {
-    "objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip",
-}  # fmt: skip
+    "objective.baseline": "group_mean",
+    "objective.std": "sample",
+    "objective.surrogate": "clip",
+}
 OVER = (0.2, 0.5, 1.0)
 
 

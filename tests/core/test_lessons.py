@@ -124,7 +124,7 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
         ('knobs = ["objective.beta"]', 'knobs = ["beta"]', 7, "“beta” is no setting"),
         ('knobs = ["objective.beta"]', 'knobs = ["seed", "seed", "seed", "seed"]', 7, "at most 3"),
         ("[[steps]]", "[[steps]]\nminutes = 61", 17, "a step takes 0 to 60 minutes"),
-        ('[[steps]]', '[teaching]\nsay = "So."\ndisagrees = "So."\n[[steps]]', 16, "“misconception” is missing"),
+        ("[[steps]]", '[teaching]\nsay = "So."\ndisagrees = "So."\n[[steps]]', 16, "“misconception” is missing"),
         ("seed = 3", "seed = -3", 10, "allowed is a number from 0"),
         ('"learner.group_size" = 4', '"learner.groups" = 4', 11, "there is no such setting"),
         ("[mean]", "[median]", 17, "neither [words] nor the glossary"),
@@ -143,7 +143,7 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
         ("when = [-inf, 0.0]", "when = [1.0, 0.0]", 34, "the lower number comes first"),
         ("when = [-inf, 0.0]", "when = 0.0", 34, "two numbers [low, high]"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_file_says_where_and_what_would_be_right(old: str, new: str, line: int, said: str) -> None:
     assert old in WHOLE
     with pytest.raises(LessonError) as caught:

@@ -27,9 +27,12 @@ def arrays(*leading: int) -> dict[str, Any]:
     numbers = np.random.default_rng(5)
     shape = (*leading, ROWS, TOKENS)
     return {
-        "logp": -numbers.random(shape), "old_logp": -numbers.random(shape), "ref_logp": -numbers.random(shape),
-        "advantage": numbers.normal(size=shape[:-1]), "mask": numbers.random(shape) < 0.8,
-    }  # fmt: skip
+        "logp": -numbers.random(shape),
+        "old_logp": -numbers.random(shape),
+        "ref_logp": -numbers.random(shape),
+        "advantage": numbers.normal(size=shape[:-1]),
+        "mask": numbers.random(shape) < 0.8,
+    }
 
 
 def test_the_example_of_the_page_prints_what_the_page_says() -> None:
@@ -59,14 +62,26 @@ def test_the_version_alone_needs_no_numpy() -> None:
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        ("advantage", (1,)), ("advantage", ()), ("advantage", (ROWS, 1)), ("advantage", (TOKENS,)),
-        ("advantage", (1, TOKENS)), ("old_logp", (ROWS, 1)), ("old_logp", (TOKENS,)),
+        ("advantage", (1,)),
+        ("advantage", ()),
+        ("advantage", (ROWS, 1)),
+        ("advantage", (TOKENS,)),
+        ("advantage", (1, TOKENS)),
+        ("old_logp", (ROWS, 1)),
+        ("old_logp", (TOKENS,)),
         ("old_logp", (RUNS, ROWS, TOKENS)),
-        ("mask", (ROWS, 1)), ("mask", (1, TOKENS)), ("mask", (ROWS,)), ("ref_logp", (ROWS, 1)), ("gate", (ROWS, 1)),
-        ("gate", (ROWS,)), ("denominator", (ROWS,)), ("denominator", (ROWS, 1)), ("denominator", (RUNS, 1, 1)),
+        ("mask", (ROWS, 1)),
+        ("mask", (1, TOKENS)),
+        ("mask", (ROWS,)),
+        ("ref_logp", (ROWS, 1)),
+        ("gate", (ROWS, 1)),
+        ("gate", (ROWS,)),
+        ("denominator", (ROWS,)),
+        ("denominator", (ROWS, 1)),
+        ("denominator", (RUNS, 1, 1)),
         ("logp", (TOKENS,)),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("function", [evaluate, gradient])
 def test_the_loss_names_the_argument_that_does_not_fit(function: Any, name: str, shape: tuple[int, ...]) -> None:
     given = arrays() | {name: np.ones(shape, dtype=bool if name == "mask" else float)}
@@ -98,11 +113,18 @@ def test_the_three_shapes_of_the_report_are_refused() -> None:
 @pytest.mark.parametrize(
     "shared",
     [
-        {"old_logp": (ROWS, TOKENS)}, {"ref_logp": (1, ROWS, TOKENS)}, {"mask": (ROWS, TOKENS)}, {"advantage": (ROWS,)},
-        {"advantage": (1, ROWS)}, {"advantage": (1, ROWS, TOKENS)}, {"gate": (ROWS, TOKENS)}, {"denominator": (1, 1)},
-        {"denominator": (RUNS, 1, 1)}, {"denominator": ()},
+        {"old_logp": (ROWS, TOKENS)},
+        {"ref_logp": (1, ROWS, TOKENS)},
+        {"mask": (ROWS, TOKENS)},
+        {"advantage": (ROWS,)},
+        {"advantage": (1, ROWS)},
+        {"advantage": (1, ROWS, TOKENS)},
+        {"gate": (ROWS, TOKENS)},
+        {"denominator": (1, 1)},
+        {"denominator": (RUNS, 1, 1)},
+        {"denominator": ()},
     ],
-)  # fmt: skip
+)
 def test_what_runs_share_counts_for_each_of_them(shared: dict[str, tuple[int, ...]]) -> None:
     numbers = np.random.default_rng(6)
     given = arrays(RUNS)
@@ -138,10 +160,13 @@ def test_a_tensor_of_another_shape_is_refused_too() -> None:
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"rewards": np.ones(4)}, "rewards"), ({"baseline": np.ones(3)}, "baseline"),
-        ({"baseline": np.ones((2, 2, 4))}, "baseline"), ({"kl": np.ones((2, 1))}, "kl"), ({"kl": np.ones(4)}, "kl"),
+        ({"rewards": np.ones(4)}, "rewards"),
+        ({"baseline": np.ones(3)}, "baseline"),
+        ({"baseline": np.ones((2, 2, 4))}, "baseline"),
+        ({"kl": np.ones((2, 1))}, "kl"),
+        ({"kl": np.ones(4)}, "kl"),
     ],
-)  # fmt: skip
+)
 def test_advantages_name_what_does_not_fit(wrong: dict[str, np.ndarray], name: str) -> None:
     given: dict[str, Any] = {"rewards": np.arange(8.0).reshape(2, 4)} | wrong
     with pytest.raises(ShapeError) as raised:

@@ -76,7 +76,8 @@ def test_tokens_that_the_last_pass_did_not_use_are_not_in_its_clipped_share() ->
 
 
 FORMS: dict[str, dict[str, object]] = {
-    "one token": {}, "several prompts": {"task.levels": (0.0, 0.5, 2.0), "learner.group_size": 5},
+    "one token": {},
+    "several prompts": {"task.levels": (0.0, 0.5, 2.0), "learner.group_size": 5},
     "chain": {"task.landscape": "chain", "task.max_length": 3, "objective.level": "sequence", "learner.mu": 2},
     "rewards of steps": {"task.landscape": "chain", "task.max_length": 3, "objective.credit": "process"},
     "padded": {"task.landscape": "length", "task.max_length": 4},
@@ -84,7 +85,7 @@ FORMS: dict[str, dict[str, object]] = {
     "exact KL and entropy": {"objective.kl": "exact", "objective.entropy_bonus": 0.1},
     "KL in the reward": {"objective.kl_in": "reward", "objective.std": "batch"},
     "one completion": {"learner.group_size": 1},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -30,11 +30,17 @@ from tests.core.runs.test_export_script import compare, executed
 BASELINES, SCALES = ("group_mean", "batch_mean", "none"), ("sample", "population", "batch", "none")
 CHAIN = Settings().replace(
     {
-        "task.landscape": "chain", "task.max_length": 4, "task.actions": 5, "task.levels": (0.0, 1.0),
-        "learner.group_size": 3, "learner.mu": 2, "objective.credit": "process",
-        "task.faulty_action": 3, "task.faulty_reward": 1.5,
+        "task.landscape": "chain",
+        "task.max_length": 4,
+        "task.actions": 5,
+        "task.levels": (0.0, 1.0),
+        "learner.group_size": 3,
+        "learner.mu": 2,
+        "objective.credit": "process",
+        "task.faulty_action": 3,
+        "task.faulty_reward": 1.5,
     }
-)  # fmt: skip
+)
 
 
 def by_hand(rewards: list[list[list[float]]], baseline: str, std: str, epsilon: float) -> list[list[list[float]]]:
@@ -54,8 +60,11 @@ def by_hand(rewards: list[list[list[float]]], baseline: str, std: str, epsilon: 
         own, every = steps([group]), steps(rewards)
         mean = {"group_mean": sum(own) / max(len(own), 1), "batch_mean": sum(every) / len(every), "none": 0.0}[baseline]
         sigma = {
-            "sample": spread(own, 1), "population": spread(own, 0), "batch": spread(every, 1), "none": math.nan,
-        }[std]  # fmt: skip
+            "sample": spread(own, 1),
+            "population": spread(own, 0),
+            "batch": spread(every, 1),
+            "none": math.nan,
+        }[std]
         below = 1.0 if math.isnan(sigma) else sigma + epsilon
         silent = baseline == "group_mean" and (not own or max(own) == min(own))
         table = []

@@ -22,9 +22,13 @@ def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: i
     """An update whose first pass is on-policy and whose reference is the policy itself, with given rewards."""
     tokens = max(lengths or [1])
     step = random_step(
-        prompts=groups, group_size=len(rewards) // groups, tokens=tokens, passes=2, contexts=2,
+        prompts=groups,
+        group_size=len(rewards) // groups,
+        tokens=tokens,
+        passes=2,
+        contexts=2,
         settings=Settings(objective=Objective(**objective)),
-    )  # fmt: skip
+    )
     mask = np.arange(tokens) < np.array(lengths or [1] * len(rewards))[:, None]
     assert step.dist_logp is not None
     return dataclasses.replace(
@@ -187,7 +191,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         "ratio", "first pass: r = 1",
         lambda: first_pass(HALF), lambda: moved(first_pass(HALF), [0.01, 0.0, 0.0, 0.0], passed=0), 0,
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 
 
 def still(rewards: list[float]) -> Step:
@@ -283,9 +287,10 @@ WHY_EQUAL_REWARDS_PUSH: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "nothing is subtracted from the reward": ({"baseline": "none"}, {"baseline": "group_mean"}),
     "the mean of the whole batch": ({"baseline": "batch_mean"}, {"baseline": "group_mean"}),
     "reward less β times the completion's KL": (
-        {"baseline": "leave_one_out", "kl_in": "reward", "kl": "k1", "beta": 0.1}, {"beta": 0.0},
+        {"baseline": "leave_one_out", "kl_in": "reward", "kl": "k1", "beta": 0.1},
+        {"beta": 0.0},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("cause", WHY_EQUAL_REWARDS_PUSH)
@@ -443,7 +448,7 @@ NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
         "clipped", "have not moved",
         lambda: swayed(first_pass(HALF, lengths=[2] * 4, level="sequence")), 1,
     ),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 
 
 def swayed(step: Step) -> Step:

@@ -211,9 +211,13 @@ def test_an_advantage_cites_who_computes_it_so(objective: dict[str, Any], cited:
 
 @pytest.mark.parametrize(
     ("level", "surrogate", "cited"),
-    [("sequence", "clip", "LUSPO"), ("token", "clip", "Williams"), ("token", "log_prob", "Williams"),
-     ("sequence_sum", "clip", "Williams")],
-)  # fmt: skip
+    [
+        ("sequence", "clip", "LUSPO"),
+        ("token", "clip", "Williams"),
+        ("token", "log_prob", "Williams"),
+        ("sequence_sum", "clip", "Williams"),
+    ],
+)
 def test_a_sum_over_tokens_is_luspos_only_with_one_ratio_for_the_completion(
     level: str, surrogate: str, cited: str
 ) -> None:

@@ -97,9 +97,11 @@ def test_a_group_is_silent_where_its_advantages_are_zero_and_not_where_its_rewar
     step = a_step(BANDIT.replace({"objective.baseline": baseline, "objective.std": "none"}))
     (group,) = groups(dataclasses.replace(step, rewards=np.ones_like(step.rewards)))
     assert group.dead
-    assert group.silent == silent == (not recompute.advantage(
-        dataclasses.replace(step, rewards=np.ones_like(step.rewards))
-    ).any())  # fmt: skip
+    assert (
+        group.silent
+        == silent
+        == (not recompute.advantage(dataclasses.replace(step, rewards=np.ones_like(step.rewards))).any())
+    )
 
 
 def test_the_rows_of_one_completion_are_those_of_the_whole_table() -> None:

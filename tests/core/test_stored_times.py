@@ -32,7 +32,7 @@ def test_what_was_measured_is_known_at_the_next_start(settings: Settings, tmp_pa
     "changes",
     [{"learner.group_size": 32}, {"task.max_tokens": 99}, {"model.adapter_rank": 0}, {"model.digest": "other"}],
     ids=str,
-)  # fmt: skip
+)
 def test_another_model_or_more_work_has_no_measurement(
     changes: dict[str, object], settings: Settings, tmp_path: Path
 ) -> None:

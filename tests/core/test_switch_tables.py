@@ -40,10 +40,14 @@ FIELDS = dict(described(Objective))
 @pytest.mark.parametrize(
     ("field", "table"),
     [
-        ("surrogate", SURROGATES), ("level", LEVELS), ("reduction", REDUCTIONS), ("baseline", BASELINES),
-        ("std", DEVIATIONS), ("kl", {**kl.ESTIMATORS, kl.EXACT: None}),
+        ("surrogate", SURROGATES),
+        ("level", LEVELS),
+        ("reduction", REDUCTIONS),
+        ("baseline", BASELINES),
+        ("std", DEVIATIONS),
+        ("kl", {**kl.ESTIMATORS, kl.EXACT: None}),
     ],
-)  # fmt: skip
+)
 def test_a_table_holds_what_the_setting_allows_and_nothing_else(field: str, table: dict[str, Any]) -> None:
     assert tuple(table) == about(Objective, field).choices
 
@@ -62,9 +66,13 @@ def test_an_unknown_value_is_an_error_and_never_the_last_one(field: str) -> None
 
 
 TASK: dict[str, Any] = {
-    "task__landscape": "length", "task__max_length": 3, "task__levels": (0.3, 0.6), "optimizer__learning_rate": 2.0,
-    "learner__group_size": 4, "seed": 11,
-}  # fmt: skip
+    "task__landscape": "length",
+    "task__max_length": 3,
+    "task__levels": (0.3, 0.6),
+    "optimizer__learning_rate": 2.0,
+    "learner__group_size": 4,
+    "seed": 11,
+}
 
 
 def settings_of(surrogate: str, **changes: Any) -> dict[str, Any]:
@@ -114,9 +122,11 @@ def test_a_clip_stops_the_push_or_cuts_its_weight_and_never_acts_inside_its_band
     ratio = np.geomspace(0.02, 8, 400)
     for advantage in (1.0, -1.0):
         arrays = {
-            "logp": np.log(ratio)[:, None] - 5, "old_logp": np.full((400, 1), -5.0),
-            "advantage": np.full(400, advantage), "mask": np.ones((400, 1), bool),
-        }  # fmt: skip
+            "logp": np.log(ratio)[:, None] - 5,
+            "old_logp": np.full((400, 1), -5.0),
+            "advantage": np.full(400, advantage),
+            "mask": np.ones((400, 1), bool),
+        }
         stopped, push = evaluate(o, **arrays).clipped[:, 0], gradient(o, **arrays)[:, 0]
         inside = (ratio > low) & (ratio < high)
         assert not stopped[inside].any()

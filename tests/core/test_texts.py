@@ -13,14 +13,37 @@ from grpo_core.record import Origin
 from grpo_core.texts import answer_tokens, prompt_text, question_text, tokens_text
 
 TEMPLATES = {
-    "ChatML": ["<|im_start|>", "system\n", "You help.", "<|im_end|>", "\n", "<|im_start|>", "user\n", "Why <b>?",
-               "<|im_end|>", "\n", "<|im_start|>", "assistant\n"],
-    "Llama": ["<|begin_of_text|>", "<|start_header_id|>", "user", "<|end_header_id|>", "\n\n", "Why <b>?", "<|eot_id|>",
-              "<|start_header_id|>", "assistant", "<|end_header_id|>", "\n\n"],
+    "ChatML": [
+        "<|im_start|>",
+        "system\n",
+        "You help.",
+        "<|im_end|>",
+        "\n",
+        "<|im_start|>",
+        "user\n",
+        "Why <b>?",
+        "<|im_end|>",
+        "\n",
+        "<|im_start|>",
+        "assistant\n",
+    ],
+    "Llama": [
+        "<|begin_of_text|>",
+        "<|start_header_id|>",
+        "user",
+        "<|end_header_id|>",
+        "\n\n",
+        "Why <b>?",
+        "<|eot_id|>",
+        "<|start_header_id|>",
+        "assistant",
+        "<|end_header_id|>",
+        "\n\n",
+    ],
     "Mistral": ["<s>", "[INST]", " ", "Why <b>?", " ", "[/INST]"],
     "Gemma": ["<bos>", "<start_of_turn>", "user\n", "Why <b>?", "<end_of_turn>", "\n", "<start_of_turn>", "model\n"],
     "none": ["Why ", "<b>?"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

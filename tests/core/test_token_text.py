@@ -44,9 +44,17 @@ def test_added_tokens_have_their_own_text_and_gaps_their_numbers(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"model": {"vocab": {"a": 99999999999}}}', '{"model": {"vocab": {"a": -1}}}',
-             '{"model": {"vocab": [[]]}}', "[" * 100_000]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"model": {"vocab": {"a": 99999999999}}}',
+        '{"model": {"vocab": {"a": -1}}}',
+        '{"model": {"vocab": [[]]}}',
+        "[" * 100_000,
+    ],
+)
 def test_a_file_that_is_no_tokenizer_gives_no_words(tmp_path: Path, text: str) -> None:
     (tmp_path / "tokenizer.json").write_text(text)
     assert vocabulary(tmp_path) == ()

@@ -21,10 +21,16 @@ from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step, same
 
 EVERYTHING: dict[str, Any] = {
-    "task.landscape": "length", "learner.mu": 3, "learner.critic": True, "learner.resample_dead": True,
-    "optimizer.kind": "adam", "optimizer.learning_rate": 0.05, "objective.baseline": "given",
-    "objective.entropy_bonus": 0.01, "objective.kl": "exact",
-}  # fmt: skip
+    "task.landscape": "length",
+    "learner.mu": 3,
+    "learner.critic": True,
+    "learner.resample_dead": True,
+    "optimizer.kind": "adam",
+    "optimizer.learning_rate": 0.05,
+    "objective.baseline": "given",
+    "objective.entropy_bonus": 0.01,
+    "objective.kl": "exact",
+}
 
 
 def bandit(changes: dict[str, Any] | None = None, count: int = 3) -> list[Step]:
@@ -135,9 +141,11 @@ def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: 
     w = what_if(step, goal)
     used, lengths = step.part[0] >= 0, step.mask.sum(-1)
     size = {
-        "sequence": lengths * used.sum(), "token": np.full(12, lengths[used].sum()),
-        "constant": np.full(12, 6 * used.sum()), "sequence_sum": np.full(12, used.sum()),
-    }[wanted]  # fmt: skip
+        "sequence": lengths * used.sum(),
+        "token": np.full(12, lengths[used].sum()),
+        "constant": np.full(12, 6 * used.sum()),
+        "sequence_sum": np.full(12, used.sum()),
+    }[wanted]
     expected = np.where(step.mask & used[:, None], 1 / size[:, None], 0.0)
     np.testing.assert_allclose(w.other.terms(0).weight, expected, rtol=1e-15)
     assert any("the used completions of a pass are one batch" in note for note in notes(w)) == (ran != wanted)
@@ -195,9 +203,16 @@ def test_without_the_update_before_it_only_the_first_pass_is_known() -> None:
 
 
 def test_an_update_that_would_not_be_finite_is_refused() -> None:
-    settings = Settings().replace({"task.landscape": "custom", "task.custom": (1e9,) + (0.0,) * 9,
-                                   "objective.std": "none", "optimizer.learning_rate": 0.0, "seed": 3,
-                                   "learner.group_size": 32})  # fmt: skip
+    settings = Settings().replace(
+        {
+            "task.landscape": "custom",
+            "task.custom": (1e9,) + (0.0,) * 9,
+            "objective.std": "none",
+            "optimizer.learning_rate": 0.0,
+            "seed": 3,
+            "learner.group_size": 32,
+        }
+    )
     step = next(learner(settings))
     assert len({*step.rewards.tolist()}) > 1
     with pytest.raises(GrpoError, match="Under these settings the loss of pass 2 of update 1 would not be a finite"):
@@ -212,9 +227,7 @@ def test_settings_that_decide_what_is_drawn_are_held_and_said() -> None:
     wanted = step.settings.replace({"learner.temperature": 2.0, "learner.group_size": 4, "objective.beta": 0.5})
     w = what_if(step, wanted)
     assert w.other.step.settings == step.settings.replace({"objective.beta": 0.5})
-    assert [d.text for d in w.differences] == [
-        "KL weight β: 0.04 → 0.5", "Group size G: 8 → 4", "Temperature T: 1 → 2"
-    ]  # fmt: skip
+    assert [d.text for d in w.differences] == ["KL weight β: 0.04 → 0.5", "Group size G: 8 → 4", "Temperature T: 1 → 2"]
     assert [d.replayed for d in w.differences] == [True, False, False]
     assert "Group size G: 8 → 4 decides what is drawn; the samples here are those of the run." in notes(w)
 
@@ -279,8 +292,10 @@ def test_at_one_pass_no_clip_can_differ() -> None:
     said = unchanged(w, 0)
     assert "One pass: every ratio is 1, so no clip can differ." in said
     assert "The push on every token is the same." in said
-    assert "The advantages are the same: both compare with the group's mean and divide by its standard deviation " \
-        "(n − 1)." in said  # fmt: skip
+    assert (
+        "The advantages are the same: both compare with the group's mean and divide by its standard deviation "
+        "(n − 1)." in said
+    )
     assert "Every token weighs the same: both take a mean per completion, then over completions." in said
 
 

@@ -14,17 +14,29 @@ from tests.fuzz.hostile_sources import ENDLESS, NUMBERS, instead, one_instead
 
 Make = Callable[[Path], Path]
 CONFIG: dict[str, Any] = {
-    "model_type": "llama", "vocab_size": 4, "hidden_size": 2, "num_hidden_layers": 1, "max_position_embeddings": 64,
-    "license": "mit", "eos_token_id": 1, "num_attention_heads": 1,
-}  # fmt: skip
+    "model_type": "llama",
+    "vocab_size": 4,
+    "hidden_size": 2,
+    "num_hidden_layers": 1,
+    "max_position_embeddings": 64,
+    "license": "mit",
+    "eos_token_id": 1,
+    "num_attention_heads": 1,
+}
 TOKENIZER: dict[str, Any] = {
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3}, "merges": []},
-    "decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 3, "content": "<end>"}], "normalizer": None,
-}  # fmt: skip
+    "decoder": {"type": "ByteLevel"},
+    "added_tokens": [{"id": 3, "content": "<end>"}],
+    "normalizer": None,
+}
 SHAPES: dict[str, list[int]] = {"model.embed_tokens.weight": [4, 2], "model.layers.0.self_attn.q_proj.weight": [2, 2]}
 ADAPTER: dict[str, Any] = {
-    "peft_type": "LORA", "r": 1, "lora_alpha": 2, "base_model_name_or_path": "base", "target_modules": ["q_proj"],
-}  # fmt: skip
+    "peft_type": "LORA",
+    "r": 1,
+    "lora_alpha": 2,
+    "base_model_name_or_path": "base",
+    "target_modules": ["q_proj"],
+}
 PAIR = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
 GGUF = b"GGUF" + struct.pack("<I", 3)
 
@@ -104,9 +116,14 @@ def gguf(folder: Path, data: bytes) -> Path:
 
 
 FILES = (
-    "config.json", "tokenizer.json", "generation_config.json", "README.md", "model.safetensors",
-    "adapter_config.json", "adapter_model.safetensors",
-)  # fmt: skip
+    "config.json",
+    "tokenizer.json",
+    "generation_config.json",
+    "README.md",
+    "model.safetensors",
+    "adapter_config.json",
+    "adapter_model.safetensors",
+)
 DEEP = b'{"model_type": ' + b"[" * 200_000
 
 # What is large is made with its folder, not whenever a test imports this module.
@@ -174,7 +191,7 @@ FOLDERS: dict[str, Make] = {
         gguf, data=GGUF + struct.pack("<QQQ", 0, 1, 1) + b"k" + struct.pack("<IIQ", 9, 0, 2**31)
     ),
     **{f"gguf: {what}": partial(one_instead, name="model.gguf", what=what) for what in ENDLESS},
-}  # fmt: skip
+}
 
 
 if __name__ == "__main__":

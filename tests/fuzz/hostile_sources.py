@@ -23,10 +23,21 @@ Make = Callable[[Path], Path]
 ENDLESS = ("pipe", "/dev/zero", "/dev/urandom", "/dev/full", "folder", "loop")
 """What may be in the place of a file."""
 NUMBERS: dict[str, Any] = {
-    "10^9": 10**9, "-5": -5, "2^52": 2**52, "2^63": 2**63, "10^400": 10**400, "NaN": float("nan"),
-    "infinite": float("inf"), "word": "many", "null": None, "list": [1] * 1000,
-    "million": [1] * 1_000_000, "object": {}, "true": True, "0.5": 0.5,
-}  # fmt: skip
+    "10^9": 10**9,
+    "-5": -5,
+    "2^52": 2**52,
+    "2^63": 2**63,
+    "10^400": 10**400,
+    "NaN": float("nan"),
+    "infinite": float("inf"),
+    "word": "many",
+    "null": None,
+    "list": [1] * 1000,
+    "million": [1] * 1_000_000,
+    "object": {},
+    "true": True,
+    "0.5": 0.5,
+}
 BAD_LINES = 15_000_000
 
 
@@ -114,8 +125,10 @@ def equal_rows(path: Path, count: int, text: str = "x") -> None:
 
 def columns(path: Path, **data: Any) -> None:
     both: dict[str, Any] = {
-        "prompt": pa.array(["p", "p"]), "completion": pa.array(["a", "b"]), "r": pa.array([1.0, 0.0]),
-    }  # fmt: skip
+        "prompt": pa.array(["p", "p"]),
+        "completion": pa.array(["a", "b"]),
+        "r": pa.array([1.0, 0.0]),
+    }
     pq.write_table(pa.table({**both, **data}), path)
 
 
@@ -260,9 +273,12 @@ def converted(folder: Path, key: str, value: Any) -> Path:
 
 
 OF_TRACE = (
-    "trace.json", "rank0/attempt0/index.jsonl", "rank0/attempt0/log.jsonl", "rank0/attempt0/step_00000002.parquet",
+    "trace.json",
+    "rank0/attempt0/index.jsonl",
+    "rank0/attempt0/log.jsonl",
+    "rank0/attempt0/step_00000002.parquet",
     "tokenizer/tokenizer.json",
-)  # fmt: skip
+)
 DEEP = b"[" * 100_000
 
 
@@ -297,9 +313,7 @@ SOURCES: dict[str, Make] = {
     "trace: a rank that links to /": lambda folder: trace_instead(folder, "rank1", "/"),
     "trace: a description that is deep": partial(trace_file, file="trace.json", content=DEEP),
     "trace: a tokenizer that is deep": partial(trace_file, file="tokenizer/tokenizer.json", content=DEEP),
-    "trace: a tokenizer of many words": lambda folder: trace_file(
-        folder, "tokenizer/tokenizer.json", many_words()
-    ),
+    "trace: a tokenizer of many words": lambda folder: trace_file(folder, "tokenizer/tokenizer.json", many_words()),
     "trace: an index of zeros": lambda folder: trace_file(folder, OF_TRACE[1], bytes(30_000_000)),
     "trace: a step that unfolds": partial(step_parquet, make=partial(equal_rows, count=20_000_000)),
     "trace: a step without columns": partial(step_parquet, make=columns),
@@ -322,9 +336,11 @@ SOURCES: dict[str, Make] = {
         for n, byte in enumerate((255, 0, None, 127, 255, 0, 255, None))
     },
     **{
-        f"completions: a file is {what}": lambda folder, what=what: one_instead(  # type: ignore[misc]
-            folder, "completions_00002.parquet", what
-        ).parent
+        f"completions: a file is {what}": lambda folder, what=what: (
+            one_instead(  # type: ignore[misc]
+                folder, "completions_00002.parquet", what
+            ).parent
+        )
         for what in ENDLESS
     },
     "completions: only its ends": partial(one_file, name="completions_00001.parquet", content=b"PAR1" * 500),
@@ -353,10 +369,7 @@ SOURCES: dict[str, Make] = {
     "verifiers: NaN for numbers": partial(episodes, change=of_node(logprobs=[float("nan")], entropies=[10**400])),
     "verifiers: rewards of words": partial(episodes, change=of_trace(rewards={"a": "b", "": None, "c": {"score": []}})),
     "verifiers: many rewards": partial(episodes, change=of_trace(rewards={str(n): 1.0 for n in range(20_000)})),
-    **{
-        f"verifiers: {what}": partial(episodes, change=of_node(message=message))
-        for what, message in MESSAGES.items()
-    },
+    **{f"verifiers: {what}": partial(episodes, change=of_node(message=message)) for what, message in MESSAGES.items()},
     "verifiers: calls of nothing": partial(
         episodes, change=of_trace(calls=[{"node": -1, "time": {"start": "a", "end": []}, "error": 7}, None, 5])
     ),
@@ -375,14 +388,16 @@ SOURCES: dict[str, Make] = {
         folder, "ALTER TABLE metrics RENAME TO m", "CREATE VIEW metrics AS SELECT * FROM m"
     ),
     "trackio: an endless view": lambda folder: database(
-        folder, "DROP TABLE metrics",
+        folder,
+        "DROP TABLE metrics",
         "CREATE VIEW metrics AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT * FROM n",
     ),
     "trackio: steps of many digits": lambda folder: database(
         folder, "UPDATE metrics SET metrics = replace(metrics, '\"step\": ', '\"step\": ' || printf('%.100000c', '9'))"
     ),
     "trackio: names of runs": lambda folder: database(
-        folder, "INSERT INTO metrics(run_id, timestamp, run_name, step, metrics) "
+        folder,
+        "INSERT INTO metrics(run_id, timestamp, run_name, step, metrics) "
         "VALUES ('x', 'y', '../../etc' || char(10) || char(0), 1, '{}')",
     ),
     "trackio: a large value": lambda folder: database(
@@ -399,11 +414,13 @@ SOURCES: dict[str, Make] = {
     **{
         f"converted: {key} is {word}": partial(converted, key=key, value=NUMBERS[word])
         for key, words in (
-            ("labels", ("million", "10^9", "word")), ("notes", ("million",)), ("processes", ("10^400", "NaN")),
+            ("labels", ("million", "10^9", "word")),
+            ("notes", ("million",)),
+            ("processes", ("10^400", "NaN")),
         )
         for word in words
     },
-}  # fmt: skip
+}
 """Each is made within a second or two."""
 
 LONG: dict[str, Make] = {

@@ -89,10 +89,14 @@ def compute(path: Path, number: int) -> None:
 QUESTION = Question(step=1, group=0, completion="5")
 GOOD_ANSWER: dict[str, Any] = json.loads(
     Answer(
-        tokens=np.array([1, 2]), logp=np.zeros(2), ref_logp=np.zeros(2), dist_logp=np.zeros((2, 3)), reward=1.0,
+        tokens=np.array([1, 2]),
+        logp=np.zeros(2),
+        ref_logp=np.zeros(2),
+        dist_logp=np.zeros((2, 3)),
+        reward=1.0,
         parts=np.zeros(1),
     ).to_json()
-)  # fmt: skip
+)
 
 
 def read_answer(path: Path, text: str) -> None:

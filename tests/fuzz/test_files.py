@@ -40,9 +40,17 @@ LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 SHARES = pytest.mark.parametrize("examples", [pytest.param(15, id="short"), pytest.param(1500, id="long", marks=LONG)])
 TABLES = ("meta", "layout", "settings", "step", "series", "tail", "snapshot")
 PREFERENCES: dict[str, Any] = {
-    "theme": "dark", "scale": 1.5, "speed": None, "recent": ["a", "b"], "layout": "Compare", "kept_runs": 7,
-    "run_length": 200, "reduced_motion": True, "size_limit": 2.0, "last_run": "/a/b.grpo",
-}  # fmt: skip
+    "theme": "dark",
+    "scale": 1.5,
+    "speed": None,
+    "recent": ["a", "b"],
+    "layout": "Compare",
+    "kept_runs": 7,
+    "run_length": 200,
+    "reduced_motion": True,
+    "size_limit": 2.0,
+    "last_run": "/a/b.grpo",
+}
 CSV = b'prompt,answer\n2+3=,5\n"7*8=",56\n\n1+1=,"2"\n'
 JSONL = b'{"prompt": "2+3=", "answer": "5"}\n{"prompt": "1+1=", "answer": 2}\n'
 
@@ -51,9 +59,12 @@ def tried(examples: int, content: st.SearchStrategy[Any], check: Callable[[Any],
     """``check`` on so many contents; the short share tries the same ones every day."""
 
     @settings(
-        max_examples=examples, deadline=None, database=None, derandomize=examples < 100,
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=examples < 100,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(content)
     def one(found: Any) -> None:
         check(found)

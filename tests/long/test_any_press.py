@@ -32,10 +32,28 @@ SEEDS, PRESSES = 8, 250
 KEYS = tuple(
     getattr(Qt.Key, f"Key_{name}")
     for name in (
-        "Space", "Period", "Comma", "E", "T", "N", "P", "Home", "End", "Left", "Right", "Up", "Down", "Return", "Tab",
-        "PageUp", "PageDown", "Escape", "5", "Backspace",
+        "Space",
+        "Period",
+        "Comma",
+        "E",
+        "T",
+        "N",
+        "P",
+        "Home",
+        "End",
+        "Left",
+        "Right",
+        "Up",
+        "Down",
+        "Return",
+        "Tab",
+        "PageUp",
+        "PageDown",
+        "Escape",
+        "5",
+        "Backspace",
     )
-)  # fmt: skip
+)
 ENTRIES = ("", "abc", "0", "1", "3", "0.5", "-1", "1e9", "7", "12")
 TASKS = ("single_peak", "double_peak", "linear", "custom", "length", "chain")
 
@@ -84,10 +102,11 @@ class Hands:
         seen = [
             widget
             for widget in self.program.window.findChildren(QWidget)
-            if widget.isVisible() and min(widget.width(), widget.height()) > 5
+            if widget.isVisible()
+            and min(widget.width(), widget.height()) > 5
             and not isinstance(widget, (QMenuBar, QMenu, QComboBox))  # they would wait for an answer,
             and not (isinstance(widget, (QToolButton, QPushButton)) and widget.menu() is not None)  # these too
-        ]  # fmt: skip
+        ]
         widget = self.any.choice(seen)
         where = QPoint(self.any.randrange(widget.width()), self.any.randrange(widget.height()))
         self.any.choice((QTest.mouseClick, QTest.mouseDClick))(widget, Qt.MouseButton.LeftButton, pos=where)
@@ -144,10 +163,12 @@ def test_anything_may_be_pressed_at_any_time(
     driver: Driver, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name, answer in (
-        ("QFileDialog.getOpenFileName", ("", "")), ("QFileDialog.getSaveFileName", (str(tmp_path / "copy.grpo"), "")),
-        ("QFileDialog.getExistingDirectory", str(tmp_path)), ("QInputDialog.getText", ("Mine", True)),
+        ("QFileDialog.getOpenFileName", ("", "")),
+        ("QFileDialog.getSaveFileName", (str(tmp_path / "copy.grpo"), "")),
+        ("QFileDialog.getExistingDirectory", str(tmp_path)),
+        ("QInputDialog.getText", ("Mine", True)),
         ("QMenu.exec", None),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(f"PySide6.QtWidgets.{name}", lambda *_, answer=answer: answer)
     hands, program = Hands(driver, seed), driver.program
     panel(driver, "controls").further.more.setChecked(True)

@@ -202,7 +202,7 @@ ENDS = {
     ),
     "it is asked to end with its processes stopped": signalled(signal.SIGTERM, psutil.Process.suspend),
     "it is asked to end with its processes killed": signalled(signal.SIGTERM, psutil.Process.kill),
-}  # fmt: skip
+}
 STARTING = ("a bandit is made ready", "a language model is loaded")
 """Activities at whose beginning a process may have been started a moment ago."""
 SOME = ("the window is closed", "it is asked to end", "it is killed", "it is killed with its processes stopped")
@@ -256,9 +256,13 @@ def test_nothing_of_the_program_outlives_it(home: Path, activity: str, end: str)
         pytest.importorskip("torch")
     window = subprocess.Popen(
         [sys.executable, "-c", SCRIPT.replace("{begin}", doing.begin).replace("{ready}", doing.ready)],
-        env=environment(home), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=environment(home),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         text=True,
-    )  # fmt: skip
+    )
     assert window.stdout is not None
     while (line := window.stdout.readline()) != "now\n":
         assert line, "it ended by itself"

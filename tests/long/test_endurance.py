@@ -54,13 +54,17 @@ def look(driver: Driver, begun: float) -> dict[str, float]:
         zip(
             COLUMNS,
             (
-                round(time.monotonic() - begun), driver.head, round(process.memory_info().rss / 1e6, 1),
-                process.num_fds() if os.name == "posix" else process.num_handles(), process.num_threads(),
-                len(driver.program.window.findChildren(QWidget)), round(run.path.stat().st_size / 1e6, 1),
+                round(time.monotonic() - begun),
+                driver.head,
+                round(process.memory_info().rss / 1e6, 1),
+                process.num_fds() if os.name == "posix" else process.num_handles(),
+                process.num_threads(),
+                len(driver.program.window.findChildren(QWidget)),
+                round(run.path.stat().st_size / 1e6, 1),
             ),
             strict=True,
         )
-    )  # fmt: skip
+    )
 
 
 def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:

@@ -23,9 +23,13 @@ from tools.package.stamp import KINDS, Stamp, stamp
 
 ROOT = Path(__file__).parents[2]
 STRIPPED = (
-    "libpython*.so*", "python*/lib-dynload/*.so", "pyarrow/*.so*", "psutil/*.so", "torch/lib/libtorch_*.so",
+    "libpython*.so*",
+    "python*/lib-dynload/*.so",
+    "pyarrow/*.so*",
+    "psutil/*.so",
+    "torch/lib/libtorch_*.so",
     "torch/lib/libc10.so",
-)  # fmt: skip
+)
 STEPS = ("folder", "pack", "check", "trial")
 DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 

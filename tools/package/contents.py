@@ -50,17 +50,23 @@ _WITHOUT = {
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
     "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 _UNUSED = tuple(name for names in _WITHOUT.values() for name in names)
 _WITH_MODELS = (
-    "accelerate", "gguf", "huggingface_hub", "peft", "tokenizers", "transformers", "yaml",
-)  # fmt: skip
+    "accelerate",
+    "gguf",
+    "huggingface_hub",
+    "peft",
+    "tokenizers",
+    "transformers",
+    "yaml",
+)
 """What a model from a folder takes. Nothing is fetched by it, but its libraries import OpenSSL, as pyarrow does."""
 FAMILIES = (
     "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
     "gpt_neo", "gpt_neox", "granite", "lfm2", "llama", "mistral", "olmo", "olmo2", "opt", "phi", "phi3", "qwen2",
     "qwen3", "qwen3_5", "smollm3", "stablelm", "starcoder2", "t5",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Kinds of causal language models that the full package reads, of some 400 that transformers knows: those that small
 models have. A program installed by pip reads all."""
 _OF_TORCH = (
@@ -83,7 +89,8 @@ _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__i
 _OUT = tuple(
     re.compile(pattern)
     for pattern in (
-        r"PySide6/Qt/translations/", r"PySide6/translations/",
+        r"PySide6/Qt/translations/",
+        r"PySide6/translations/",
         r"PySide6/(Qt/)?qml/",
         r"pyqtgraph/(icons|colors|examples)/",
         _OTHER_FAMILIES.pattern,
@@ -102,7 +109,7 @@ _OUT = tuple(
         # what every desktop has, and what its graphics drivers expect in its own, newer version
         r"lib(stdc\+\+|gcc_s|expat|X11|X11-xcb)\.so",
     )
-)  # fmt: skip
+)
 
 
 Entry = tuple[str, str, str]

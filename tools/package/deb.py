@@ -116,12 +116,21 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
     _put(share / "doc" / NAME / "changelog.gz", _packed(_changes(made).encode()))
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     control = CONTROL.format(
-        name=NAME, version=made.version, machine=_machine(), maintainer=MAINTAINER, kilobytes=size // 1024,
+        name=NAME,
+        version=made.version,
+        machine=_machine(),
+        maintainer=MAINTAINER,
+        kilobytes=size // 1024,
         depends=_depends(home),
-    )  # fmt: skip
+    )
     _put(root / "DEBIAN" / "control", control.encode())
-    sums = subprocess.run("find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum", shell=True, cwd=root,
-                          capture_output=True, check=True).stdout  # fmt: skip
+    sums = subprocess.run(
+        "find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum",
+        shell=True,
+        cwd=root,
+        capture_output=True,
+        check=True,
+    ).stdout
     _put(root / "DEBIAN" / "md5sums", sums)
 
 

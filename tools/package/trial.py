@@ -58,9 +58,15 @@ def _reads_recorded_runs(program: str, environment: dict[str, str]) -> int:
     """Have it read recorded runs, Parquet among them. Returns the exit status of the first that fails, else 0."""
     for run in RECORDED:
         done = subprocess.run(
-            [program, "diagnose", str(DATA / run)], env=environment, cwd="/", timeout=PATIENCE, check=False,
-            capture_output=True, text=True, errors="replace",
-        )  # fmt: skip
+            [program, "diagnose", str(DATA / run)],
+            env=environment,
+            cwd="/",
+            timeout=PATIENCE,
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
         if done.returncode:
             print(f"{done.stdout}{done.stderr}The package does not read {run}.", flush=True)
             return done.returncode

@@ -114,7 +114,7 @@ def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
     """
     done = subprocess.run(
         [str(program), *arguments], cwd=cwd, env=_bare(), capture_output=True, text=True, errors="replace", check=False
-    )  # fmt: skip
+    )
     said = done.stdout + done.stderr
     if bool(done.returncode) is not fails:
         raise SystemExit(f"{said}{program.name} {' '.join(arguments)} ended with {done.returncode}.")
@@ -137,9 +137,7 @@ def _bare() -> dict[str, str]:
 
 def _run(*command: str, cwd: Path = ROOT, quiet: bool = False) -> None:
     """Run a command. What it says is passed on, with ``quiet`` only if it fails."""
-    done = subprocess.run(
-        command, cwd=cwd, env=_bare(), check=False, capture_output=quiet, text=True, errors="replace"
-    )  # fmt: skip
+    done = subprocess.run(command, cwd=cwd, env=_bare(), check=False, capture_output=quiet, text=True, errors="replace")
     if done.returncode:
         raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}{' '.join(command)} failed.")
 

@@ -101,9 +101,16 @@ class RaceChoices(QWidget):
         self._apply_style()
         self.computed_on = ComputedOnField(computed_on)
         self._terms = (
-            self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts, self.peaks, self.fast,
+            self.fairness,
+            self.passes,
+            self.seeds,
+            self.updates,
+            self.constant,
+            self.prompts,
+            self.peaks,
+            self.fast,
             self.computed_on,
-        )  # fmt: skip
+        )
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)

@@ -36,18 +36,23 @@ def race_picture(
     aside = runs is not None and place is not None
     lines = [
         _line(
-            digest.courses[measure].every(_spacing(digest.runs, samples=samples)), name=name,
+            digest.courses[measure].every(_spacing(digest.runs, samples=samples)),
+            name=name,
             label=short(name) if named else "",
-            meaning=look(name).meaning, style=look(name).line, unit=MEASURES[measure].unit,
+            meaning=look(name).meaning,
+            style=look(name).line,
+            unit=MEASURES[measure].unit,
             band_strength=ASIDE if aside and name != chosen else 1.0,
         )
         for name, digest in results.digests.items()
-    ]  # fmt: skip
+    ]
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
-        y=scale_of(measure, results.plan.settings), ranked=True, leaders=named,
+        y=scale_of(measure, results.plan.settings),
+        ranked=True,
+        leaders=named,
         lines=(*lines, *(() if seed is None else (seed,))),  # short of space, drop labels of algorithms first
-    )  # fmt: skip
+    )
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
@@ -57,10 +62,13 @@ def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: 
         return None
     solid = look(name).line is Qt.PenStyle.SolidLine
     return _line(
-        course.every(_spacing(runs, samples=samples)), name=SEED, meaning=look(name).meaning, listed=False,
+        course.every(_spacing(runs, samples=samples)),
+        name=SEED,
+        meaning=look(name).meaning,
+        listed=False,
         style=Qt.PenStyle.DotLine if solid else Qt.PenStyle.SolidLine,
         label=tr("seed {seed}").format(seed=runs.seeds[place]),
-    )  # fmt: skip
+    )
 
 
 def _line(course: Course, *, name: str, **look: object) -> Line:

@@ -86,8 +86,11 @@ def of_differences(results: RaceResults) -> list[str]:
     lines = []
     for name, gap in results.behind.items():
         by, low, high = written(gap.by, gap.low, gap.high)
-        pattern = tr("{leader} and {name}: level, {by} [{low}, {high}]") if gap.level else tr(
-            "{leader} leads {name} by {by} [{low}, {high}]")  # fmt: skip
+        pattern = (
+            tr("{leader} and {name}: level, {by} [{low}, {high}]")
+            if gap.level
+            else tr("{leader} leads {name} by {by} [{low}, {high}]")
+        )
         lines.append(pattern.format(leader=leader, name=name, by=by, low=low, high=high))
     return lines
 

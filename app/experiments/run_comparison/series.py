@@ -16,11 +16,16 @@ from grpo_core.recorded_series import OURS, TRAINER, metric
 from grpo_core.text import tr
 
 PAIRS = {
-    "reward_mean": ("reward",), "reward_std": ("reward_std",), "loss_mean": ("loss", "policy_loss"),
-    "kl_estimate": ("kl",), "entropy_before": ("entropy",), "length": ("completions/mean_length",),
-    "truncated": ("completions/clipped_ratio",), "dead_groups": ("frac_reward_zero_std",),
+    "reward_mean": ("reward",),
+    "reward_std": ("reward_std",),
+    "loss_mean": ("loss", "policy_loss"),
+    "kl_estimate": ("kl",),
+    "entropy_before": ("entropy",),
+    "length": ("completions/mean_length",),
+    "truncated": ("completions/clipped_ratio",),
+    "dead_groups": ("frac_reward_zero_std",),
     "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
-}  # fmt: skip
+}
 """Series of this program, and the names of the same quantities in TRL 1.16. Averages may be over other tokens there."""
 PARTS_AT = 1e-6
 """Relative difference from which two runs are considered different."""
@@ -61,9 +66,11 @@ def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> Line
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
     first = metric(choice.names[0])
     return LinePicture(
-        x=Scale(label=tr("step"), whole=True), y=Scale(unit=first.unit, low=first.low, high=first.high),
-        lines=tuple(lines), subject=choice,
-    )  # fmt: skip
+        x=Scale(label=tr("step"), whole=True),
+        y=Scale(unit=first.unit, low=first.low, high=first.high),
+        lines=tuple(lines),
+        subject=choice,
+    )
 
 
 def _line(run: RecordedRun, name: str, title: str) -> Line | None:
@@ -73,11 +80,18 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
     rule, values = metric(name), series.values
     called = tr("trainer") if name.startswith(TRAINER) else tr("ours")
     return Line(
-        name=f"{run.id} {name}", meaning=rule.colour, label=title if title else called, x=_labels(run),
-        title=f"{rule.title} · {title}" if title else rule.title, y=np.array(values),
+        name=f"{run.id} {name}",
+        meaning=rule.colour,
+        label=title if title else called,
+        x=_labels(run),
+        title=f"{rule.title} · {title}" if title else rule.title,
+        y=np.array(values),
         style=Qt.PenStyle.DashLine if name.startswith(TRAINER) else None,
-        unit=rule.unit, marker="o" if len(values) < 3 else "", strength=0.5 if title else 1.0, z=5.0 if title else 10.0,
-    )  # fmt: skip
+        unit=rule.unit,
+        marker="o" if len(values) < 3 else "",
+        strength=0.5 if title else 1.0,
+        z=5.0 if title else 10.0,
+    )
 
 
 def _labels(run: RecordedRun) -> np.ndarray:

@@ -87,14 +87,31 @@ class SweepChoices(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.first = row(
-            self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup, None, self.value_label,
-            self.slider, self.table,
-        )  # fmt: skip
+            self.view,
+            self.measure,
+            self.sweep,
+            self.bar,
+            self.estimators,
+            self.setup,
+            None,
+            self.value_label,
+            self.slider,
+            self.table,
+        )
         column.addWidget(self.first)
         self.second = lines(
-            Label(tr("Over")), self.over, self.over_values, Label(tr("and")), self.across, self.across_values,
-            Label(tr("Seeds")), self.seeds, Label(tr("Updates")), self.updates, self.more,
-        )  # fmt: skip
+            Label(tr("Over")),
+            self.over,
+            self.over_values,
+            Label(tr("and")),
+            self.across,
+            self.across_values,
+            Label(tr("Seeds")),
+            self.seeds,
+            Label(tr("Updates")),
+            self.updates,
+            self.more,
+        )
         self.second.hide()
         column.addWidget(self.second)
         self.show_choice()

@@ -38,21 +38,31 @@ def frontier_picture(state: SweepState) -> LinePicture:
     return LinePicture(
         x=Scale(label=titled("kl"), unit="nats", low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
         y=Scale(label=titled("reward")),
-        lines=(*lines, theory_line(best["kl"], best["reward"])), subject=results,
+        lines=(*lines, theory_line(best["kl"], best["reward"])),
+        subject=results,
         tags=_frontier_tags(state, results, lines[front]),
         points=(PointSet(name="chosen", meaning="selection", size=12, filled=False, x=chosen[0], y=chosen[1], z=9),),
-        make_reading=lambda x: _frontier_reading(state, results), make_table=lambda: _frontier_table(results),
-    )  # fmt: skip
+        make_reading=lambda x: _frontier_reading(state, results),
+        make_table=lambda: _frontier_table(results),
+    )
 
 
 def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
     kl, reward, sweep = results.final("kl", row), results.final("reward", row), results.sweep
     marker = MARKERS[row % len(MARKERS)]
     line = Line(
-        name=row_line(row), meaning="kl", style=SOLID, label="" if sweep.across is None else name(sweep.rows[row]),
-        title=tr("reward"), label_meaning="" if front else "muted", x=kl.middle, y=reward.middle, marker=marker,
-        filled=marker == "o", strength=1.0 if front else BEHIND,
-    )  # fmt: skip
+        name=row_line(row),
+        meaning="kl",
+        style=SOLID,
+        label="" if sweep.across is None else name(sweep.rows[row]),
+        title=tr("reward"),
+        label_meaning="" if front else "muted",
+        x=kl.middle,
+        y=reward.middle,
+        marker=marker,
+        filled=marker == "o",
+        strength=1.0 if front else BEHIND,
+    )
     crossed = dataclasses.replace(line, low=reward.low, high=reward.high, left=kl.low, right=kl.high)
     return crossed if front else line
 

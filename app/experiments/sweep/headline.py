@@ -17,9 +17,10 @@ def headline(results: SweepResults) -> str:
     if not results.complete or results.count < 2:
         return ""
     names = {key: _place(sweep, *key) for key in results.done}
-    data = swept({names[key]: runs for key, runs in results.done.items()}, [
-        [names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))
-    ])  # fmt: skip
+    data = swept(
+        {names[key]: runs for key, runs in results.done.items()},
+        [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
+    )
     told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
     sentences = [sentence(*claims) for claims in told]
     fast = of_fast(by_both(results.done.values()))
@@ -30,6 +31,8 @@ def _place(sweep: Sweep, place: int, row: int) -> str:
     if sweep.across is None:
         return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
     return tr("{symbol} {value} and {across} {value2}").format(
-        symbol=sweep.over.symbol, value=name(sweep.over.values[place]),
-        across=sweep.across.symbol, value2=name(sweep.rows[row]),
-    )  # fmt: skip
+        symbol=sweep.over.symbol,
+        value=name(sweep.over.values[place]),
+        across=sweep.across.symbol,
+        value2=name(sweep.rows[row]),
+    )

@@ -81,8 +81,10 @@ class HeatModel(QAbstractTableModel):
 
     def place(self, row: int, column: int) -> str:
         """The two values of a cell, as a text."""
-        sides = (self.headerData(section, way) for section, way in (
-            (column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical)))  # fmt: skip
+        sides = (
+            self.headerData(section, way)
+            for section, way in ((column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical))
+        )
         return ", ".join(side for side in sides if side)
 
     def _why_none(self, index: Index) -> str:

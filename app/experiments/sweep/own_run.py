@@ -46,10 +46,13 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     steps = drawn_of(run.head if path is not None else 0)
     now = np.array([cursor] if cursor and path is not None else [], dtype=int)
     return OwnRun(
-        values=NOTHING if path is None else values_of(run, steps, path), kl=kl[steps - 1],
-        values_now=NOTHING if path is None else values_of(run, now, path), kl_now=kl[now - 1], course=series,
+        values=NOTHING if path is None else values_of(run, steps, path),
+        kl=kl[steps - 1],
+        values_now=NOTHING if path is None else values_of(run, now, path),
+        kl_now=kl[now - 1],
+        course=series,
         cursor=cursor or None,
-    )  # fmt: skip
+    )
 
 
 def drawn_of(head: int) -> np.ndarray:

@@ -49,7 +49,9 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     return LinePicture(
         x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
         y=Scale(label=TITLES[measure], unit=UNITS[measure], low=low) if only in (None, 0) else Scale(low=0),
-        lines=tuple(lines), span=(0.0, LEAST), places=(0.0, len(grid) - 1.0),
+        lines=tuple(lines),
+        span=(0.0, LEAST),
+        places=(0.0, len(grid) - 1.0),
         tags=_setting_tags(state, own, measure, only),
         points=(
             PointSet(name="own", meaning="policy", size=2.5, x=grid.at(own.values), y=own.kl, z=7),
@@ -59,7 +61,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
         ),
         x_name=lambda x: "" if results is None else place_text(results.sweep, grid.nearest(x)),
         make_table=lambda: _setting_table(results, measure, only, None if only is not None else state.real),
-    )  # fmt: skip
+    )
 
 
 def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | None, *, front: bool) -> Line:
@@ -67,12 +69,22 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
     named = sweep.across is not None
     marker = MARKERS[row % len(MARKERS)] if only is None else "o"
     return Line(
-        name=row_line(row), meaning=measure, style=SOLID, label=name(sweep.rows[row]) if named and only is None else "",
-        title=name(sweep.rows[row]) if named else TITLES[measure], label_meaning="" if front else "muted",
-        x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high,
-        marker=marker, filled=marker == "o", strength=1.0 if front else BEHIND, z=12 if front else 8,
+        name=row_line(row),
+        meaning=measure,
+        style=SOLID,
+        label=name(sweep.rows[row]) if named and only is None else "",
+        title=name(sweep.rows[row]) if named else TITLES[measure],
+        label_meaning="" if front else "muted",
+        x=np.arange(len(spread.middle), dtype=float),
+        y=spread.middle,
+        low=spread.low,
+        high=spread.high,
+        marker=marker,
+        filled=marker == "o",
+        strength=1.0 if front else BEHIND,
+        z=12 if front else 8,
         listed=only in (None, row),
-    )  # fmt: skip
+    )
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:

@@ -16,11 +16,20 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 KNOWN: dict[str, Any] = {
-    "objective.surrogate": "log_prob", "objective.baseline": "leave_one_out", "objective.std": "none",
-    "objective.kl": "exact", "objective.kl_importance": False, "objective.kl_in": "loss", "learner.mu": 1,
-    "learner.critic": False, "learner.resample_dead": False, "objective.dual_clip": None,
-    "objective.entropy_bonus": 0.0, "optimizer.weight_decay": 0.0, "learner.staleness": 0,
-}  # fmt: skip
+    "objective.surrogate": "log_prob",
+    "objective.baseline": "leave_one_out",
+    "objective.std": "none",
+    "objective.kl": "exact",
+    "objective.kl_importance": False,
+    "objective.kl_in": "loss",
+    "learner.mu": 1,
+    "learner.critic": False,
+    "learner.resample_dead": False,
+    "objective.dual_clip": None,
+    "objective.entropy_bonus": 0.0,
+    "optimizer.weight_decay": 0.0,
+    "learner.staleness": 0,
+}
 """REINFORCE with a leave-one-out baseline against the exact KL: settings under which the optimum is known."""
 FINE = 12
 """Points of a theoretical curve per gap of the grid."""

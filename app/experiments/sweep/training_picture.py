@@ -35,10 +35,19 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         sweep, spread = state.results.sweep, course(state.runs, measure)
         chosen_text, last = name(_value(state.runs, sweep)), max(last, sweep.updates)
         lines.append(
-            Line(name="chosen", label=f"{sweep.over.symbol} {chosen_text}", title=CENTRES[measure], meaning=measure,
-                 z=14, style=SOLID,
-                 x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high)
-        )  # fmt: skip
+            Line(
+                name="chosen",
+                label=f"{sweep.over.symbol} {chosen_text}",
+                title=CENTRES[measure],
+                meaning=measure,
+                z=14,
+                style=SOLID,
+                x=np.arange(len(spread.middle), dtype=float),
+                y=spread.middle,
+                low=spread.low,
+                high=spread.high,
+            )
+        )
     others = [_course_behind(text, spread, measure, named=text != chosen_text) for text, spread in behind]
     lines += [*others[:1], *others[:0:-1]]  # if not all labels fit, the outermost ones are kept
     own = state.own.course
@@ -49,10 +58,14 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
         tags, last = (Tag(tr("this run"), float(len(own)), own.last, "policy"),), max(last, len(own))
     return LinePicture(
         x=Scale(label=tr("update"), low=0, high=last, whole=True),
-        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0), lines=tuple(lines), span=(0.0, LEAST), tags=tags,
-        places=(0.0, float(last)), make_table=lambda: _training_table(state, measure, behind),
+        y=Scale(label=TITLES[measure], unit=UNITS[measure], low=0),
+        lines=tuple(lines),
+        span=(0.0, LEAST),
+        tags=tags,
+        places=(0.0, float(last)),
+        make_table=lambda: _training_table(state, measure, behind),
         make_reading=lambda x: _training_reading(state, measure, round(x)),
-    )  # fmt: skip
+    )
 
 
 def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
@@ -91,10 +104,19 @@ def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
 
 def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> Line:
     return Line(
-        name=f"at {text}", label=text if named else "", label_meaning="muted", meaning=measure, style=SOLID, z=6,
+        name=f"at {text}",
+        label=text if named else "",
+        label_meaning="muted",
+        meaning=measure,
+        style=SOLID,
+        z=6,
         strength=0.6,
-        x=np.arange(len(spread.middle), dtype=float), y=spread.middle, low=spread.low, high=spread.high, listed=False,
-    )  # fmt: skip
+        x=np.arange(len(spread.middle), dtype=float),
+        y=spread.middle,
+        low=spread.low,
+        high=spread.high,
+        listed=False,
+    )
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
@@ -108,11 +130,13 @@ def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spr
     """One row per update: the selected runs, the run shown, and the centre at every place drawn."""
     unit = UNITS[measure]
     columns = [
-        Column("update", tr("Update"), decimals=0), Column("middle", titled(measure), unit=unit),
-        Column("low", tr("Quarter below"), unit=unit), Column("high", tr("Quarter above"), unit=unit),
+        Column("update", tr("Update"), decimals=0),
+        Column("middle", titled(measure), unit=unit),
+        Column("low", tr("Quarter below"), unit=unit),
+        Column("high", tr("Quarter above"), unit=unit),
         Column("own", tr("This run"), unit=unit),
         *(Column(f"at {n}", tr("at {value}").format(value=text), unit=unit) for n, (text, _) in enumerate(behind)),
-    ]  # fmt: skip
+    ]
     here = course(state.runs, measure) if state.runs is not None else None
     own = state.own.course.values if measure == "kl" else NOTHING
     curves = [*(here or (NOTHING,) * 3), np.concatenate([[np.nan], own]), *(s.middle for _, s in behind)]

@@ -89,9 +89,11 @@ class SweepViews(QWidget):
         """Bring a view to the front, with its measure if it has one, and as tables if ``tables``."""
         self.view, self.measure = view, measure
         for chart, shown in (
-            (self.kl, view == FINAL), (self.reward, view == FINAL), (self.frontier, view == FRONTIER),
+            (self.kl, view == FINAL),
+            (self.reward, view == FINAL),
+            (self.frontier, view == FRONTIER),
             (self.training, view == TRAINING or (view not in (SIDE, HEAT) and not self._narrow)),
-        ):  # fmt: skip
+        ):
             self.twins[chart].setVisible(shown)
         self.heat.setVisible(view == HEAT)
         for number, box in enumerate(self._boxes):

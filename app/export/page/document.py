@@ -59,24 +59,33 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
         element("style", Markup(style)),
     )
     whole = element(
-        "html", head,
+        "html",
+        head,
         element(
-            "body", element("a", tr("Skip to the content"), href="#content", class_="skip"),
-            element("main", element("h1", title), *body, _cut(explained), id="content"), _explanation(),
-            element("noscript", element("p", tr(
-                "This browser runs no programs in pages: everything can be read, but no number can be opened."
-            ))),
+            "body",
+            element("a", tr("Skip to the content"), href="#content", class_="skip"),
+            element("main", element("h1", title), *body, _cut(explained), id="content"),
+            _explanation(),
+            element(
+                "noscript",
+                element(
+                    "p",
+                    tr("This browser runs no programs in pages: everything can be read, but no number can be opened."),
+                ),
+            ),
             element("script", Markup(data), type="text/plain", id="explained"),
             element("script", Markup(packed(questions)), type="text/plain", id="questions"),
             element("script", Markup(program)),
         ),
         lang="en",
-    )  # fmt: skip
+    )
     written = ("<!DOCTYPE html>\n" + whole + "\n").encode("utf-8", "replace")
     if len(written) >= LARGEST:
-        raise GrpoError(tr("The page would have {size:.1f} MB, and 3 MB are the most; take fewer updates.").format(
-            size=len(written) / 1e6
-        ))  # fmt: skip
+        raise GrpoError(
+            tr("The page would have {size:.1f} MB, and 3 MB are the most; take fewer updates.").format(
+                size=len(written) / 1e6
+            )
+        )
     return written
 
 
@@ -113,7 +122,8 @@ def _explanation() -> Markup:
         element(
             "div",
             element("button", tr("‹ Back"), type="button", id="back", hidden=True),
-            element("button", tr("Close"), type="button", id="close"), class_="bar",
+            element("button", tr("Close"), type="button", id="close"),
+            class_="bar",
         ),
         element("h2", "", id="explained-title", tabindex=-1),
         element("p", "", id="formula", class_="formula"),
@@ -125,8 +135,11 @@ def _explanation() -> Markup:
         element("ul", "", id="inputs"),
         element("p", "", id="more", class_="muted"),
         element("p", "", id="source", class_="muted"),
-        id="explanation", hidden=True, aria_labelledby="explained-title", role="region",
-    )  # fmt: skip
+        id="explanation",
+        hidden=True,
+        aria_labelledby="explained-title",
+        role="region",
+    )
 
 
 def settings_section(settings: Settings) -> Markup:

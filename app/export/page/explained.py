@@ -60,9 +60,7 @@ class Explained:
         if place is None:
             self.cut += 1
             return element("span", text, class_=kind or None, **attributes)
-        return element(
-            "button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes
-        )  # fmt: skip
+        return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
 
     def packed(self) -> str:
         """All explanations, including those of their inputs, as compressed JSON in characters that need no escaping in
@@ -83,12 +81,17 @@ class Explained:
             "said": tr("{title}: {value}. Explain").format(title=node.title, value=shown(node.value)),
             "formula": formula(node.latex) if node.latex else "",
             "values": formula(node.latex_values),
-            "value": shown(node.value, 4), "full": full(node.value), "unit": node.unit,
-            "verdict": marked_verdict(node) if node.latex else "", "agrees": node.agrees,
+            "value": shown(node.value, 4),
+            "full": full(node.value),
+            "unit": node.unit,
+            "verdict": marked_verdict(node) if node.latex else "",
+            "agrees": node.agrees,
             "comparison": node.comparison if node.latex else "",
-            "note": node.note, "source": node.source, "inputs": inputs,
+            "note": node.note,
+            "source": node.source,
+            "inputs": inputs,
             "more": tr("and {left} more").format(left=left) if left else "",
-        }  # fmt: skip
+        }
 
     def _input(self, source: Source, quantity: Quantity) -> object:
         place = self.place(source, quantity)

@@ -67,11 +67,14 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
     values = sorted({*GRIDS[path], settings.get(path)})
     about = described_at(path)
     columns = [
-        Column("value", f"{about.title} {about.symbol}".strip()), Column("reward", tr("reward, median")),
-        Column("low", tr("reward, 25 %")), Column("high", tr("reward, 75 %")), Column("kl", tr("KL, median")),
+        Column("value", f"{about.title} {about.symbol}".strip()),
+        Column("reward", tr("reward, median")),
+        Column("low", tr("reward, 25 %")),
+        Column("high", tr("reward, 75 %")),
+        Column("kl", tr("KL, median")),
         Column("stuck", tr("share of runs off the best action")),
         *(Column(f"action{a}", tr("mean π({action})").format(action=a + 1)) for a in actions),
-    ]  # fmt: skip
+    ]
     points = grid(settings, {path: values})
     rows = [
         [value, *_row(runs, actions)] for value, runs in zip(values, ensembles(points, SEEDS, updates), strict=True)

@@ -34,7 +34,7 @@ def lanes(update: ShownUpdate) -> Markup | None:
             for context in range(len(before))
         ),
         class_="lanes",
-    )  # fmt: skip
+    )
 
 
 def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndarray, drawn: np.ndarray) -> Markup:
@@ -50,21 +50,25 @@ def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndar
         count = int((drawn == action).sum())
         rows.append(
             element(
-                "tr", element("th", name, scope="row"), element("td", str(count) if count else ""),
+                "tr",
+                element("th", name, scope="row"),
+                element("td", str(count) if count else ""),
                 element("td", _lane(before[action], after[action], None if known is None else known[action])),
-                element("td", old), element("td", now),
+                element("td", old),
+                element("td", now),
                 element("td", signed(float(after[action] - before[action]))),
             )
-        )  # fmt: skip
+        )
     heads = (tr("action"), tr("drawn"), "π", tr("π before"), tr("π after"), tr("change"))
     caption = tr("Policy before the update, and after pass {passed}").format(passed=update.passed + 1)
     if len(update.view.origin.dist_logp if update.view.origin.dist_logp is not None else ()) > 1:
         caption = tr("{caption}, in place {context}").format(caption=caption, context=context + 1)
     return element(
-        "table", element("caption", caption),
+        "table",
+        element("caption", caption),
         element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
         element("tbody", *rows),
-    )  # fmt: skip
+    )
 
 
 def _lane(before: float, after: float, reference: float | None) -> Markup:
@@ -75,8 +79,11 @@ def _lane(before: float, after: float, reference: float | None) -> Markup:
         element("rect", x=0, y=2, width=_x(after), height=8, class_=kind),
         _mark(before, "old"),
         None if reference is None else _mark(reference, "reference"),
-        viewBox=f"0 0 {LENGTH} 12", preserveAspectRatio="none", class_="lane", aria_hidden="true",
-    )  # fmt: skip
+        viewBox=f"0 0 {LENGTH} 12",
+        preserveAspectRatio="none",
+        class_="lane",
+        aria_hidden="true",
+    )
 
 
 def _mark(probability: float, kind: str) -> Markup:

@@ -65,10 +65,13 @@ def lesson_page(lesson: Lesson) -> bytes:
         updates.append(update_section(update, label[:1].upper() + label[1:], open_=not number))
     steps = [_step(lesson, place, asked) for place in range(len(lesson.steps))]
     results = element(
-        "section", element("h2", tr("What the runs say"), id="results"),
-        *(sweep_section(table, n) for n, table in enumerate(walk.sweeps.values())), *updates,
-        aria_labelledby="results", class_="result",
-    )  # fmt: skip
+        "section",
+        element("h2", tr("What the runs say"), id="results"),
+        *(sweep_section(table, n) for n, table in enumerate(walk.sweeps.values())),
+        *updates,
+        aria_labelledby="results",
+        class_="result",
+    )
     head = element(
         "p",
         tr("Lesson {number}").format(number=lesson.number),
@@ -80,10 +83,15 @@ def lesson_page(lesson: Lesson) -> bytes:
     )
     everything = element("button", tr("Show everything"), type="button", id="everything", hidden=True)
     body = [
-        head, everything, *steps, results if updates or walk.sweeps else None, _terms(lesson),
+        head,
+        everything,
+        *steps,
+        results if updates or walk.sweeps else None,
+        _terms(lesson),
         settings_section(lesson.settings_of(lesson.steps[0])),
-        command_section(command(lesson), tr("The run of the first step.")), _sources(lesson),
-    ]  # fmt: skip
+        command_section(command(lesson), tr("The run of the first step.")),
+        _sources(lesson),
+    ]
     answers = [verdicts(predict, walk.values.get(place, math.nan)) for place, predict in asked.items()]
     return document(lesson.title, body, explained, answers)
 
@@ -120,9 +128,13 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
     title = tr("Step {place} of {count}").format(place=place + 1, count=len(lesson.steps))
     form = question(step.predict, [*asked].index(place)) if step.predict is not None else None
     return element(
-        "section", element("h2", title, id=f"step-{place + 1}"), form,
-        element("p", _text(lesson, step), class_="words"), class_="step", aria_labelledby=f"step-{place + 1}",
-    )  # fmt: skip
+        "section",
+        element("h2", title, id=f"step-{place + 1}"),
+        form,
+        element("p", _text(lesson, step), class_="words"),
+        class_="step",
+        aria_labelledby=f"step-{place + 1}",
+    )
 
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:

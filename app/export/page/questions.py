@@ -31,20 +31,35 @@ def question(predict: Prediction, place: int) -> Markup:
             fields = [
                 element("span", readable(predict.low, predict.shown)),
                 element(
-                    "input", type="range", min=predict.low, max=predict.high, step=step,
-                    value=round(middle) if predict.counts else middle, name=name, aria_label=spoken(predict.ask),
+                    "input",
+                    type="range",
+                    min=predict.low,
+                    max=predict.high,
+                    step=step,
+                    value=round(middle) if predict.counts else middle,
+                    name=name,
+                    aria_label=spoken(predict.ask),
                     data_form=predict.shown,
                 ),
-                element("span", readable(predict.high, predict.shown)), element("output", ""),
-            ]  # fmt: skip
+                element("span", readable(predict.high, predict.shown)),
+                element("output", ""),
+            ]
         case kind:
             raise ValueError(f"{kind!r} is no kind of prediction")
     return element(
-        "form", element("fieldset", element("legend", spoken(predict.ask)), element("div", *fields, class_="fields"),
-                        element("button", tr("Place prediction"), type="submit"), " ",
-                        element("button", tr("Skip"), type="button", class_="skip")),
-        element("div", "", class_="verdict", role="status"), class_="question", data_question=place,
-    )  # fmt: skip
+        "form",
+        element(
+            "fieldset",
+            element("legend", spoken(predict.ask)),
+            element("div", *fields, class_="fields"),
+            element("button", tr("Place prediction"), type="submit"),
+            " ",
+            element("button", tr("Skip"), type="button", class_="skip"),
+        ),
+        element("div", "", class_="verdict", role="status"),
+        class_="question",
+        data_question=place,
+    )
 
 
 def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
@@ -60,8 +75,9 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
     A number is right if it is between the two values of ``right``, and close if between those of ``close``.
     """
     said: dict[str, object] = {
-        "skipped": _said(predict, Placed(None, value)), "lesson": lesson_of(predict, Placed(None, value)),
-    }  # fmt: skip
+        "skipped": _said(predict, Placed(None, value)),
+        "lesson": lesson_of(predict, Placed(None, value)),
+    }
     if predict.kind in ("number", "ghost"):
         known = not math.isnan(value)
         within, near = predict.within, CLOSE * predict.within
@@ -69,10 +85,11 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
             "right": [value - within, value + within] if known else [],
             "close": [value - near, value + near] if known else [],
             "texts": [
-                _said(predict, Placed(value, value, right=known)), _said(predict, Placed(value, value, close=known)),
+                _said(predict, Placed(value, value, right=known)),
+                _said(predict, Placed(value, value, close=known)),
                 _said(predict, Placed(value, value)),
             ],
-        }  # fmt: skip
+        }
     guesses = DIRECTION_SIGNS if predict.kind == "direction" else range(len(predict.choices))
     return said | {"texts": [_said(predict, scored(predict, guess, value)) for guess in guesses]}
 

@@ -42,17 +42,24 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
         if len(wanted) > MOST_UPDATES:
             raise GrpoError(tr("A page holds {most} updates at most.").format(most=MOST_UPDATES))
         if wanted[-1] > reader.last:
-            raise GrpoError(tr("{name} has updates 1 to {last}, and no update {number}.").format(
-                name=path.name, last=reader.last, number=wanted[-1]
-            ))  # fmt: skip
+            raise GrpoError(
+                tr("{name} has updates 1 to {last}, and no update {number}.").format(
+                    name=path.name, last=reader.last, number=wanted[-1]
+                )
+            )
         explained, origin = Explained(), reader.origin
         sections, labels = [], {}
         for number in wanted:
             labels[number] = tr("update {number:,}").format(number=number)
             update = shown_update(
-                origin, _step(lineage, number), explained, label=labels[number], id=f"update-{number}", passed=passed,
+                origin,
+                _step(lineage, number),
+                explained,
+                label=labels[number],
+                id=f"update-{number}",
+                passed=passed,
                 group=group,
-            )  # fmt: skip
+            )
             title = tr("Update {number:,} of {last:,}").format(number=number, last=reader.last)
             sections.append(update_section(update, title, open_=number == wanted[0]))
         series = {}
@@ -62,9 +69,12 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
         settings = reader.settings_at(wanted[-1])
         words = caption(settings, str(this_build()), run=reader.meta.title, update=wanted[-1], last=reader.last)
         body = [
-            element("p", words, class_="muted"), timeline(series, wanted, labels), *sections,
-            settings_section(settings), _again(reader),
-        ]  # fmt: skip
+            element("p", words, class_="muted"),
+            timeline(series, wanted, labels),
+            *sections,
+            settings_section(settings),
+            _again(reader),
+        ]
         return document(one_line(reader.meta.title) or path.name, body, explained)
 
 
@@ -93,9 +103,11 @@ def _again(reader: RunReader) -> Markup:
         return command_section("", tr("Another trainer computed this run; it cannot be computed again from here."))
     notes = []
     if reader.meta.parent is not None:
-        notes.append(tr("The run branched off from another one at update {step:,}; the command begins anew.").format(
-            step=reader.meta.parent[1]
-        ))  # fmt: skip
+        notes.append(
+            tr("The run branched off from another one at update {step:,}; the command begins anew.").format(
+                step=reader.meta.parent[1]
+            )
+        )
     if len(reader.settings_changes()) > 1:
         notes.append(tr("Settings were changed while it ran; the command keeps those of its start."))
     if settings.is_language:

@@ -84,22 +84,30 @@ def shown_update(
         GrpoError: the update has no tokens, or no such pass or prompt; the message says what it has.
     """
     if not step.mask.any() or not step.passes:
-        raise GrpoError(tr("{update} holds no tokens with numbers, so that nothing of it can be explained.").format(
-            update=label
-        ))  # fmt: skip
+        raise GrpoError(
+            tr("{update} holds no tokens with numbers, so that nothing of it can be explained.").format(update=label)
+        )
     passed = step.passes - 1 if passed is None else passed
     if not 0 <= passed < step.passes:
-        raise GrpoError(tr("{update} has no pass {passed}; it has passes 1 to {passes}.").format(
-            update=label, passed=passed + 1, passes=step.passes
-        ))  # fmt: skip
+        raise GrpoError(
+            tr("{update} has no pass {passed}; it has passes 1 to {passes}.").format(
+                update=label, passed=passed + 1, passes=step.passes
+            )
+        )
     groups = int(step.group.max()) + 1
     if not 0 <= group < groups:
-        raise GrpoError(tr("{update} has no prompt {group}; it has prompts 1 to {groups}.").format(
-            update=label, group=group + 1, groups=groups
-        ))  # fmt: skip
+        raise GrpoError(
+            tr("{update} has no prompt {group}; it has prompts 1 to {groups}.").format(
+                update=label, group=group + 1, groups=groups
+            )
+        )
     view = StepView(origin, step, Stage.UPDATE, passed)
     assert view.numbers is not None
     return ShownUpdate(
-        view=view, numbers=view.numbers, group=group, id=id, explained=explained,
+        view=view,
+        numbers=view.numbers,
+        group=group,
+        id=id,
+        explained=explained,
         source=Source(numbers=view.numbers, label=label),
-    )  # fmt: skip
+    )

@@ -54,17 +54,21 @@ def sweep_section(table: SweepTable, place: int) -> Markup:
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [
         element(
-            "tr", element("th", _value(row[0]), scope="row"),
-            *(element("td", shown(cell), title=full(cell)) for cell in row[1:]), data_said=_said(first, others, row),
+            "tr",
+            element("th", _value(row[0]), scope="row"),
+            *(element("td", shown(cell), title=full(cell)) for cell in row[1:]),
+            data_said=_said(first, others, row),
         )
         for row in table.rows
-    ]  # fmt: skip
+    ]
     name = f"sweep-{place}"
     slider = element(
-        "div", element("label", first.title, for_=name),
+        "div",
+        element("label", first.title, for_=name),
         element("input", type="range", id=name, min=0, max=len(table.rows) - 1, step=1, value=len(table.rows) // 2),
-        element("output", "", for_=name), class_="slider",
-    )  # fmt: skip
+        element("output", "", for_=name),
+        class_="slider",
+    )
     rows = element(
         "table", element("caption", table.title), element("thead", element("tr", *heads)), element("tbody", *body)
     )

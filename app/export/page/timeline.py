@@ -21,15 +21,15 @@ def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: M
     """Drawings of every known series (U,), in which value n belongs to update n + 1. ``labels``: names of the
     ``updates``."""
     drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
-    links = [
-        element("li", element("a", labels[number], href="#" + f"update-{number}"))
-        for number in updates
-    ]  # fmt: skip
+    links = [element("li", element("a", labels[number], href="#" + f"update-{number}")) for number in updates]
     return element(
-        "section", element("h2", tr("Timeline"), id="timeline"), *drawn,
+        "section",
+        element("h2", tr("Timeline"), id="timeline"),
+        *drawn,
         element("p", tr("The updates on this page:")) if len(links) > 1 else None,
-        element("ul", *links, class_="places") if len(links) > 1 else None, aria_labelledby="timeline",
-    )  # fmt: skip
+        element("ul", *links, class_="places") if len(links) > 1 else None,
+        aria_labelledby="timeline",
+    )
 
 
 def _known(values: np.ndarray) -> bool:
@@ -53,20 +53,28 @@ def _figure(name: str, values: np.ndarray, updates: Sequence[int]) -> Markup:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share, 1)
 
-    marks = [
-        element("line", x1=x(n), x2=x(n), y1=0, y2=HEIGHT, class_="here")
-        for n in updates
-    ]  # fmt: skip
+    marks = [element("line", x1=x(n), x2=x(n), y1=0, y2=HEIGHT, class_="here") for n in updates]
     points = " ".join(
         f"{x(place + 1)},{y(value)}" for place, value in zip(places.tolist(), known.tolist(), strict=True)
     )
     unit = f" {metric.unit}" if metric.unit else ""
     text = tr("{title}: {first} at update {start:,}, {last} at update {end:,}; from {low} to {high}{unit}.").format(
-        title=metric.title, first=summed(float(known[0])), start=int(places[0]) + 1, last=summed(float(known[-1])),
-        end=int(places[-1]) + 1, low=summed(low), high=summed(high), unit=unit,
-    )  # fmt: skip
+        title=metric.title,
+        first=summed(float(known[0])),
+        start=int(places[0]) + 1,
+        last=summed(float(known[-1])),
+        end=int(places[-1]) + 1,
+        low=summed(low),
+        high=summed(high),
+        unit=unit,
+    )
     drawing = element(
-        "svg", *marks, element("polyline", points=points, class_=f"curve {metric.colour}"),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}", preserveAspectRatio="none", role="img", aria_label=text,
-    )  # fmt: skip
+        "svg",
+        *marks,
+        element("polyline", points=points, class_=f"curve {metric.colour}"),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=text,
+    )
     return element("figure", drawing, element("figcaption", text))

@@ -36,9 +36,13 @@ def tokens(update: ShownUpdate) -> Markup | None:
     number = tr("Prompt {group}: ").format(group=update.group + 1)
     rows = [_completion(update, row, first, levels) for row in update.rows]
     return element(
-        "div", element("p", number, element("bdi", prompt), class_="mono"), label if known else None, *legend,
-        element("ol", *rows, class_="completions"), class_="tokens",
-    )  # fmt: skip
+        "div",
+        element("p", number, element("bdi", prompt), class_="mono"),
+        label if known else None,
+        *legend,
+        element("ol", *rows, class_="completions"),
+        class_="tokens",
+    )
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
@@ -69,17 +73,26 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
         doors = [update.place(quantity) for quantity in asked.values()]
         parts.append(
             update.door(
-                asked[first or DEFAULT], text, f"token {tint_class(here.get(first, 0))}",
+                asked[first or DEFAULT],
+                text,
+                f"token {tint_class(here.get(first, 0))}",
                 data_levels=",".join(map(str, here.values())),
                 data_doors=",".join("" if place is None else str(place) for place in doors),
             )
-        )  # fmt: skip
+        )
     advantage = update.numbers[Quantity("advantage", row=row, token=0)]
     reward = update.numbers[Quantity("reward", row=row)]
     numbers = element(
-        "span", tr("reward"), " ", update.door(Quantity("reward", row=row), shown(reward)), " ", tr("advantage"), " ",
-        update.door(Quantity("advantage", row=row, token=0), signed(residue(advantage, 1.0))), class_="paid",
-    )  # fmt: skip
+        "span",
+        tr("reward"),
+        " ",
+        update.door(Quantity("reward", row=row), shown(reward)),
+        " ",
+        tr("advantage"),
+        " ",
+        update.door(Quantity("advantage", row=row, token=0), signed(residue(advantage, 1.0))),
+        class_="paid",
+    )
     return element("li", element("span", *parts, class_="line"), numbers, value=row + 1)
 
 

@@ -31,9 +31,14 @@ def update_section(update: ShownUpdate, title: str, *, open_: bool) -> Markup:
     """The update in a collapsible section with ``title``."""
     parts = [_cards(update), _stages(update), _objective(update.step.settings), lanes(update), tokens(update)]
     return element(
-        "details", element("summary", element("h2", title)), *parts, _table(update),
-        class_="update", id=update.id, open=open_,
-    )  # fmt: skip
+        "details",
+        element("summary", element("h2", title)),
+        *parts,
+        _table(update),
+        class_="update",
+        id=update.id,
+        open=open_,
+    )
 
 
 def _cards(update: ShownUpdate) -> Markup:
@@ -60,9 +65,14 @@ def _stages(update: ShownUpdate) -> Markup:
     items = []
     for stage in Stage:
         button = element(
-            "button", STAGE_NAMES[stage], type="button", class_="stage", data_stage=int(stage),
-            aria_pressed="true" if stage is Stage.UPDATE else "false", title=STAGE_HELP[stage],
-        )  # fmt: skip
+            "button",
+            STAGE_NAMES[stage],
+            type="button",
+            class_="stage",
+            data_stage=int(stage),
+            aria_pressed="true" if stage is Stage.UPDATE else "false",
+            title=STAGE_HELP[stage],
+        )
         items.append(element("li", button, " ", element("span", _stage_words(update, stage))))
     return element("ol", *items, class_="stages", aria_label=tr("Stages of the update"))
 

@@ -24,9 +24,16 @@ Spans = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def distribution(
-    chart: BarChart, heights: np.ndarray, names: Sequence[str], meaning: str, beside: BarSeries | None = None,
-    *, more: Sequence[BarSeries] = (), ringed: bool = True, labelled: bool = True,
-) -> BarPicture:  # fmt: skip
+    chart: BarChart,
+    heights: np.ndarray,
+    names: Sequence[str],
+    meaning: str,
+    beside: BarSeries | None = None,
+    *,
+    more: Sequence[BarSeries] = (),
+    ringed: bool = True,
+    labelled: bool = True,
+) -> BarPicture:
     """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Draggable bars have solid tops.
 
     Args:
@@ -42,11 +49,15 @@ def distribution(
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
     tops = BarSeries(name="", meaning="text", style="level", width=BAR, heights=heights, listed=False)
     return BarPicture(
-        names=tuple(names), label=tr("action"), x_label=None if labelled else "", y=Scale(low=0, high=1.05),
+        names=tuple(names),
+        label=tr("action"),
+        x_label=None if labelled else "",
+        y=Scale(low=0, high=1.05),
         series=(bars, *(() if beside is None else (beside,)), *((tops,) if chart.drag else ()), *more),
-        chosen=chosen if ringed else None, kept=(chosen,),
+        chosen=chosen if ringed else None,
+        kept=(chosen,),
         notes=tuple(f"{p:.2f}" if p >= 0.005 or p == 0 else shown(float(p)) for p in heights),
-    )  # fmt: skip
+    )
 
 
 def summary_of(chart: BarChart) -> str:
@@ -61,22 +72,38 @@ def summary_of(chart: BarChart) -> str:
 
 
 def signed_bars(
-    chart: BarChart, heights: np.ndarray, low: float, high: float, *, up: str, down: str,
-    levels: np.ndarray | None = None, labelled: bool = True,
-) -> BarPicture:  # fmt: skip
+    chart: BarChart,
+    heights: np.ndarray,
+    low: float,
+    high: float,
+    *,
+    up: str,
+    down: str,
+    levels: np.ndarray | None = None,
+    labelled: bool = True,
+) -> BarPicture:
     """Signed heights (n,) of a group's samples on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
     bars = BarSeries(name=chart.title, key="value", meaning=up, below=down, width=0.56, heights=heights)
     level = BarSeries(
-        name="", meaning="reference", style="level", width=0.86, listed=False,
+        name="",
+        meaning="reference",
+        style="level",
+        width=0.86,
+        listed=False,
         heights=np.empty(0) if levels is None else levels,
-    )  # fmt: skip
+    )
     return BarPicture(
-        names=tuple(str(n + 1) for n in range(count)), label=tr("sample"), x_label=None if labelled else "",
-        series=(bars, level), y=Scale(low=low, high=high), chosen=chosen if chart.drag else None,
-        notes=tuple(shown(float(height)) for height in heights), kept=(chosen, count - 1),
-    )  # fmt: skip
+        names=tuple(str(n + 1) for n in range(count)),
+        label=tr("sample"),
+        x_label=None if labelled else "",
+        series=(bars, level),
+        y=Scale(low=low, high=high),
+        chosen=chosen if chart.drag else None,
+        notes=tuple(shown(float(height)) for height in heights),
+        kept=(chosen, count - 1),
+    )
 
 
 def powers_reached(ratio: np.ndarray, held: float) -> float:
@@ -96,9 +123,15 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
     """
     power, count = np.log10(np.maximum(ratio, 1e-12)), len(names)
     bars = BarSeries(
-        name=tr("ratio"), key="ratio", column=tr("Ratio"), meaning="push_up", below="push_down", width=BAR,
-        heights=power, values=ratio,
-    )  # fmt: skip
+        name=tr("ratio"),
+        key="ratio",
+        column=tr("Ratio"),
+        meaning="push_up",
+        below="push_down",
+        width=BAR,
+        heights=power,
+        values=ratio,
+    )
     lines = [("text", 0.0), *(("reference", float(np.log10(max(limit, 1e-12)))) for limit in limits)]
     levels = (
         BarSeries(name="", meaning=meaning, style="level", width=1.01, heights=np.full(count, height), listed=False)
@@ -107,10 +140,14 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
     whole = range(-int(reach), int(reach) + 1) if reach >= 1 else ()
     ticks = [(float(n), shown(10.0**n, 0) if n >= 0 else f"{10.0**n:g}") for n in whole]
     return BarPicture(
-        names=tuple(names), label=tr("action"), series=(bars, *levels), y=Scale(low=-reach, high=reach),
+        names=tuple(names),
+        label=tr("action"),
+        series=(bars, *levels),
+        y=Scale(low=-reach, high=reach),
         y_ticks=tuple(ticks or [(float(np.log10(v)), f"{v:g}") for v in (0.5, 1.0, 2.0)]),
-        notes=tuple(f"{r:.3g}" for r in ratio), kept=(int(ratio.argmax()),),
-    )  # fmt: skip
+        notes=tuple(f"{r:.3g}" for r in ratio),
+        kept=(int(ratio.argmax()),),
+    )
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
@@ -127,15 +164,26 @@ def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | N
         name=tr("samples"), key="n", column=tr("Samples"), meaning="text", style="untold", heights=counts
     )
     return BarPicture(
-        names=("",) * len(counts), label=label, series=(*bars, number), edges=edges, chosen=chosen,
-        y=Scale(low=0, high=None), reach=1.0,
-    )  # fmt: skip
+        names=("",) * len(counts),
+        label=label,
+        series=(*bars, number),
+        edges=edges,
+        chosen=chosen,
+        y=Scale(low=0, high=None),
+        reach=1.0,
+    )
 
 
 def compared(
-    parts: Sequence[BarSeries], heights: Mapping[str, np.ndarray], names: Sequence[str], label: str, y: Scale,
-    *, reach: float = 0.0, spans: Spans | None = None,
-) -> BarPicture:  # fmt: skip
+    parts: Sequence[BarSeries],
+    heights: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    label: str,
+    y: Scale,
+    *,
+    reach: float = 0.0,
+    spans: Spans | None = None,
+) -> BarPicture:
     """The heights (n,) of several parts, by their names, side by side at places labelled ``names``."""
     nothing = np.full(len(names), np.nan)
     series = []

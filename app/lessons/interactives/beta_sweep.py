@@ -53,9 +53,14 @@ def _spoken_beta(place: int) -> str:
 
 
 def over_beta(
-    theory: np.ndarray, curves: Mapping[str, np.ndarray], high: float, place: int, guess: float | None = None,
-    *, asks: bool = False,
-) -> LinePicture:  # fmt: skip
+    theory: np.ndarray,
+    curves: Mapping[str, np.ndarray],
+    high: float,
+    place: int,
+    guess: float | None = None,
+    *,
+    asks: bool = False,
+) -> LinePicture:
     """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
     curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
@@ -84,12 +89,16 @@ def over_beta(
     elif asks:
         tags = (Tag(tr("drag your prediction here"), asked, 0.6 * high, "text"),)
     return LinePicture(
-        x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7), y=Scale(low=0, high=high),
-        lines=(*lines, dotted), points=(here, ghost), tags=tags, marks=np.array([float(place)]),
+        x=Scale(label=tr("KL weight β"), low=-0.3, high=len(BETAS) - 0.7),
+        y=Scale(low=0, high=high),
+        lines=(*lines, dotted),
+        points=(here, ghost),
+        tags=tags,
+        marks=np.array([float(place)]),
         x_ticks=[(float(n), f"{beta:g}") for n, beta in enumerate(BETAS)],
         x_name=lambda place: f"β {BETAS[min(max(round(place), 0), len(BETAS) - 1)]:g}",
         make_table=lambda: _table([*lines, dotted]),
-    )  # fmt: skip
+    )
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:

@@ -49,9 +49,10 @@ class BuildGroup(Interactive):
     """Rewards above, advantages below. The largest possible advantage in a group of this size is dotted."""
 
     offer = Offer(
-        state=("rewards",), checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
+        state=("rewards",),
+        checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
         parts=("most",),
-    )  # fmt: skip
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

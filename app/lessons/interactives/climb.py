@@ -121,12 +121,18 @@ class Climb(Interactive):
             ghost[self._action] = self._guess
         diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
         return BarPicture(
-            names=tuple(run.origin.vocabulary[:count]), label=tr("answer"), y=PROBABILITY, kept=(self._action,),
+            names=tuple(run.origin.vocabulary[:count]),
+            label=tr("answer"),
+            y=PROBABILITY,
+            kept=(self._action,),
             series=(
-                NOW.with_heights(now), AT_FIRST.with_heights(policies[0]), diamonds, GHOST.with_heights(ghost),
+                NOW.with_heights(now),
+                AT_FIRST.with_heights(policies[0]),
+                diamonds,
+                GHOST.with_heights(ghost),
             ),
             notes=tuple(f"{p:.2f}" if a == self._action else "" for a, p in enumerate(now)),
-        )  # fmt: skip
+        )
 
     def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
         x = np.arange(len(policies), dtype=float)
@@ -142,13 +148,22 @@ class Climb(Interactive):
         if self._guess is not None:
             ends = np.array([0.0, float(self._until)])
             lines.append(
-                Line(name="guess", label=tr("your prediction"), meaning="text", style=Qt.PenStyle.DotLine, x=ends,
-                     y=np.full(2, self._guess), listed=False)
-            )  # fmt: skip
+                Line(
+                    name="guess",
+                    label=tr("your prediction"),
+                    meaning="text",
+                    style=Qt.PenStyle.DotLine,
+                    x=ends,
+                    y=np.full(2, self._guess),
+                    listed=False,
+                )
+            )
         return LinePicture(
-            x=Scale(label=tr("update"), low=0, high=float(self._until), whole=True), y=Scale(low=0, high=1.05),
-            lines=tuple(lines), places=(0.0, float(self._until)),
-        )  # fmt: skip
+            x=Scale(label=tr("update"), low=0, high=float(self._until), whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=tuple(lines),
+            places=(0.0, float(self._until)),
+        )
 
     def _name_of_answer(self, run: RunHandle) -> str:
         return self._name or tr("answer {answer}").format(answer=run.origin.vocabulary[self._action])
@@ -158,7 +173,8 @@ class Climb(Interactive):
         if not policies:
             return ""
         return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
-            update=len(policies) - 1, name=self._name_of_answer(view.run),
+            update=len(policies) - 1,
+            name=self._name_of_answer(view.run),
             now=readable(float(policies[-1][self._action]), "digits"),
             first=readable(float(policies[0][self._action]), "digits"),
-        )  # fmt: skip
+        )

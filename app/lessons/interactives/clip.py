@@ -61,8 +61,10 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
     curve = at_ratios(objective, tuple(grid), float(sign)).surrogate[:, 0]
     height = at_ratios(objective, tuple(ratio), float(sign)).surrogate[:, 0] if len(ratio) else np.empty(0)
     columns = [
-        Column("ratio", "r"), Column("surrogate", tr("Surrogate / |A|")), Column("clip", tr("Clip"), kind="chip"),
-    ]  # fmt: skip
+        Column("ratio", "r"),
+        Column("surrogate", tr("Surrogate / |A|")),
+        Column("clip", tr("Clip"), kind="chip"),
+    ]
     numbers = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
     rows: list[list[object]] = [[r, h, tr("clip") if c else ""] for r, h, c in numbers]
     return LinePicture(
@@ -71,11 +73,12 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
         lines=(Line(name="surrogate", title=tr("surrogate"), meaning=meaning, x=grid, y=curve),),
         points=(
             PointSet(name="free", meaning=meaning, size=9, x=ratio[~clipped], y=height[~clipped]),
-            PointSet(name="stopped", meaning="text", marker="s", size=10, filled=False, x=ratio[clipped],
-                     y=height[clipped]),
+            PointSet(
+                name="stopped", meaning="text", marker="s", size=10, filled=False, x=ratio[clipped], y=height[clipped]
+            ),
         ),
         make_table=lambda: (columns, rows),
-    )  # fmt: skip
+    )
 
 
 class Clip(Interactive):
@@ -115,8 +118,10 @@ class Clip(Interactive):
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
         return {
-            "quadrants": tuple(self.sides.values()), "words": (self.foot,), "pass": (self.name, self.slider),
-        }  # fmt: skip
+            "quadrants": tuple(self.sides.values()),
+            "words": (self.foot,),
+            "pass": (self.name, self.slider),
+        }
 
     def _spoken_pass(self, position: int) -> str:
         return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())

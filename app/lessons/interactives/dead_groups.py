@@ -64,10 +64,11 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(
-        x=Scale(label=tr("chance of a right answer p"), low=0, high=1), y=Scale(low=0, high=1),
+        x=Scale(label=tr("chance of a right answer p"), low=0, high=1),
+        y=Scale(low=0, high=1),
         lines=(Line(name="expected", title=tr("expected"), meaning="dead", x=places, y=expected),),
         points=(PointSet(name="counted", meaning="text", size=10, x=np.array([chance]), y=np.array([dead / groups])),),
-    )  # fmt: skip
+    )
 
 
 class DeadGroups(Interactive):

@@ -26,9 +26,13 @@ from grpo_core.text import tr
 AUDIT = "audit"
 NAMES = ("reward_mean", AUDIT, "entropy", "kl", "dead_groups", "clip_fraction")
 TITLES = {
-    "reward_mean": tr("Reward"), AUDIT: tr("Right answers"), "entropy": tr("Entropy"), "kl": tr("KL"),
-    "dead_groups": tr("Dead groups"), "clip_fraction": tr("Clipped"),
-}  # fmt: skip
+    "reward_mean": tr("Reward"),
+    AUDIT: tr("Right answers"),
+    "entropy": tr("Entropy"),
+    "kl": tr("KL"),
+    "dead_groups": tr("Dead groups"),
+    "clip_fraction": tr("Clipped"),
+}
 """Short titles, so that name and value fit on one line at any size."""
 COLUMNS = 3
 

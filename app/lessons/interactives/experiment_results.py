@@ -21,9 +21,13 @@ class Experiments(Generic[Key, Result]):
     """
 
     def __init__(
-        self, parent: QObject, make: Callable[[Key, Poll], Iterator[Result]], changed: SignalInstance,
-        *, waits: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        parent: QObject,
+        make: Callable[[Key, Poll], Iterator[Result]],
+        changed: SignalInstance,
+        *,
+        waits: bool = True,
+    ) -> None:
         """Keep the results that ``make`` yields for a key, and emit ``changed`` with each.
 
         ``waits``: whether closing waits for the experiment; a process that is still loading takes seconds to end.

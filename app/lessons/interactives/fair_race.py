@@ -68,11 +68,13 @@ class FairRace(Interactive):
     def _planned(self) -> RacePlan:
         state = self._state
         return RacePlan(
-            base=base_of(self._base), names=tuple(state.get("names", (GRPO, GLOBAL))),
-            fairness=state.get("fairness", "updates"), updates=int(state.get("updates", 50)),
+            base=base_of(self._base),
+            names=tuple(state.get("names", (GRPO, GLOBAL))),
+            fairness=state.get("fairness", "updates"),
+            updates=int(state.get("updates", 50)),
             constant=float(state.get("constant", 0.0)),
             levels=tuple(float(level) for level in state.get("levels", (0.0,))),
-        )  # fmt: skip
+        )
 
     @property
     def results(self) -> RaceResults | None:

@@ -188,10 +188,13 @@ class FamilyTree(Interactive):
                 name=self.member.name, before=before.name
             )
         return tr("Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.").format(
-            seed=found.own.seeds[0], own=shown(own, 2), before=before.name,
-            other=shown(float(found.before.measures[MEASURE][-1, 0]), 2), count=len(found.own.seeds),
+            seed=found.own.seeds[0],
+            own=shown(own, 2),
+            before=before.name,
+            other=shown(float(found.before.measures[MEASURE][-1, 0]), 2),
+            count=len(found.own.seeds),
             change=signed(float(found.change.mean())),
-        )  # fmt: skip
+        )
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -214,20 +217,28 @@ class FamilyTree(Interactive):
 
 def _columns() -> list[Column]:
     return [
-        Column("adds", tr("Adds"), chars=8, kind="text",
-               help=tr("Change of π(best action) when the switches are turned one after the other.")),
+        Column(
+            "adds",
+            tr("Adds"),
+            chars=8,
+            kind="text",
+            help=tr("Change of π(best action) when the switches are turned one after the other."),
+        ),
         Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
         Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that it came from.")),
         Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
-    ]  # fmt: skip
+    ]
 
 
 def _values_text(values: tuple[object, ...]) -> str:
     """A text with the values of settings."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
     words = [
-        plain[value] if value is None or isinstance(value, bool)
-        else value.replace("_", " ") if isinstance(value, str) else f"{value:g}"
+        plain[value]
+        if value is None or isinstance(value, bool)
+        else value.replace("_", " ")
+        if isinstance(value, str)
+        else f"{value:g}"
         for value in values
-    ]  # fmt: skip
+    ]
     return ", ".join(words)

@@ -146,9 +146,11 @@ class FlightDeck(Interactive):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]
         return tr("Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.").format(
-            seeds=len(SEEDS), ill=shown(self._mean(""), 2), treated=shown(self._mean(name), 2),
+            seeds=len(SEEDS),
+            ill=shown(self._mean(""), 2),
+            treated=shown(self._mean(name), 2),
             remedy=REMEDIES[name].cause,
-        )  # fmt: skip
+        )
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

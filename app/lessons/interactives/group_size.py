@@ -47,10 +47,12 @@ WHOLE = BarSeries(name=tr("leave-one-out"), meaning="text", style="level")
 PICTURES = {
     "silent": (tr("Runs whose first update moved nothing"), Scale(low=0, high=1), (SILENT,)),
     "reward": (
-        tr("Reward at the end"), Scale(label=tr("Expected reward"), low=0, high=1), tuple(PARTS.values()),
+        tr("Reward at the end"),
+        Scale(label=tr("Expected reward"), low=0, high=1),
+        tuple(PARTS.values()),
     ),
     "left": (tr("Length of the average step"), Scale(label=tr("share"), low=0, high=1.05), (LEFT, WHOLE)),
-}  # fmt: skip
+}
 """Title, vertical axis and parts of each picture."""
 
 

@@ -103,9 +103,11 @@ class KlExplorer(Interactive):
         self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, wanted))
         try:
             self.divergence = self._computed(
-                state.get("policy", POLICY), state.get("reference", REFERENCE),
-                int(state.get("samples", SAMPLES)), int(state.get("seed", 1)),
-            )  # fmt: skip
+                state.get("policy", POLICY),
+                state.get("reference", REFERENCE),
+                int(state.get("samples", SAMPLES)),
+                int(state.get("seed", 1)),
+            )
         except (SettingsError, TypeError, ValueError):
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
@@ -143,8 +145,9 @@ class KlExplorer(Interactive):
             twin.set_look(view.theme, view.scale)
         low = self._fit(view.scale)
         for chart, own, other, meaning in (
-            (self.policy, prob, ref, "policy"), (self.reference, ref, prob, "reference"),
-        ):  # fmt: skip
+            (self.policy, prob, ref, "policy"),
+            (self.reference, ref, prob, "reference"),
+        ):
             frame = BESIDE[meaning].with_heights(other)
             chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
             chart.set_summary(summary_of(chart))

@@ -46,14 +46,21 @@ def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact:
     x = np.arange(1.0, count + 1)
     first = min(SKIPPED, count - 1)
     level = Line(
-        name="exact", meaning="text", style=Qt.PenStyle.DashLine, x=np.array([0.0, float(count)]),
-        y=np.full(2, exact), z=15, listed=False,
-    )  # fmt: skip
+        name="exact",
+        meaning="text",
+        style=Qt.PenStyle.DashLine,
+        x=np.array([0.0, float(count)]),
+        y=np.full(2, exact),
+        z=15,
+        listed=False,
+    )
     return LinePicture(
-        x=Scale(label=tr("samples"), low=0, whole=True), y=Scale(unit="nats"), subject=means,
+        x=Scale(label=tr("samples"), low=0, whole=True),
+        y=Scale(unit="nats"),
+        subject=means,
         lines=(*(line.over(x[first:], means[line.name][first:]) for line in lines), level),
         tags=(Tag(tr("exact"), count * 0.1, exact, "text", above=True),),
-    )  # fmt: skip
+    )
 
 
 def temperature_place(temperature: float) -> float:
@@ -62,10 +69,18 @@ def temperature_place(temperature: float) -> float:
 
 
 def over_temperature(
-    lines: Sequence[Line], values: Mapping[str, np.ndarray], y: Scale, label: str,
-    *, temperature: float, here: Sequence[float] = (), top: float = 0.0, sampled_at: float | None = None,
-    labelled: bool = True, short: bool = False,
-) -> LinePicture:  # fmt: skip
+    lines: Sequence[Line],
+    values: Mapping[str, np.ndarray],
+    y: Scale,
+    label: str,
+    *,
+    temperature: float,
+    here: Sequence[float] = (),
+    top: float = 0.0,
+    sampled_at: float | None = None,
+    labelled: bool = True,
+    short: bool = False,
+) -> LinePicture:
     """The values (n,) of every line at the temperatures of the grid, NaN where there is none.
 
     Args:
@@ -79,10 +94,18 @@ def over_temperature(
     known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
     sparse = any(np.isnan(found).any() for found in known)
     drawn = [
-        Line(name=line.name, label=line.label, title=line.name, meaning=line.meaning, x=PLACES, y=found,
-             marker="o" if sparse else "", size=5.0)
+        Line(
+            name=line.name,
+            label=line.label,
+            title=line.name,
+            meaning=line.meaning,
+            x=PLACES,
+            y=found,
+            marker="o" if sparse else "",
+            size=5.0,
+        )
         for line, found in zip(lines, known, strict=True)
-    ]  # fmt: skip
+    ]
     if sampled_at is not None:
         ends = np.array(TEMPERATURE_ENDS)
         drawn.append(Line(name="one", meaning="reference", x=ends, y=np.ones(2), z=15, listed=False))
@@ -91,12 +114,16 @@ def over_temperature(
     )
     low, high = TEMPERATURE_ENDS
     return LinePicture(
-        x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING), y=y, lines=tuple(drawn),
-        points=(point,), span=(0.0, top), x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
+        x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING),
+        y=y,
+        lines=tuple(drawn),
+        points=(point,),
+        span=(0.0, top),
+        x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
         marks=np.empty(0) if sampled_at is None else np.array([temperature_place(sampled_at)]),
         x_name=lambda x: f"{label} {TEMPERATURES[int(np.abs(PLACES - x).argmin())]:g}",
         make_table=lambda: _temperature_table(drawn),
-    )  # fmt: skip
+    )
 
 
 def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:

@@ -26,9 +26,16 @@ from grpo_core.text import tr
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
 """The stages in order. The last compares other reductions on the same batch."""
 QUANTITIES = {
-    "score": "reward", "mean": "group_mean", "std": "group_std", "advantage": "advantage", "ratio": "ratio",
-    "minimum": "surrogate", "loss": "loss", "gradient": "gradient", "reductions": "loss",
-}  # fmt: skip
+    "score": "reward",
+    "mean": "group_mean",
+    "std": "group_std",
+    "advantage": "advantage",
+    "ratio": "ratio",
+    "minimum": "surrogate",
+    "loss": "loss",
+    "gradient": "gradient",
+    "reductions": "loss",
+}
 """The quantity that is new at each stage."""
 COLUMNS = (
     Column("sample", tr("Sample"), chars=4, kind="text"),
@@ -47,8 +54,9 @@ COLUMNS = (
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
 """The stage from which on each column is filled."""
 LENGTHS = (
-    Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")), *COLUMNS[1:3],
-)  # fmt: skip
+    Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")),
+    *COLUMNS[1:3],
+)
 REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
 TABLE = 0.7
 """Largest share of the width for the table beside the formula."""

@@ -96,14 +96,19 @@ class PassAtK(Interactive):
         x = np.arange(len(chances), dtype=float)
         lines = [
             Line(
-                name=str(k), label=tr("pass@{k}").format(k=k), meaning=meaning, style=style, x=x,
+                name=str(k),
+                label=tr("pass@{k}").format(k=k),
+                meaning=meaning,
+                style=style,
+                x=x,
                 y=np.array([pass_at(chance, k) for chance in chances]),
             )
             for k, meaning, style in (
-                (1, "policy", Qt.PenStyle.SolidLine), (MANY, "reference", Qt.PenStyle.DashLine),
+                (1, "policy", Qt.PenStyle.SolidLine),
+                (MANY, "reference", Qt.PenStyle.DashLine),
             )
             if k <= self._most
-        ]  # fmt: skip
+        ]
         end = float(max(self._until, len(chances) - 1))
         return LinePicture(
             x=Scale(label=tr("update"), low=0, high=end, whole=True), y=SHARE, lines=tuple(lines), places=(0.0, end)
@@ -122,10 +127,12 @@ class PassAtK(Interactive):
             "{count} prompts."
         )
         return text.format(
-            update=len(chances) - 1, one=f"{100 * pass_at(chances[-1], 1):.0f}",
+            update=len(chances) - 1,
+            one=f"{100 * pass_at(chances[-1], 1):.0f}",
             many=f"{100 * pass_at(chances[-1], MANY):.0f}",
-            lost=int((chances[-1] < LOST).sum()), count=len(chances[-1]),
-        )  # fmt: skip
+            lost=int((chances[-1] < LOST).sum()),
+            count=len(chances[-1]),
+        )
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +168,9 @@ def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
         )
     )
     return LinePicture(
-        x=Scale(label=tr("attempts k"), low=0, high=len(ATTEMPTS) - 1.0), y=SHARE, lines=lines,
+        x=Scale(label=tr("attempts k"), low=0, high=len(ATTEMPTS) - 1.0),
+        y=SHARE,
+        lines=lines,
         x_ticks=[(float(place), str(k)) for place, k in enumerate(ATTEMPTS)],
         x_name=lambda place: tr("{k} attempts").format(k=ATTEMPTS[min(max(round(place), 0), len(ATTEMPTS) - 1)]),
-    )  # fmt: skip
+    )

@@ -87,17 +87,28 @@ class Pretrained(Interactive):
         """The share of right answers in the batch of each update up to the one shown."""
         end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
         line = Line(
-            name="right", label=tr("right answers"), meaning="policy", marker="o", y=known,
+            name="right",
+            label=tr("right answers"),
+            meaning="policy",
+            marker="o",
+            y=known,
             x=np.arange(1.0, len(known) + 1),
-        )  # fmt: skip
+        )
         goal = Line(
-            name="goal", meaning="text", style=Qt.PenStyle.DotLine, x=np.array([1.0, end]), y=np.full(2, GOAL),
-            label=tr("nine of ten"), listed=False,
-        )  # fmt: skip
+            name="goal",
+            meaning="text",
+            style=Qt.PenStyle.DotLine,
+            x=np.array([1.0, end]),
+            y=np.full(2, GOAL),
+            label=tr("nine of ten"),
+            listed=False,
+        )
         return LinePicture(
-            x=Scale(label=tr("update"), low=1, high=end, whole=True), y=Scale(low=0, high=1.05), lines=(line, goal),
+            x=Scale(label=tr("update"), low=1, high=end, whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=(line, goal),
             places=(1.0, end),
-        )  # fmt: skip
+        )
 
     def _counted(self, step: Step | None, origin: Origin) -> str:
         judged = None if step is None else right(step, origin)
@@ -140,11 +151,13 @@ def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
         return []
     return [
         [
-            GLYPHS[bool(judged[row])], float(step.rewards[row]), question_text(step, int(step.group[row]), origin),
+            GLYPHS[bool(judged[row])],
+            float(step.rewards[row]),
+            question_text(step, int(step.group[row]), origin),
             answer_text(step, row, origin),
         ]
         for row in range(len(judged))
-    ]  # fmt: skip
+    ]
 
 
 def answer_text(step: Step, row: int, origin: Origin) -> str:

@@ -48,9 +48,10 @@ class StepCredit(Interactive):
     medians and middle halves of 64 runs."""
 
     offer = Offer(
-        shows=SHOWS, state=("lanes", "updates"),
+        shows=SHOWS,
+        state=("lanes", "updates"),
         checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
-    )  # fmt: skip
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -150,17 +150,26 @@ class SweetSpot(Interactive):
         heights = np.array([*known, *[math.nan] * (len(CHANCES) - len(known))])
         curve = Line(name="curve", title=tr("gradient norm"), meaning="policy", x=np.array(CHANCES), y=heights)
         trail = Line(
-            name="trail", title=tr("this run"), meaning="text", x=way[:, 0], y=way[:, 1], listed=False, z=15,
-        )  # fmt: skip
+            name="trail",
+            title=tr("this run"),
+            meaning="text",
+            x=way[:, 0],
+            y=way[:, 1],
+            listed=False,
+            z=15,
+        )
         there = np.array([here[0]]), np.array([here[1]])
         point = PointSet(name="here", meaning="text", size=12, x=there[0], y=there[1])
         before = np.array([place for base, place in self._visited.items() if base != self._base]).reshape(-1, 2)
         visited = PointSet(name="visited", meaning="muted", size=9, filled=False, x=before[:, 0], y=before[:, 1])
         return LinePicture(
-            x=Scale(label=tr("chance of a right answer p"), low=0, high=1), y=Scale(label=tr("gradient norm"), low=0),
-            lines=(curve, trail) if len(way) > 1 else (curve,), points=(visited, point), span=(0.0, 0.1),
+            x=Scale(label=tr("chance of a right answer p"), low=0, high=1),
+            y=Scale(label=tr("gradient norm"), low=0),
+            lines=(curve, trail) if len(way) > 1 else (curve,),
+            points=(visited, point),
+            span=(0.0, 0.1),
             places=(0.0, 1.0),
-        )  # fmt: skip
+        )
 
     def summary(self, view: View) -> str:
         chance, norm = self._here(view)

@@ -62,7 +62,7 @@ class Temperature(Interactive):
         checks=(*GROUP_CHECKS, *PASS_CHECKS, "reward_over_cold", "reward_over_one", "language_best", "language_rise"),
         state=("scored_at",),
         parts=("curves", "live", "reward", "words"),
-    )  # fmt: skip
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -189,9 +189,13 @@ class Temperature(Interactive):
         if self.shows == "scoring":
             values, here = scored(settings), scored_here(settings, self._scored_at)
             self._show(
-                self.ratio, [PRAISED, PUNISHED], values, self._scored_at, [here[PRAISED.name], here[PUNISHED.name]],
+                self.ratio,
+                [PRAISED, PUNISHED],
+                values,
+                self._scored_at,
+                [here[PRAISED.name], here[PUNISHED.name]],
                 sampled_at=settings.learner.temperature,
-            )  # fmt: skip
+            )
             self._show(self.clipped, [CLIPPED], values, self._scored_at, [here[CLIPPED.name]])
             return
         values, here = grid(settings), at(settings)
@@ -200,21 +204,33 @@ class Temperature(Interactive):
             self._show(plot, [part], values, settings.learner.temperature, [here[part.name]], top=top)
 
     def _show(
-        self, plot: LineChart, parts: list[Line], values: Mapping[str, np.ndarray], temperature: float,
-        here: list[float], top: float = 0.0, sampled_at: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        plot: LineChart,
+        parts: list[Line],
+        values: Mapping[str, np.ndarray],
+        temperature: float,
+        here: list[float],
+        top: float = 0.0,
+        sampled_at: float | None = None,
+    ) -> None:
         """Draw parts over temperature. Of stacked charts, the last labels the axis for all."""
         if "curves" in self.hidden:  # the measured point is alone
             values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)
         plot.show_picture(
             over_temperature(
-                parts, values, Scale(low=0) if open_ended else Scale(low=0, high=1),
-                SCORED_AT if self.shows == "scoring" else SAMPLED_AT, temperature=temperature, here=here, top=top,
-                sampled_at=sampled_at, short=self._low,
+                parts,
+                values,
+                Scale(low=0) if open_ended else Scale(low=0, high=1),
+                SCORED_AT if self.shows == "scoring" else SAMPLED_AT,
+                temperature=temperature,
+                here=here,
+                top=top,
+                sampled_at=sampled_at,
+                short=self._low,
                 labelled=self._low or plot is self.twins[self.shows][-1].plot,
             )
-        )  # fmt: skip
+        )
 
     # -- words and answers ---------------------------------------------------------------------------------------------
 

@@ -93,9 +93,12 @@ def sentence_of_groups(settings: Settings) -> str:
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
         "mean reward {reward}."
     ).format(
-        temperature=f"{settings.learner.temperature:.3g}", different=shown(here[DISTINCT.name], 1),
-        size=settings.learner.group_size, live=share(here[LIVE.name]), reward=shown(here[REWARD.name], 2),
-    )  # fmt: skip
+        temperature=f"{settings.learner.temperature:.3g}",
+        different=shown(here[DISTINCT.name], 1),
+        size=settings.learner.group_size,
+        live=share(here[LIVE.name]),
+        reward=shown(here[REWARD.name], 2),
+    )
 
 
 def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
@@ -105,9 +108,12 @@ def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
         "punished ones; {clipped} of them are clipped."
     ).format(
-        sampled=f"{settings.learner.temperature:.3g}", scored=f"{scored_at:g}", up=shown(here[PRAISED.name], 2),
-        down=shown(here[PUNISHED.name], 2), clipped=share(here[CLIPPED.name]),
-    )  # fmt: skip
+        sampled=f"{settings.learner.temperature:.3g}",
+        scored=f"{scored_at:g}",
+        up=shown(here[PRAISED.name], 2),
+        down=shown(here[PUNISHED.name], 2),
+        clipped=share(here[CLIPPED.name]),
+    )
 
 
 def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
@@ -118,6 +124,10 @@ def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
         "The language model's groups live most often at T = {best}: {live}, mean reward {reward}. At {cold} it is "
         "{cold_live}, {cold_reward}."
     ).format(
-        best=f"{TEMPERATURES[best]:g}", live=share(float(live[best])), reward=shown(float(reward[best]), 2),
-        cold=f"{TEMPERATURES[0]:g}", cold_live=share(float(live[0])), cold_reward=shown(float(reward[0]), 2),
-    )  # fmt: skip
+        best=f"{TEMPERATURES[best]:g}",
+        live=share(float(live[best])),
+        reward=shown(float(reward[best]), 2),
+        cold=f"{TEMPERATURES[0]:g}",
+        cold_live=share(float(live[0])),
+        cold_reward=shown(float(reward[0]), 2),
+    )

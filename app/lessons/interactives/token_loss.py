@@ -27,14 +27,23 @@ LINES = ("advantage", "ratio", "surrogate", "kl", "token_loss", "weight", SHARE)
 SHOWS = (TOKENS, "advantage", "ratio", "surrogate", "token_loss", "weight")
 """The line that is new at each step. The KL estimate comes with the token's loss, the share with the weight."""
 TITLES = {
-    "advantage": tr("Advantage"), "ratio": tr("Ratio"), "surrogate": tr("Surrogate"), "kl": tr("KL estimate"),
-    "token_loss": tr("Loss of the token"), "weight": tr("Weight"), SHARE: tr("Weight × loss"),
-}  # fmt: skip
+    "advantage": tr("Advantage"),
+    "ratio": tr("Ratio"),
+    "surrogate": tr("Surrogate"),
+    "kl": tr("KL estimate"),
+    "token_loss": tr("Loss of the token"),
+    "weight": tr("Weight"),
+    SHARE: tr("Weight × loss"),
+}
 OF = {
-    "advantage": tr("its completion"), "ratio": tr("the token"), "surrogate": tr("line 1 × line 2"),
-    "kl": tr("the token"), "token_loss": tr("β × KL − surrogate"), "weight": tr("length and batch"),
+    "advantage": tr("its completion"),
+    "ratio": tr("the token"),
+    "surrogate": tr("line 1 × line 2"),
+    "kl": tr("the token"),
+    "token_loss": tr("β × KL − surrogate"),
+    "weight": tr("length and batch"),
     SHARE: tr("its share of the loss"),
-}  # fmt: skip
+}
 LARGER = 1.3
 """Enlargement of the type, since only eight completions and seven lines are shown."""
 CROWDED = 1.6

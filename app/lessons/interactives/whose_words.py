@@ -49,8 +49,10 @@ class WhoseWords(Interactive):
     """
 
     offer = Offer(
-        state=("until",), shows=(TURNS, CURVE), checks=("right_end", "tool_share", "tool_chance", "tool_change"),
-    )  # fmt: skip
+        state=("until",),
+        shows=(TURNS, CURVE),
+        checks=("right_end", "tool_share", "tool_chance", "tool_change"),
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -96,16 +98,22 @@ class WhoseWords(Interactive):
         known = {masked: self._known[of][: view.cursor.step] for masked, of in masks.items() if of in self._known}
         lines = tuple(
             Line(
-                name=str(masked), label=NAMES[masked], meaning=LOOKS[masked][0], marker=LOOKS[masked][1],
-                x=np.arange(1.0, len(line) + 1), y=line,
+                name=str(masked),
+                label=NAMES[masked],
+                meaning=LOOKS[masked][0],
+                marker=LOOKS[masked][1],
+                x=np.arange(1.0, len(line) + 1),
+                y=line,
             )
             for masked, line in known.items()
-        )  # fmt: skip
+        )
         end = float(max(self._until, view.cursor.step))
         return LinePicture(
-            x=Scale(label=tr("update"), low=1, high=end, whole=True), y=Scale(low=0, high=1.05), lines=lines,
+            x=Scale(label=tr("update"), low=1, high=end, whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=lines,
             places=(1.0, end),
-        )  # fmt: skip
+        )
 
     def summary(self, view: View) -> str:
         step = view.step.step
@@ -160,11 +168,12 @@ def rows(step: Step | None, origin: Origin) -> list[list[object]]:
         return []
     return [
         [
-            GLYPHS[bool(judged[row])], question_text(step, int(step.group[row]), origin),
+            GLYPHS[bool(judged[row])],
+            question_text(step, int(step.group[row]), origin),
             marked(decode(step.tokens[row][step.there[row]])),
         ]
         for row in range(len(judged))
-    ]  # fmt: skip
+    ]
 
 
 def marked(text: str) -> str:

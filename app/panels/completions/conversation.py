@@ -19,8 +19,14 @@ from grpo_core.texts import tokens_text
 from grpo_core.traces.trajectory import Trajectory, Turn, turns_in
 
 PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
-    "plain", "heading", "speaker", "note", "seen", "partly", "unseen",
-)  # fmt: skip
+    "plain",
+    "heading",
+    "speaker",
+    "note",
+    "seen",
+    "partly",
+    "unseen",
+)
 LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
 """Styles of text for which it is known whether the loss counts it, and their meaning."""
 STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
@@ -93,10 +99,12 @@ def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
         Turn(
             role=tr("tokens {first} to {last}").format(first=a + 1, last=b),
             text=tokens_text(step.tokens[row][there[a:b]], origin),
-            tokens=b - a, body=b - a, in_loss=b - a if mask[there[a]] else 0,
+            tokens=b - a,
+            body=b - a,
+            in_loss=b - a if mask[there[a]] else 0,
         )
         for a, b in pairwise(ends)
-    ]  # fmt: skip
+    ]
 
 
 def format_of(look: str, theme: Theme) -> QTextCharFormat:

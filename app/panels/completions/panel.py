@@ -46,9 +46,20 @@ NONE_RECORDED = tr(
 
 
 KEPT = (
-    "reward", "advantage", "turns", "tools", "errors", "age", "length", "importance", "kl", "push", "group",
-    "truncated", "text",
-)  # fmt: skip
+    "reward",
+    "advantage",
+    "turns",
+    "tools",
+    "errors",
+    "age",
+    "length",
+    "importance",
+    "kl",
+    "push",
+    "group",
+    "truncated",
+    "text",
+)
 """Columns by priority, for panels too narrow for all."""
 
 
@@ -245,9 +256,12 @@ class CompletionsPanel(Panel):
     def filter(self) -> Filter:
         """The filter in the fields. A limit that is not a number is ignored."""
         return Filter(
-            text=self.search.text(), column=str(self.by.currentData()),
-            low=_number(self.low.text(), -math.inf), high=_number(self.high.text(), math.inf), group=self._group,
-        )  # fmt: skip
+            text=self.search.text(),
+            column=str(self.by.currentData()),
+            low=_number(self.low.text(), -math.inf),
+            high=_number(self.high.text(), math.inf),
+            group=self._group,
+        )
 
     def _chosen(self, view: View) -> int | None:
         """The completion selected in all panels. The first of the list if none is selected, or if it lacks the searched
@@ -273,9 +287,13 @@ class CompletionsPanel(Panel):
         masked = told is not None and told.masked  # its turns show what the loss counts
         tokens = [] if step is None or masked or row >= len(step.mask) else by_mask(step, row, view.run.origin)
         return {
-            "heading": self._heading(view, row), "prompt": prompt, "completion": completion,
-            "trajectory": told, "tokens": tokens, "tree": self._tree(row) if self.tree.isChecked() else (),
-        }  # fmt: skip
+            "heading": self._heading(view, row),
+            "prompt": prompt,
+            "completion": completion,
+            "trajectory": told,
+            "tokens": tokens,
+            "tree": self._tree(row) if self.tree.isChecked() else (),
+        }
 
     def _tree(self, row: int) -> list[Passage]:
         """The rollouts of the prompt of completion ``row`` as a tree. Empty where none has turns."""
@@ -296,9 +314,12 @@ class CompletionsPanel(Panel):
         assert self._batch is not None
         cells = dict(zip((column.key for column in COLUMNS), self._batch.cells[row], strict=True))
         return tr("Step {step:,}, #{row}: R {reward}, A {advantage}, length {length}").format(
-            step=view.run.label(view.cursor.step), row=row + 1, reward=shown(cells["reward"]),
-            advantage=shown(cells["advantage"]), length=shown(cells["length"], 0),
-        )  # fmt: skip
+            step=view.run.label(view.cursor.step),
+            row=row + 1,
+            reward=shown(cells["reward"]),
+            advantage=shown(cells["advantage"]),
+            length=shown(cells["length"], 0),
+        )
 
     def summary(self, view: View) -> str:
         if self._batch is None:

@@ -20,8 +20,13 @@ ones."""
 
 PROMPTS = (
     Column("prompt", tr("Prompt"), chars=5, decimals=0, help=tr("Number of the prompt.")),
-    Column("strip", tr("Rewards"), chars=12, kind="mono",
-           help=tr("A bar a completion, sorted, scaled to the lowest and highest reward of all; a dot: unscored.")),
+    Column(
+        "strip",
+        tr("Rewards"),
+        chars=12,
+        kind="mono",
+        help=tr("A bar a completion, sorted, scaled to the lowest and highest reward of all; a dot: unscored."),
+    ),
     Column("reward", tr("Mean R"), chars=7, help=tr("Mean reward of its completions."), meaning="reward"),
     Column("spread", tr("Std R"), chars=6, help=tr("Standard deviation of these rewards, with n − 1.")),
     Column("silent", tr("No signal"), chars=7, decimals=2, help=tr("Share of its completions whose advantage is 0.")),
@@ -30,10 +35,16 @@ PROMPTS = (
     Column("turns", tr("Turns"), chars=5, decimals=1, help=tr("How often the model spoke, mean.")),
     Column("tools", tr("Tools"), chars=5, decimals=1, help=tr("Calls of tools, mean.")),
     Column("errors", tr("Errors"), chars=6, decimals=0, help=tr("Errors in all of its completions.")),
-    Column("age", tr("Age"), chars=5, decimals=1, unit=tr("steps"),
-           help=tr("Training steps since the policy that wrote them, mean.")),
+    Column(
+        "age",
+        tr("Age"),
+        chars=5,
+        decimals=1,
+        unit=tr("steps"),
+        help=tr("Training steps since the policy that wrote them, mean."),
+    ),
     Column("text", tr("Text"), chars=20, kind="text", help=tr("How the prompt begins.")),
-)  # fmt: skip
+)
 PROMPTS_KEPT = ("strip", "reward", "spread", "silent", "turns", "tools", "errors", "count", "age", "length", "text")
 """Columns by priority, for panels too narrow for all."""
 
@@ -83,14 +94,18 @@ def prompts_of(batch: Batch) -> Prompts:
         gained = gained[np.isfinite(gained)]
         cells.append(
             [
-                group, strip(mine["reward"], low, high), _mean(mine["reward"]),
+                group,
+                strip(mine["reward"], low, high),
+                _mean(mine["reward"]),
                 float(paid.std(ddof=1)) if len(paid) > 1 else None,
-                float((gained == 0).mean()) if len(gained) else None, len(rows),
+                float((gained == 0).mean()) if len(gained) else None,
+                len(rows),
                 *(_mean(mine[key]) for key in ("length", "turns", "tools")),
-                int(np.nansum(mine["errors"])) if np.isfinite(mine["errors"]).any() else None, _mean(mine["age"]),
+                int(np.nansum(mine["errors"])) if np.isfinite(mine["errors"]).any() else None,
+                _mean(mine["age"]),
                 preview(batch.prompts[rows[0]]),
             ]
-        )  # fmt: skip
+        )
     return Prompts(groups=groups, rows=tuple(tuple(rows_of[group]) for group in groups), cells=cells)
 
 

@@ -45,9 +45,18 @@ class CompletionText(QWidget):
         column.addWidget(self.text, 1)
 
     def show_text(
-        self, theme: Theme, scale: float, heading: str, prompt: str | None, completion: str | None, wanted: str = "",
-        *, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = (), tree: Sequence[Passage] = (),
-    ) -> None:  # fmt: skip
+        self,
+        theme: Theme,
+        scale: float,
+        heading: str,
+        prompt: str | None,
+        completion: str | None,
+        wanted: str = "",
+        *,
+        trajectory: Trajectory | None = None,
+        tokens: Sequence[Turn] = (),
+        tree: Sequence[Passage] = (),
+    ) -> None:
         """Show a completion under its prompt, or say that a text is not recorded.
 
         Args:

@@ -41,7 +41,7 @@ COLUMNS = (
            help=tr("Mean over its tokens of min(π_old / π_sampler, C): C is the loss's cap, or 2 where it has none.")),
     Column("truncated", tr("Cut"), chars=4, kind="chip", help=tr("A limit on the length ended it.")),
     Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors", "age", "importance")
 """Columns that can be filtered by value."""
 
@@ -122,17 +122,21 @@ def batch_of(view: View) -> Batch | None:
     weight = _importance(step) if step is not None and len(step.rewards) == count else None
     cells: list[list[object]] = [
         [
-            row + 1, int(table.group[row]) + 1, float(table.rewards[row]),
+            row + 1,
+            int(table.group[row]) + 1,
+            float(table.rewards[row]),
             None if table.advantage is None else float(table.advantage[row]),
             None if length is None else int(length[row]),
-            None if kl is None else float(kl[row]), None if push is None else float(push[row]),
-            *_of_turns(turns[row]), None if age is None else float(age[row]),
+            None if kl is None else float(kl[row]),
+            None if push is None else float(push[row]),
+            *_of_turns(turns[row]),
+            None if age is None else float(age[row]),
             None if weight is None else float(weight[row]),
             "" if truncated is None or not truncated[row] else tr("cut"),
             preview(table.completions[row]),
         ]
         for row in range(count)
-    ]  # fmt: skip
+    ]
     return Batch(prompts=table.prompts, completions=table.completions, cells=cells, trajectories=turns)
 
 

@@ -108,26 +108,36 @@ def problems(examined: Result) -> list[str]:
 
 def _of_finding(finding: Finding) -> Entry:
     return Entry(
-        title=finding.title, grade=finding.grade.word, began=finding.began, text=finding.sentence,
+        title=finding.title,
+        grade=finding.grade.word,
+        began=finding.began,
+        text=finding.sentence,
         change=tr("What to change: {change}").format(change=finding.change),
-        source=tr("Described in: {source}").format(source=finding.source), course=finding.course,
+        source=tr("Described in: {source}").format(source=finding.source),
+        course=finding.course,
         evidence=finding.evidence,
-    )  # fmt: skip
+    )
 
 
 def _of_verdict(verdict: Verdict) -> Entry:
     titles = {
-        True: tr("Audit: the loss agrees"), False: tr("Audit: the loss departs"), None: tr("Audit: nothing to compare")
-    }  # fmt: skip
+        True: tr("Audit: the loss agrees"),
+        False: tr("Audit: the loss departs"),
+        None: tr("Audit: nothing to compare"),
+    }
     evidence: tuple[Evidence, ...] = ()
     if verdict.step is not None:
         evidence = (Evidence(step=verdict.step, row=verdict.row, what=tr("first departure")),)
     if verdict.put_right is not None:
         evidence += tuple(_of_moved(verdict.put_right.step, one) for one in verdict.put_right.moved)
     return Entry(
-        title=titles[verdict.agrees], grade=DEPARTS if verdict.agrees is False else "", began=verdict.step,
-        text=verdict.text, evidence=evidence, put_right=verdict.put_right,
-    )  # fmt: skip
+        title=titles[verdict.agrees],
+        grade=DEPARTS if verdict.agrees is False else "",
+        began=verdict.step,
+        text=verdict.text,
+        evidence=evidence,
+        put_right=verdict.put_right,
+    )
 
 
 def _of_moved(step: int, one: Moved) -> Evidence:

@@ -127,9 +127,7 @@ def _is_unread(picture: RowsPicture) -> bool:
 def tally(picture: RowsPicture) -> str:
     """A sentence on right answers at the cursor: among the sampled completions if shown, among the prompts in the rows,
     and how many of these have turned, and in which direction."""
-    known = [
-        (now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None
-    ]  # fmt: skip
+    known = [(now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None]
     right = [turn for is_right, turn in known if is_right is True]
     counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
     sampled = _of_sampled(picture)

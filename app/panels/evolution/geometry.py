@@ -98,9 +98,19 @@ class Geometry:
         if curve:
             curve = min(max(space - line * count, curve), TALLEST * scale)
         return cls(
-            width=width, height=height, scale=scale, letters=letters, count=count, line=line, prompt=(lefts[0], prompt),
-            answer=(lefts[1], answer), strip=(lefts[2], strip), since=(lefts[3], since), end=end, curve=curve,
-        )  # fmt: skip
+            width=width,
+            height=height,
+            scale=scale,
+            letters=letters,
+            count=count,
+            line=line,
+            prompt=(lefts[0], prompt),
+            answer=(lefts[1], answer),
+            strip=(lefts[2], strip),
+            since=(lefts[3], since),
+            end=end,
+            curve=curve,
+        )
 
     @property
     def top(self) -> float:

@@ -183,9 +183,15 @@ class EvolutionPanel(Panel):
         if origin.settings.model.folder:
             sampled = RightShare.sampled(view.run, view.cursor.step, 0 if step is None else len(step.group))
         return RowsPicture(
-            evolution=evolution, now=now, turns=turns, cursor=view.cursor.step, selected=self.place, sampled=sampled,
-            held_out=RightShare.held_out(view.run, view.cursor.step), recorded=view.run.first_answers is None,
-        )  # fmt: skip
+            evolution=evolution,
+            now=now,
+            turns=turns,
+            cursor=view.cursor.step,
+            selected=self.place,
+            sampled=sampled,
+            held_out=RightShare.held_out(view.run, view.cursor.step),
+            recorded=view.run.first_answers is None,
+        )
 
     def _note(self, view: View, picture: RowsPicture) -> str:
         """A sentence on the number of right answers at the cursor. Before the first update, on the origin of the

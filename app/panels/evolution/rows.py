@@ -60,10 +60,16 @@ class EvolutionRows(QWidget):
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
         words = QFontMetricsF(self._theme.font("heading", self._scale)).horizontalAdvance(tr("right at once"))
         return Geometry.fitted(
-            self.width(), self.height(), self._scale, len(prompts), glyph=mono.horizontalAdvance("0"),
+            self.width(),
+            self.height(),
+            self._scale,
+            len(prompts),
+            glyph=mono.horizontalAdvance("0"),
             letters=mono.height(),
-            longest=max(map(len, prompts), default=4), since=words + 4, end=axis_end(self._picture.evolution.run.head),
-        )  # fmt: skip
+            longest=max(map(len, prompts), default=4),
+            since=words + 4,
+            end=axis_end(self._picture.evolution.run.head),
+        )
 
     def row(self, place: int) -> QRectF:
         """Rectangle of the row of prompt ``place``."""

@@ -57,16 +57,23 @@ CHIPS = (
     Chip(text=tr("Agent"), changes={"task.problem": "calculator"}, along=AGENT,
          help=tr("Sums too large for it, and a calculator that answers within the completion.")),
     Chip(text=tr("Own…"), changes={"task.problem": "own"}, help=tr("Your own prompts and answers, from a file.")),
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 
 IN_WORDS = (
-    Chip(text=tr("Sums"), changes={"task.problem": "sums", "task.form_weight": 0.0},
-         help=tr("Sums in words: the last number pays.")),
-    Chip(text=tr("Form"), changes={"task.problem": "form", "task.form_weight": 1.0},
-         help=tr("Sums in words, and a form that the answer shall have: both pay.")),
-    Chip(text=tr("Own…"), changes={"task.problem": "questions"},
-         help=tr("Your own questions and answers, from a file.")),
-)  # fmt: skip
+    Chip(
+        text=tr("Sums"),
+        changes={"task.problem": "sums", "task.form_weight": 0.0},
+        help=tr("Sums in words: the last number pays."),
+    ),
+    Chip(
+        text=tr("Form"),
+        changes={"task.problem": "form", "task.form_weight": 1.0},
+        help=tr("Sums in words, and a form that the answer shall have: both pay."),
+    ),
+    Chip(
+        text=tr("Own…"), changes={"task.problem": "questions"}, help=tr("Your own questions and answers, from a file.")
+    ),
+)
 """The tasks of a model from a folder, which reads any text."""
 
 

@@ -31,12 +31,19 @@ COLUMNS = (
     Column("now", tr("R, now"), chars=8, meaning="reward", help=tr("The sum of its rewards under these weights.")),
     Column("advantage_then", tr("A, recorded"), chars=9, kind="push", help=tr("Its advantage in the run.")),
     Column("advantage_now", tr("A, now"), chars=9, kind="push", help=tr("Its advantage under these weights.")),
-    Column("push_then", tr("Push, recorded"), chars=11, kind="push", decimals=4,
-           help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown.")),
-    Column("push_now", tr("Push, now"), chars=11, kind="push", decimals=4,
-           help=tr("The same sum under these weights.")),
+    Column(
+        "push_then",
+        tr("Push, recorded"),
+        chars=11,
+        kind="push",
+        decimals=4,
+        help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown."),
+    ),
+    Column(
+        "push_now", tr("Push, now"), chars=11, kind="push", decimals=4, help=tr("The same sum under these weights.")
+    ),
     Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage turns its sign.")),
-)  # fmt: skip
+)
 KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
 """Columns by priority, for panels too narrow for all."""
 
@@ -206,9 +213,15 @@ def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
     (rewards_then, then, push_then), (rewards_now, now, push_now) = sides
     return [
         [
-            row + 1, int(ran.group[row]) + 1, float(rewards_then[row]), float(rewards_now[row]), float(then[row]),
-            float(now[row]), float(push_then[row]), float(push_now[row]),
+            row + 1,
+            int(ran.group[row]) + 1,
+            float(rewards_then[row]),
+            float(rewards_now[row]),
+            float(then[row]),
+            float(now[row]),
+            float(push_then[row]),
+            float(push_now[row]),
             tr("turned") if then[row] * now[row] < 0 else "",
         ]
         for row in range(len(ran.rewards))
-    ]  # fmt: skip
+    ]

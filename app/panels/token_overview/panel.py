@@ -21,8 +21,10 @@ from grpo_core.text import tr
 
 NONE_YET = tr("All tokens of an update appear here at once. Press Step to compute one.")
 TITLES = {
-    START: tr("Aligned by their start"), END: tr("Aligned by their end"), TURN: tr("Aligned by the first foreign word"),
-}  # fmt: skip
+    START: tr("Aligned by their start"),
+    END: tr("Aligned by their end"),
+    TURN: tr("Aligned by the first foreign word"),
+}
 LISTED, LONGEST = 40, 4_000
 """Number of completions whose texts are shown, and characters shown of each."""
 

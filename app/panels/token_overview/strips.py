@@ -67,9 +67,14 @@ class TokenStrips(QWidget):
     # -- what is shown ------------------------------------------------------------------------------------------------
 
     def show_shares(
-        self, shares: np.ndarray, groups: tuple[int, ...], signed: bool, theme: Theme, scale: float,
+        self,
+        shares: np.ndarray,
+        groups: tuple[int, ...],
+        signed: bool,
+        theme: Theme,
+        scale: float,
         selected: tuple[int, int] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Draw values given as shares of full tint.
 
         Args:
@@ -201,8 +206,11 @@ class TokenStrips(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         moves = {
-            Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),
-        }  # fmt: skip
+            Qt.Key.Key_Left: (0, -1),
+            Qt.Key.Key_Right: (0, 1),
+            Qt.Key.Key_Up: (-1, 0),
+            Qt.Key.Key_Down: (1, 0),
+        }
         key = Qt.Key(event.key())
         if key in moves:
             here = self._selected or (self.window_shown.top, self.window_shown.left)

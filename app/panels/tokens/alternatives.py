@@ -86,12 +86,15 @@ def _of_distribution(view: StepView, step: Step, words: tuple[str, ...], row: in
     reference = None if view.reference is None else view.reference[place]
     return [
         Alternative(
-            word=_word(words, a), before=float(view.old[place, a]), after=float(now[place, a]),
-            reference=None if reference is None else float(reference[a]), taken=a == sampled,
+            word=_word(words, a),
+            before=float(view.old[place, a]),
+            after=float(now[place, a]),
+            reference=None if reference is None else float(reference[a]),
+            taken=a == sampled,
             quantity=Quantity("probability", passed=passed, context=place, action=a),
         )
         for a in chosen
-    ]  # fmt: skip
+    ]
 
 
 def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
@@ -102,12 +105,15 @@ def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, tok
     reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
     return [
         Alternative(
-            word=_word(words, a), before=float(before[k]), after=float(after[k]),
-            reference=None if reference is None else float(reference[k]), taken=a == sampled,
+            word=_word(words, a),
+            before=float(before[k]),
+            after=float(after[k]),
+            reference=None if reference is None else float(reference[k]),
+            taken=a == sampled,
             quantity=Quantity("alternative", passed=step.passes if revealed else 0, row=row, token=token, action=a),
         )
         for k, a in enumerate(step.top_tokens[row, token].tolist())
-    ]  # fmt: skip
+    ]
 
 
 def _word(words: tuple[str, ...], token: int) -> str:

@@ -187,9 +187,13 @@ class TokenInspectorPanel(Panel):
         assert rows is not None
         self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
         self.legend.show_scale(
-            view.theme, view.scale, tint, view.step.derived(tint.limit), values is not None,
+            view.theme,
+            view.scale,
+            tint,
+            view.step.derived(tint.limit),
+            values is not None,
             left_out=rows.counts is not None,
-        )  # fmt: skip
+        )
         sentence = " ".join(filter(None, (view.step.assumption, remark(view.step, self.group))))
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
@@ -198,9 +202,11 @@ class TokenInspectorPanel(Panel):
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(
-            stage_sentence(view.step, self.group, view.cursor), view.theme, view.scale,
+            stage_sentence(view.step, self.group, view.cursor),
+            view.theme,
+            view.scale,
             shorter=stage_sentence(view.step, self.group, view.cursor, short=True),
-        )  # fmt: skip
+        )
         self.detail.show_token(view, row, token)
 
     def _selected(self, view: View) -> tuple[int, int] | None:

@@ -17,8 +17,11 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.text import tr
 
 SHOWS = {
-    "numbers": tr("Numbers"), "policy": tr("Policy after"), "tokens": tr("Tokens"), "samples": tr("Samples"),
-}  # fmt: skip
+    "numbers": tr("Numbers"),
+    "policy": tr("Policy after"),
+    "tokens": tr("Tokens"),
+    "samples": tr("Samples"),
+}
 """The available views. The numbers are offered only if they do not fit beside the others."""
 ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "

@@ -201,9 +201,14 @@ class Evaluated:
 
 
 def _evaluated(
-    key: tuple[object, ...], view: View, step: Step, wanted: Settings, answer: Replayed | None, passed: int,
+    key: tuple[object, ...],
+    view: View,
+    step: Step,
+    wanted: Settings,
+    answer: Replayed | None,
+    passed: int,
     other: Step | None,
-) -> Evaluated:  # fmt: skip
+) -> Evaluated:
     other = replayed(step, wanted, _before(view, step), answer) if other is None else other
     here, there = (_revealed(view, record, passed) for record in (step, other))
     assert here.numbers is not None and there.numbers is not None

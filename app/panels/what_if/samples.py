@@ -12,9 +12,13 @@ from grpo_core.text import tr
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
 PAIRS = {
-    "advantage": ("A", "push", 8.0), "ratio": ("r", "number", 5.5), "clipped": ("clip", "chip", 4.0),
-    "weight": ("W", "number", 6.5), "token_loss": ("loss", "number", 6.5), "gradient": ("push", "push", 8.5),
-}  # fmt: skip
+    "advantage": ("A", "push", 8.0),
+    "ratio": ("r", "number", 5.5),
+    "clipped": ("clip", "chip", 4.0),
+    "weight": ("W", "number", 6.5),
+    "token_loss": ("loss", "number", 6.5),
+    "gradient": ("push", "push", 8.5),
+}
 """Numbers that both sides have: (heading, kind, width)."""
 IF = "{} if"
 """Heading of the what-if's column."""
@@ -43,11 +47,14 @@ class SampleTable(TableTwin):
         )
         self._rows = ran
         self.set_columns(_columns([c for _, c in words], [c for _, c in pairs]))
-        self.set_rows([
-            [here.cells[i] for i, _ in words] + [here.cells[paid]]
-            + [_cell(c.name, cells[i]) for i, c in pairs for cells in (here.cells, there.cells)]
-            for here, there in zip(ran, other, strict=True)
-        ])  # fmt: skip
+        self.set_rows(
+            [
+                [here.cells[i] for i, _ in words]
+                + [here.cells[paid]]
+                + [_cell(c.name, cells[i]) for i, c in pairs for cells in (here.cells, there.cells)]
+                for here, there in zip(ran, other, strict=True)
+            ]
+        )
         places = [n for n, row in enumerate(ran) if row.row == selection.row]
         exact = [n for n in places if ran[n].token == selection.token]
         self.select_row(next(iter(exact or places), None))
@@ -59,10 +66,15 @@ class SampleTable(TableTwin):
 
 def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> list[Column]:
     columns = [
-        Column(c.name, c.title if c.name not in ("action", "sample") else (c.symbol or c.title), chars=WORDS[c.name],
-               kind="mono" if c.name in ("completion", "token") else "text", help=c.help)
+        Column(
+            c.name,
+            c.title if c.name not in ("action", "sample") else (c.symbol or c.title),
+            chars=WORDS[c.name],
+            kind="mono" if c.name in ("completion", "token") else "text",
+            help=c.help,
+        )
         for c in words
-    ]  # fmt: skip
+    ]
     columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
         title, kind, chars = PAIRS[c.name]

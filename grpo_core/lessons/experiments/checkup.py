@@ -86,9 +86,13 @@ def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray
 
 
 def checkup(
-    settings: Settings, right: int, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES,
+    settings: Settings,
+    right: int,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    updates: int = UPDATES,
     poll: Callable[[], None] = never,
-) -> Iterator[tuple[str, Ensemble]]:  # fmt: skip
+) -> Iterator[tuple[str, Ensemble]]:
     """The runs as they are, under the name "", then with each remedy alone, one after the other.
 
     Args:

@@ -54,8 +54,9 @@ def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray 
     batch = Batch(
         completions=Completions(tokens=tokens, mask=mask, context=np.zeros_like(tokens)),
         rewards=runs_last(work.reward(np.zeros(size, dtype=np.intp), tokens, mask)),
-        attempt=np.zeros((len(groups), 1), dtype=np.intp), redrawn=np.zeros(len(groups), dtype=np.intp),
-    )  # fmt: skip
+        attempt=np.zeros((len(groups), 1), dtype=np.intp),
+        redrawn=np.zeros(len(groups), dtype=np.intp),
+    )
     temperature = settings.learner.temperature
     ref = None if reference is None else log_probs(_in_every_run(reference, streams.runs), temperature)
     once = settings.replace({"learner.mu": 1})

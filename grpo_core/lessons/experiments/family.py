@@ -135,9 +135,13 @@ def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
 
 
 def compared(
-    name: str, settings: Settings, *, seeds: Sequence[int] = (), updates: int = UPDATES,
+    name: str,
+    settings: Settings,
+    *,
+    seeds: Sequence[int] = (),
+    updates: int = UPDATES,
     poll: Callable[[], None] = never,
-) -> Iterator[Compared]:  # fmt: skip
+) -> Iterator[Compared]:
     """A member against its ancestor, then its switches turned one after the other: with each the whole, once more.
 
     Args:

@@ -86,5 +86,5 @@ FAMILY = (
         name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",
         idea=tr("Each sample's baseline is the mean of the others in its group."),
     ),
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Depth first; a parent always comes before its children."""

@@ -30,9 +30,13 @@ def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
 
 
 def tried(
-    settings: Settings, kind: str, *, seeds: Sequence[int] = SEEDS, sizes: Sequence[int] = SIZES,
+    settings: Settings,
+    kind: str,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
-) -> Iterator[tuple[int, Ensemble]]:  # fmt: skip
+) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each group size. Yields (size, runs), one size after the other.
 
     Args:
@@ -79,9 +83,15 @@ def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
     """
     logits = np.array([0.3, -0.2, 0.5])
     plain = Settings().replace(
-        {"task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "objective.beta": 0.0,
-         "objective.std": "none", "learner.mu": 1}
-    )  # fmt: skip
+        {
+            "task.landscape": "custom",
+            "task.actions": 3,
+            "task.custom": (0.1, 0.9, 0.4),
+            "objective.beta": 0.0,
+            "objective.std": "none",
+            "learner.mu": 1,
+        }
+    )
 
     def length(size: int, baseline: str) -> float:
         asked = plain.replace({"learner.group_size": size, "objective.baseline": baseline})

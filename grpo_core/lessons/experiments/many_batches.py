@@ -128,13 +128,21 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
     alone = settings.objective.replace(kl_in="loss")
     table = work.action_rewards[0]
     return Batches(
-        actions=drawn.completions.tokens[..., 0].reshape(grouped)[:count, 0], rewards=rewards[:count, 0],
-        advantage=np.asarray(advantages(alone, rewards))[:count, 0], action_rewards=table,
+        actions=drawn.completions.tokens[..., 0].reshape(grouped)[:count, 0],
+        rewards=rewards[:count, 0],
+        advantage=np.asarray(advantages(alone, rewards))[:count, 0],
+        action_rewards=table,
         expected=float(np.exp(logp[0]) @ table),
-    )  # fmt: skip
+    )
 
 
 BATCH_ANSWERS = (
-    "punished", "praised", "silent", "mean_advantage", "above", "samples", "values",
-)  # fmt: skip
+    "punished",
+    "praised",
+    "silent",
+    "mean_advantage",
+    "above",
+    "samples",
+    "values",
+)
 """The names of those numbers."""

@@ -22,9 +22,13 @@ def planned(settings: Settings, age: int, *, weighted: bool) -> Settings:
 
 
 def tried(
-    settings: Settings, weighted: bool, *, seeds: Sequence[int] = SEEDS, ages: Sequence[int] = AGES,
+    settings: Settings,
+    weighted: bool,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    ages: Sequence[int] = AGES,
     poll: Callable[[], None] = never,
-) -> Iterator[tuple[int, Ensemble]]:  # fmt: skip
+) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each age. Yields (age, runs), one age after the other.
 
     Args:

@@ -22,7 +22,7 @@ from grpo_core.record import Step
 
 TEMPERATURES = (
     0.1, 0.125, 0.16, 0.2, 0.25, 0.315, 0.4, 0.5, 0.63, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0, 10.0,
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 """Preferred numbers (ISO 3, R10): ten to a factor of ten, evenly spaced on a logarithmic axis to one percent."""
 LANGUAGE_TEMPERATURES = (0.1, 0.2, 0.5, 1.0, 1.6, 2.0, 3.15, 5.0)
 """Temperatures at which a language model is sampled."""
@@ -81,8 +81,9 @@ def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
     rewards = drawn.rewards.reshape(rows)
     return Groups(
         distinct=distinct(tokens.reshape(*rows, tokens.shape[-1])).mean(axis=-1),
-        live=1 - equal_rewards(rewards).mean(axis=-1), reward=rewards.mean(axis=(1, 2)),
-    )  # fmt: skip
+        live=1 - equal_rewards(rewards).mean(axis=-1),
+        reward=rewards.mean(axis=(1, 2)),
+    )
 
 
 def groups_of(step: Step) -> tuple[float, float, float]:

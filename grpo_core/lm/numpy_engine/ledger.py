@@ -27,8 +27,10 @@ def _block(model: str, part: str, arrays: Iterable[np.ndarray], tensors: int) ->
     held = list(arrays)
     kinds = sorted({str(x.dtype) for x in held})
     return Block(
-        model=model, part=part, bytes=float(sum(x.nbytes for x in held)),
+        model=model,
+        part=part,
+        bytes=float(sum(x.nbytes for x in held)),
         formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
             numbers=sum(x.size for x in held), kinds=", ".join(kinds), count=tensors
         ),
-    )  # fmt: skip
+    )

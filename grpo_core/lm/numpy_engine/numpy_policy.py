@@ -102,28 +102,46 @@ class NumpyPolicy(Characters):
     # -- sample and score ------------------------------------------------------------------------------------------
 
     def sample(
-        self, prompt_tokens: np.ndarray, prompt_of: np.ndarray, uniforms: np.ndarray, *, temperature: float,
-        greedy: np.ndarray, poll: Poll, drawing: Callable[[ReadRows], None] | None = None,
+        self,
+        prompt_tokens: np.ndarray,
+        prompt_of: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
-    ) -> Table:  # fmt: skip
+    ) -> Table:
         """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
         prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
         done = drawn(
-            prefixes, prompt_of, uniforms, temperature=temperature, greedy=greedy, poll=poll, drawing=drawing,
+            prefixes,
+            prompt_of,
+            uniforms,
+            temperature=temperature,
+            greedy=greedy,
+            poll=poll,
+            drawing=drawing,
             environment=environment,
-        )  # fmt: skip
+        )
         return done.tokens, done.mask, done.logp
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-    ) -> Packing:  # fmt: skip
+    ) -> Packing:
         """Pack the batch, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, present)
 
     def score(
-        self, batch: Packing, temperature: float, poll: Poll, *, against_reference: bool = False,
+        self,
+        batch: Packing,
+        temperature: float,
+        poll: Poll,
+        *,
+        against_reference: bool = False,
         first: Scores | None = None,
-    ) -> Scores:  # fmt: skip
+    ) -> Scores:
         """Score the batch under the current policy."""
         return _scores(forward(self.weights, batch), batch, temperature)
 
@@ -134,9 +152,14 @@ class NumpyPolicy(Characters):
     # -- train -----------------------------------------------------------------------------------------------------
 
     def train(
-        self, settings: Settings, batch: Packing, reference: Scores | None, draft: Drafts, poll: Poll,
+        self,
+        settings: Settings,
+        batch: Packing,
+        reference: Scores | None,
+        draft: Drafts,
+        poll: Poll,
         number: int,
-    ) -> Passes[Scores]:  # fmt: skip
+    ) -> Passes[Scores]:
         """Run all passes of update ``number``, each over the whole batch at once."""
         return learned(self, settings, batch, reference, draft, poll, number)
 
@@ -239,9 +262,13 @@ def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray
     if loss.reference is not None and needs_distributions(loss.objective):
         ref_dist = loss.reference.dist_logp
         pushed += through_distributions(
-            loss.objective, loss.terms, visits_of(place.context[None], dist_logp[None]), dist_logp[None], ref_dist,
+            loss.objective,
+            loss.terms,
+            visits_of(place.context[None], dist_logp[None]),
+            dist_logp[None],
+            ref_dist,
             temperature,
-        )[0]  # fmt: skip
+        )[0]
     return np.asarray(pushed)
 
 

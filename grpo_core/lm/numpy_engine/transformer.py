@@ -124,15 +124,19 @@ def _block(
     hidden = relu(linear(read, block.up))
     x = x + linear(hidden, block.down)
     trace = BlockTrace(
-        norm1=norm1, entered=entered, of_prompts=of_prompts, of_completions=of_completions, attended=mixed,
-        norm2=norm2, read=read, hidden=hidden,
-    )  # fmt: skip
+        norm1=norm1,
+        entered=entered,
+        of_prompts=of_prompts,
+        of_completions=of_completions,
+        attended=mixed,
+        norm2=norm2,
+        read=read,
+        hidden=hidden,
+    )
     return x, trace
 
 
-def _block_back(
-    dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, heads: int, batch: Packing
-) -> np.ndarray:  # fmt: skip
+def _block_back(dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, heads: int, batch: Packing) -> np.ndarray:
     """Backward pass of a block.
 
     h = relu(u):  du = dh where h > 0.  Through x + f(x) the gradient is the sum  dx + f's.

@@ -27,9 +27,18 @@ SUFFIX = ".npz"
 KINDS = "biuf"
 """NumPy's kind letters of the values that are accepted."""
 _ERRORS = (
-    OSError, ValueError, EOFError, OverflowError, MemoryError, LookupError, RuntimeError, NotImplementedError,
-    zipfile.BadZipFile, zlib.error, struct.error,
-)  # fmt: skip
+    OSError,
+    ValueError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    LookupError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+)
 
 
 def columns_of(path: Path) -> Columns | Arrays:

@@ -87,9 +87,11 @@ class ConvertedRun:
         texts = self.texts(position)
         first = np.unique(step.group, return_index=True)[1]
         return dataclasses.replace(
-            step, label=self.labels[position - 1], prompt_texts=tuple(texts.prompts[row] for row in first),
+            step,
+            label=self.labels[position - 1],
+            prompt_texts=tuple(texts.prompts[row] for row in first),
             completion_texts=texts.completions,
-        )  # fmt: skip
+        )
 
     def texts(self, position: int) -> Texts:
         table = self.completions(position)
@@ -137,9 +139,12 @@ class ConvertedRun:
 def plain_table(table: Completions) -> dict[str, Any]:
     """Convert a table of completions to JSON values."""
     plain: dict[str, Any] = {
-        "prompts": table.prompts, "completions": table.completions, "reward_names": table.reward_names,
-        "reward_weights": table.reward_weights, "repeated": table.repeated,
-    }  # fmt: skip
+        "prompts": table.prompts,
+        "completions": table.completions,
+        "reward_names": table.reward_names,
+        "reward_weights": table.reward_weights,
+        "repeated": table.repeated,
+    }
     plain |= {name: None if (x := getattr(table, name)) is None else x.tolist() for name in ARRAYS}
     return plain | {
         name: None if (rows := getattr(table, name)) is None else [row.tolist() for row in rows] for name in TOKENS
@@ -164,10 +169,13 @@ def table_from(plain: dict[str, Any]) -> Completions:
         raise ValueError("its columns are of different lengths")
     made: dict[str, Any] = {**arrays, **tokens}
     return Completions(
-        prompts=tuple(plain["prompts"]), completions=tuple(plain["completions"]),
-        reward_names=tuple(plain["reward_names"]), reward_weights=tuple(map(float, plain["reward_weights"])),
-        repeated=bool(plain["repeated"]), **made,
-    )  # fmt: skip
+        prompts=tuple(plain["prompts"]),
+        completions=tuple(plain["completions"]),
+        reward_names=tuple(plain["reward_names"]),
+        reward_weights=tuple(map(float, plain["reward_weights"])),
+        repeated=bool(plain["repeated"]),
+        **made,
+    )
 
 
 def _parsed(text: object, path: Path) -> dict[str, Any]:

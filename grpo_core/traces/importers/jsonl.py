@@ -42,9 +42,13 @@ def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> 
 
 
 def placed_lines(
-    path: Path, notes: list[str], *, note_torn: bool = False, at: Place | None = None,
+    path: Path,
+    notes: list[str],
+    *,
+    note_torn: bool = False,
+    at: Place | None = None,
     parse: Callable[[bytes], Any] = json.loads,
-) -> Iterator[tuple[int, Any]]:  # fmt: skip
+) -> Iterator[tuple[int, Any]]:
     """Like :func:`complete_lines`, yielding each value with the byte offset of its line.
 
     Args:

@@ -92,11 +92,14 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
     entries = [(start, *key) for start, key in placed_lines(path, notes, note_torn=True, at=at, parse=key_of)]
     kept, more = before.finished, np.array(entries, np.int64).reshape(-1, 3)
     return LineIndex(
-        file=before.file, first=before.first, byte=at.byte, lines=at.lines,
+        file=before.file,
+        first=before.first,
+        byte=at.byte,
+        lines=at.lines,
         starts=np.concatenate([before.starts[kept], more[:, 0]]),
         steps=np.concatenate([before.steps[kept], more[:, 1]]),
         kinds=np.concatenate([before.kinds[kept], more[:, 2]]),
-    )  # fmt: skip
+    )
 
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
@@ -123,9 +126,7 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
         archive = io.BytesIO()
-        np.savez(
-            archive, facts=facts, starts=index.starts[done], steps=index.steps[done], kinds=index.kinds[done]
-        )  # fmt: skip
+        np.savez(archive, facts=facts, starts=index.starts[done], steps=index.steps[done], kinds=index.kinds[done])
         folder.mkdir(parents=True, exist_ok=True)
         files = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
         for file in files[: max(len(files) - MOST_FILES, 0)]:

@@ -85,9 +85,10 @@ class Columns:
         except self._errors as error:
             raise self._unreadable(error) from None
         for what, count, most in (
-            (tr("bytes"), size, LARGEST), (tr("rows"), self.rows, MOST_ROWS),
+            (tr("bytes"), size, LARGEST),
+            (tr("rows"), self.rows, MOST_ROWS),
             (tr("values in a column"), values, MOST_VALUES),
-        ):  # fmt: skip
+        ):
             if not 0 <= count <= most:
                 raise RunFileError(
                     tr("{name} says that it holds {count:,} {what}, more than the {most:,} that are read.").format(

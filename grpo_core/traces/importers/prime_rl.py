@@ -76,10 +76,14 @@ class PackedSequence:
             return whole
 
         return dataclasses.replace(
-            row, mask=cut(self.mask, False), sampler=cut(self.sampler, np.nan), trainer=cut(self.trainer, np.nan),
-            entropy=cut(self.entropy, np.nan), advantage=cut(self.advantage, np.nan),
+            row,
+            mask=cut(self.mask, False),
+            sampler=cut(self.sampler, np.nan),
+            trainer=cut(self.trainer, np.nan),
+            entropy=cut(self.entropy, np.nan),
+            advantage=cut(self.advantage, np.nan),
             dropped=None if self.dropped is None else cut(self.dropped, False),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -330,9 +334,12 @@ def with_loss(
     settled = np.all([np.abs(np.abs(moved) - bound) > SETTLED for bound in bounds], axis=0)
     gate = (np.where(theirs, 0.0, 1.0) * float(folder.loss["adv_tau"])).astype(np.float32)
     return dataclasses.replace(
-        step, part=part, gate=gate[None], denominator=np.array([[float(exported.tokens)]]),
+        step,
+        part=part,
+        gate=gate[None],
+        denominator=np.array([[float(exported.tokens)]]),
         ref_logp=np.where(step.mask & np.isfinite(sampling), sampling, 0.0),
-    ), int(((theirs != out) & settled).sum())  # fmt: skip
+    ), int(((theirs != out) & settled).sum())
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -394,7 +401,13 @@ def _sequence(line: Any) -> PackedSequence:
             "by them too, which the loss here cannot express."
         )
     return PackedSequence(
-        ids=np.array(line["token_ids"], np.int64), mask=mask & (weights != 0), sampler=floats("inference_logprobs"),
-        trainer=floats("trainer_logprobs"), advantage=floats("advantages"), entropy=floats("entropy"),
-        dropped=np.array(whole, bool) if known else None, micro_step=micro_step, other=other,
-    )  # fmt: skip
+        ids=np.array(line["token_ids"], np.int64),
+        mask=mask & (weights != 0),
+        sampler=floats("inference_logprobs"),
+        trainer=floats("trainer_logprobs"),
+        advantage=floats("advantages"),
+        entropy=floats("entropy"),
+        dropped=np.array(whole, bool) if known else None,
+        micro_step=micro_step,
+        other=other,
+    )

@@ -76,9 +76,16 @@ def objective_of(loss: Mapping[str, Any]) -> Objective:
     Advantages are taken as recorded: the rollouts of a group may lie in the files of several steps.
     """
     return Objective(
-        baseline="given", std="none", surrogate="clip", clip_low=NO_CLIP, clip_high=NO_CLIP, importance_cap=NO_CLIP,
-        beta=2 * float(loss["kl_tau"]), kl="k2", reduction="token",
-    )  # fmt: skip
+        baseline="given",
+        std="none",
+        surrogate="clip",
+        clip_low=NO_CLIP,
+        clip_high=NO_CLIP,
+        importance_cap=NO_CLIP,
+        beta=2 * float(loss["kl_tau"]),
+        kl="k2",
+        reduction="token",
+    )
 
 
 def dropped(loss: Mapping[str, Any], logp: np.ndarray, sampling: np.ndarray, advantage: np.ndarray) -> np.ndarray:

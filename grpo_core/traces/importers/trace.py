@@ -68,14 +68,22 @@ class Kind:
 
 KINDS = {
     "trl": Kind(
-        title="TRL", objective=trl_settings.objective_of, unsupported=lambda settings: "", assembly=StepAssembly,
-        longest="max_completion_length", iterations="num_iterations",
+        title="TRL",
+        objective=trl_settings.objective_of,
+        unsupported=lambda settings: "",
+        assembly=StepAssembly,
+        longest="max_completion_length",
+        iterations="num_iterations",
     ),
     "verl": Kind(
-        title="verl", objective=verl_settings.objective_of, unsupported=verl_settings.unsupported,
-        assembly=VerlAssembly, longest="data.max_response_length", iterations="ppo_epochs",
+        title="verl",
+        objective=verl_settings.objective_of,
+        unsupported=verl_settings.unsupported,
+        assembly=VerlAssembly,
+        longest="data.max_response_length",
+        iterations="ppo_epochs",
     ),
-}  # fmt: skip
+}
 """The trainers, by their names in ``trace.json``."""
 
 
@@ -269,16 +277,22 @@ class Trace:
         tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
         weights = np.asarray(task.reward_weights or (1.0,), np.float64)
         return Completions(
-            prompts=texts.prompts, completions=texts.completions, group=np.unique(group, return_inverse=True)[1],
+            prompts=texts.prompts,
+            completions=texts.completions,
+            group=np.unique(group, return_inverse=True)[1],
             rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
-            reward_names=task.reward_names, reward_parts=rewards, reward_weights=task.reward_weights,
+            reward_names=task.reward_names,
+            reward_parts=rewards,
+            reward_weights=task.reward_weights,
             trajectories=trajectories_in(texts.prompts, texts.completions),
-            advantage=None if all(row is None for row in advantage)
+            advantage=None
+            if all(row is None for row in advantage)
             else np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
             length=None if tokens is None else np.array([len(row) for row in tokens]),
-            truncated=None if tokens is None or not task.eos_ids
+            truncated=None
+            if tokens is None or not task.eos_ids
             else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
-        )  # fmt: skip
+        )
 
     def reports(self, position: int) -> list[Report]:
         files = self.steps[position - 1]

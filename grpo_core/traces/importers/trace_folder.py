@@ -104,9 +104,13 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
         some = next(iter(pieces.values())).index
         missing = tuple(rank for rank in range(processes) if rank not in pieces)
         files = StepFiles(
-            attempt=attempt, last_step=some["global_step"], passes=some["passes"],
-            trainer_steps=some.get("trainer_steps", some["passes"]), pieces=pieces, missing=missing,
-        )  # fmt: skip
+            attempt=attempt,
+            last_step=some["global_step"],
+            passes=some["passes"],
+            trainer_steps=some.get("trainer_steps", some["passes"]),
+            pieces=pieces,
+            missing=missing,
+        )
         steps.append(files)
     kept, notes = _without_repeated(steps)
     kept, waiting = _without_unfinished(kept)

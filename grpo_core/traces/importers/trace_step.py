@@ -54,15 +54,26 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
         return columns.nested(name, np.float32, optional=True)
 
     return ProcessColumns(
-        rank=rank, index=piece.index, generation=generations_of(columns), group=columns.numbers("group", np.int64),
-        ids=columns.lists("completion_ids", np.int64), mask=columns.lists("mask", bool),
-        prompts=rows("prompt_ids", np.int64), rewards=rows("rewards", np.float64),
-        advantage=rows("advantage", np.float64), old=rows("old_logp"), ref=rows("ref_logp"),
-        sampling=rows("sampling_logp"), sampling_ratio=rows("sampling_ratio"),
-        passed=columns.lists("pass", np.int64), part=columns.lists("part", np.int64),
-        logp=columns.nested("logp", np.float32), entropy=uses("entropy"), off_policy=uses("off_policy_mask"),
+        rank=rank,
+        index=piece.index,
+        generation=generations_of(columns),
+        group=columns.numbers("group", np.int64),
+        ids=columns.lists("completion_ids", np.int64),
+        mask=columns.lists("mask", bool),
+        prompts=rows("prompt_ids", np.int64),
+        rewards=rows("rewards", np.float64),
+        advantage=rows("advantage", np.float64),
+        old=rows("old_logp"),
+        ref=rows("ref_logp"),
+        sampling=rows("sampling_logp"),
+        sampling_ratio=rows("sampling_ratio"),
+        passed=columns.lists("pass", np.int64),
+        part=columns.lists("part", np.int64),
+        logp=columns.nested("logp", np.float32),
+        entropy=uses("entropy"),
+        off_policy=uses("off_policy_mask"),
         entropy_mask=uses("entropy_mask"),
-    )  # fmt: skip
+    )
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
@@ -100,16 +111,30 @@ class StepAssembly:
         group = np.concatenate([piece.group for piece in self.pieces]) + generations * self.batch
         total = None if rewards is None else weighted(rewards, weights)
         return Step(
-            step=position, label=files.last_step, settings=settings, group=np.unique(group, return_inverse=True)[1],
-            row_id=np.arange(self.batch), tokens=tokens, mask=mask,
+            step=position,
+            label=files.last_step,
+            settings=settings,
+            group=np.unique(group, return_inverse=True)[1],
+            row_id=np.arange(self.batch),
+            tokens=tokens,
+            mask=mask,
             present=None if np.array_equal(present, mask) else present,
-            rewards=np.full(self.batch, np.nan) if total is None else total, reward_parts=rewards,
-            old_logp=self._first(logp) if old is None else old, ref_logp=self._rows("ref", np.float32, 0.0),
-            sampling_logp=self._rows("sampling", np.float32, 0.0), logp=logp, part=self.part,
-            denominator=self._denominators(mask), advantage=advantage, gate=self._gate(),
-            entropy=self._uses("entropy", np.nan), entropy_coefficient=coefficient, entropy_weight=weight,
-            optimizer_step=self.optimizer_step, prompt_tokens=None,
-        )  # fmt: skip
+            rewards=np.full(self.batch, np.nan) if total is None else total,
+            reward_parts=rewards,
+            old_logp=self._first(logp) if old is None else old,
+            ref_logp=self._rows("ref", np.float32, 0.0),
+            sampling_logp=self._rows("sampling", np.float32, 0.0),
+            logp=logp,
+            part=self.part,
+            denominator=self._denominators(mask),
+            advantage=advantage,
+            gate=self._gate(),
+            entropy=self._uses("entropy", np.nan),
+            entropy_coefficient=coefficient,
+            entropy_weight=weight,
+            optimizer_step=self.optimizer_step,
+            prompt_tokens=None,
+        )
 
     def _place_uses(self) -> None:
         """Determine N passes and the part of each row in them.
@@ -250,11 +275,13 @@ class StepAssembly:
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
         """Divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
         facts = MicroBatch(
-            rows=int(rows.sum()), tokens=int(mask[rows].sum()),
+            rows=int(rows.sum()),
+            tokens=int(mask[rows].sum()),
             generated_tokens=self._generated_tokens(noted, mask, rows),
-            accumulation=self._accumulation(noted), processes=self.processes,
+            accumulation=self._accumulation(noted),
+            processes=self.processes,
             steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
-        )  # fmt: skip
+        )
         return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:

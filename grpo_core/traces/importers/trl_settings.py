@@ -14,9 +14,15 @@ from grpo_core.errors import RunFileError, shortened
 from grpo_core.text import tr
 
 REDUCTIONS = {
-    "grpo": "sequence", "sapo": "sequence", "bnpo": "token", "dr_grpo": "constant", "dapo": "token", "cispo": "token",
-    "vespo": "token", "luspo": "sequence_sum",
-}  # fmt: skip
+    "grpo": "sequence",
+    "sapo": "sequence",
+    "bnpo": "token",
+    "dr_grpo": "constant",
+    "dapo": "token",
+    "cispo": "token",
+    "vespo": "token",
+    "luspo": "sequence_sum",
+}
 """TRL's ``loss_type`` -> reduction of this program."""
 SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
 """TRL's ``loss_type`` -> surrogate, if not the clipped one."""

@@ -136,18 +136,27 @@ class EpisodeRows:
         staleness = np.array(self.staleness)
         scored = any(np.isfinite(row).any() for row in self.training)
         return Completions(
-            prompts=tuple(self.prompts), completions=tuple(self.completions), group=equal_groups(self.keys),
-            rewards=total, reward_names=names, reward_parts=parts if names else None,
+            prompts=tuple(self.prompts),
+            completions=tuple(self.completions),
+            group=equal_groups(self.keys),
+            rewards=total,
+            reward_names=names,
+            reward_parts=parts if names else None,
             reward_weights=_weights(factor, known),
             advantage=None if np.isnan(advantage).all() else advantage,
-            length=np.array(self.length) if any(self.length) else None, truncated=np.array(self.truncated),
-            counted=np.array(self.counted), entropy=None if np.isnan(entropy).all() else entropy,
+            length=np.array(self.length) if any(self.length) else None,
+            truncated=np.array(self.truncated),
+            counted=np.array(self.counted),
+            entropy=None if np.isnan(entropy).all() else entropy,
             sampling_logp=tuple(self.sampling) if any(self.length) else None,
-            training_logp=tuple(self.training) if scored else None, metric_names=measured,
+            training_logp=tuple(self.training) if scored else None,
+            metric_names=measured,
             metrics=np.array([[_number(row.get(name)) for name in measured] for row in self.metrics])
-            if measured else None,
-            staleness=None if np.isnan(staleness).all() else staleness, trajectories=tuple(self.trajectories),
-        )  # fmt: skip
+            if measured
+            else None,
+            staleness=None if np.isnan(staleness).all() else staleness,
+            trajectories=tuple(self.trajectories),
+        )
 
 
 def _paid(reward: Any) -> tuple[float, float]:

@@ -61,9 +61,12 @@ class RowTokens:
 
 
 STREAMS = {
-    "sampler": "logprobs", "trainer": "trainer_logprobs", "reference": "reference_logprobs", "entropy": "entropies",
+    "sampler": "logprobs",
+    "trainer": "trainer_logprobs",
+    "reference": "reference_logprobs",
+    "entropy": "entropies",
     "advantage": "advantages",
-}  # fmt: skip
+}
 """Fields of :class:`RowTokens` from streams of a node, with the names of the streams."""
 
 
@@ -149,16 +152,26 @@ def step_of(
     task = replace(settings.recorded, reward_names=table.reward_names, reward_weights=table.reward_weights)
     first = np.unique(table.group, return_index=True)[1]
     return Step(
-        step=position, label=label, settings=settings.replace({"task": task}), group=table.group,
-        row_id=np.arange(batch), tokens=padded(lambda row: row.ids, np.int64, -1), mask=mask,
-        present=None if np.array_equal(present, mask) else present, rewards=table.rewards,
-        reward_parts=table.reward_parts, old_logp=np.where(mask, logp, 0.0), logp=np.where(mask, logp, 0.0)[None],
+        step=position,
+        label=label,
+        settings=settings.replace({"task": task}),
+        group=table.group,
+        row_id=np.arange(batch),
+        tokens=padded(lambda row: row.ids, np.int64, -1),
+        mask=mask,
+        present=None if np.array_equal(present, mask) else present,
+        rewards=table.rewards,
+        reward_parts=table.reward_parts,
+        old_logp=np.where(mask, logp, 0.0),
+        logp=np.where(mask, logp, 0.0)[None],
         ref_logp=np.where(mask, reference, 0.0) if np.isfinite(reference[counted]).all() else None,
         sampling_logp=np.where(mask, sampling, 0.0) if np.isfinite(sampling[counted]).any() else None,
-        part=np.where(used, 0, -1)[None], advantage=advantage,
+        part=np.where(used, 0, -1)[None],
+        advantage=advantage,
         entropy=entropy[None] if np.isfinite(entropy[counted]).any() else None,
-        prompt_texts=tuple(table.prompts[row] for row in first), completion_texts=table.completions,
-    )  # fmt: skip
+        prompt_texts=tuple(table.prompts[row] for row in first),
+        completion_texts=table.completions,
+    )
 
 
 def _trainer(row: RowTokens) -> np.ndarray:

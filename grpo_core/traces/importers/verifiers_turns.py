@@ -73,10 +73,14 @@ class Graph:
             turns.append(turn)
         first = next((i for i, turn in enumerate(turns) if turn.sampled), len(turns))
         return Trajectory(
-            prompt=tuple(turns[:first]), turns=tuple(turns[first:]), shared=shared, ended=_ended(self.trace),
-            errors=_errors(self.trace), metrics=tuple(metrics_of(self.trace).items()),
+            prompt=tuple(turns[:first]),
+            turns=tuple(turns[first:]),
+            shared=shared,
+            ended=_ended(self.trace),
+            errors=_errors(self.trace),
+            metrics=tuple(metrics_of(self.trace).items()),
             rewards=tuple((name, None if math.isnan(score) else score, w) for name, (score, w) in rewards.items()),
-        )  # fmt: skip
+        )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
         """Duration of the call for a reply, or for a single message between two calls, the time between them."""
@@ -127,11 +131,17 @@ def _turn(node: Node, seconds: float | None) -> Turn:
         of_text = len(ids) - int(known.argmax()) if sampled and known.any() else len(ids)
     gap = _mean(np.abs(stream(node, "trainer_logprobs") - stream(node, "logprobs"))) if known.any() else None
     return turn_of(
-        message, sampled=sampled, tokens=len(ids), body=of_text, in_loss=int(known.sum()),
-        also_trained=int((weighted & ~known).sum()), seconds=seconds,
-        advantage=_mean(stream(node, "advantages")), entropy=_mean(stream(node, "entropies")),
+        message,
+        sampled=sampled,
+        tokens=len(ids),
+        body=of_text,
+        in_loss=int(known.sum()),
+        also_trained=int((weighted & ~known).sum()),
+        seconds=seconds,
+        advantage=_mean(stream(node, "advantages")),
+        entropy=_mean(stream(node, "entropies")),
         sampler_gap=gap,
-    )  # fmt: skip
+    )
 
 
 def _mean(values: np.ndarray) -> float | None:

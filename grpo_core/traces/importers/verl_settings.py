@@ -32,15 +32,21 @@ MODE, AGGREGATION, BYPASS = "policy_loss.loss_mode", "loss_agg_mode", "bypass_mo
 SAMPLER = "actor_rollout_ref.rollout.name"
 """Setting of the engine that samples, which is never the one that trains."""
 REDUCTIONS = {
-    "token-mean": "token", "token-sum": "sequence_sum", "seq-mean-token-mean": "sequence",
-    "seq-mean-token-sum": "sequence_sum", "seq-mean-token-sum-norm": "constant",
-}  # fmt: skip
+    "token-mean": "token",
+    "token-sum": "sequence_sum",
+    "seq-mean-token-mean": "sequence",
+    "seq-mean-token-sum": "sequence_sum",
+    "seq-mean-token-sum-norm": "constant",
+}
 """verl's ``loss_agg_mode`` -> reduction."""
 KL = {"kl": "k1", "k1": "k1", "mse": "k2", "k2": "k2", "low_var_kl": "k3", "k3": "k3"}
 """verl's ``kl_loss_type`` -> estimator. "k2+" is k2."""
 BASELINES = {
-    "grpo": "group_mean", "grpo_vectorized": "group_mean", "rloo": "leave_one_out", "rloo_vectorized": "leave_one_out",
-}  # fmt: skip
+    "grpo": "group_mean",
+    "grpo_vectorized": "group_mean",
+    "rloo": "leave_one_out",
+    "rloo_vectorized": "leave_one_out",
+}
 """verl's ``adv_estimator`` -> baseline. Advantages of the others are taken as recorded."""
 STD_EPSILON = 1e-6
 RATIO_LIMIT = 20.0
@@ -118,9 +124,11 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     estimator = str(settings.get("algorithm.adv_estimator"))
     divides = estimator.startswith("grpo") and bool(settings.get("algorithm.norm_adv_by_std_in_grpo", True))
     chosen: dict[str, Any] = {
-        "baseline": BASELINES.get(estimator, "given"), "std": "sample" if divides else "none",
-        "std_epsilon": STD_EPSILON, "beta": 0.0,
-    }  # fmt: skip
+        "baseline": BASELINES.get(estimator, "given"),
+        "std": "sample" if divides else "none",
+        "std_epsilon": STD_EPSILON,
+        "beta": 0.0,
+    }
     if unsupported(settings):
         return Objective(**chosen)
     mode, (low, high) = _mode(settings), _band(settings)
@@ -151,10 +159,12 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
         | {
             "log_ratio_limit": None if mode == "gspo" else RATIO_LIMIT,
             "beta": float(settings["kl_loss_coef"]) if settings.get("use_kl_loss") else 0.0,
-            "kl": _estimator(settings) or "k3", "entropy_bonus": _entropy(settings), "reduction": reduction,
+            "kl": _estimator(settings) or "k3",
+            "entropy_bonus": _entropy(settings),
+            "reduction": reduction,
             "max_tokens": int(scale) if reduction == "constant" and scale is not None else None,
         }
-    )  # fmt: skip
+    )
 
 
 def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:

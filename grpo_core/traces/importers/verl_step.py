@@ -54,9 +54,10 @@ class VerlAssembly(StepAssembly):
             cut = int((step.mask & (estimate("k3", step.logp, step.ref_logp) > verl_settings.LARGEST_KL)).sum())
         if cut:
             raise NotRecordedError(
-                tr("verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed.")
-                .format(count=cut, limit=verl_settings.LARGEST_KL)
-            )  # fmt: skip
+                tr(
+                    "verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed."
+                ).format(count=cut, limit=verl_settings.LARGEST_KL)
+            )
 
     def _refuse_weights_of_tokens(self, step: Step) -> None:
         """

@@ -315,9 +315,13 @@ class Recorder:
         self._step += 1
         state = self.trainer.state
         step = {
-            "number": self._step, "generations": generations, "passes": passes,
-            "global_step": int(state.global_step), "epoch": state.epoch, "time": time.time(),
-        }  # fmt: skip
+            "number": self._step,
+            "generations": generations,
+            "passes": passes,
+            "global_step": int(state.global_step),
+            "epoch": state.epoch,
+            "time": time.time(),
+        }
         if self._waiting.acquire(blocking=False):
             self.queue.put(step)
         else:
@@ -359,9 +363,17 @@ class Recorder:
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
 """The reason why a step is left out."""
 GENERATED = (
-    "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
-    "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",
-)  # fmt: skip
+    "prompt_ids",
+    "prompt_mask",
+    "completion_ids",
+    "completion_mask",
+    "tool_mask",
+    "advantages",
+    "old_per_token_logps",
+    "ref_per_token_logps",
+    "sampling_per_token_logps",
+    "importance_sampling_ratio",
+)
 """Tensors of TRL's buffer that are kept, (B, ...)."""
 
 
@@ -412,9 +424,11 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
             advantage = arrays["advantages"]
             columns["advantage"].append(None if advantage is None else numbers(advantage[i]))
             for column, key in (
-                ("old_logp", "old_per_token_logps"), ("ref_logp", "ref_per_token_logps"),
-                ("sampling_logp", "sampling_per_token_logps"), ("sampling_ratio", "importance_sampling_ratio"),
-            ):  # fmt: skip
+                ("old_logp", "old_per_token_logps"),
+                ("ref_logp", "ref_per_token_logps"),
+                ("sampling_logp", "sampling_per_token_logps"),
+                ("sampling_ratio", "importance_sampling_ratio"),
+            ):
                 columns[column].append(cut(arrays[key], i, length))
     return columns
 
@@ -454,9 +468,21 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
 
 
 COLUMNS = (
-    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
-    "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
-)  # fmt: skip
+    "row",
+    "generation",
+    "group",
+    "prompt",
+    "completion",
+    "prompt_ids",
+    "completion_ids",
+    "mask",
+    "rewards",
+    "advantage",
+    "old_logp",
+    "ref_logp",
+    "sampling_logp",
+    "sampling_ratio",
+)
 PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns with one entry for each optimizer step that used the completion."""
 
@@ -467,7 +493,7 @@ TYPES = {
     "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32", "off_policy_mask": "float32",
     "entropy_mask": "float32",
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
@@ -549,16 +575,26 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
     tokenizer = getattr(trainer, "_tokenizer", None) or getattr(trainer, "processing_class", None)
     weights = getattr(trainer, "reward_weights", None)
     return {
-        "format": FORMAT, "version": VERSION, "trainer": "trl", "trainer_version": trl.__version__,
-        "tried": trl.__version__ in TRIED, "level": level, "reason": reason, "text": text, "settings": settings,
-        "num_processes": int(trainer.accelerator.num_processes), "num_generations": int(trainer.num_generations),
+        "format": FORMAT,
+        "version": VERSION,
+        "trainer": "trl",
+        "trainer_version": trl.__version__,
+        "tried": trl.__version__ in TRIED,
+        "level": level,
+        "reason": reason,
+        "text": text,
+        "settings": settings,
+        "num_processes": int(trainer.accelerator.num_processes),
+        "num_generations": int(trainer.num_generations),
         "reward_names": [str(name) for name in trainer.reward_func_names],
         "reward_weights": None if weights is None else [float(w) for w in weights],
         "eos_ids": [int(i) for i in getattr(trainer, "eos_token_ids", None) or [] if i is not None],
-        "pad_id": getattr(tokenizer, "pad_token_id", None), "mixed_precision": str(trainer.accelerator.mixed_precision),
-        "beta": float(trainer.beta), "epsilon_low": float(trainer.epsilon_low),
+        "pad_id": getattr(tokenizer, "pad_token_id", None),
+        "mixed_precision": str(trainer.accelerator.mixed_precision),
+        "beta": float(trainer.beta),
+        "epsilon_low": float(trainer.epsilon_low),
         "epsilon_high": float(trainer.epsilon_high),
-    }  # fmt: skip
+    }
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:

@@ -221,10 +221,15 @@ class Recorder:
             return
         self._number += 1
         update = {
-            "number": self._number, "batch": batch, "passes": passes, "trainer": self._trainer,
-            "global_step": int(self._trainer.get("step", self._number)), "time": time.time(),
-            "temperature": self._temperature, "report": None if result is None or self.rank else result["metrics"],
-        }  # fmt: skip
+            "number": self._number,
+            "batch": batch,
+            "passes": passes,
+            "trainer": self._trainer,
+            "global_step": int(self._trainer.get("step", self._number)),
+            "time": time.time(),
+            "temperature": self._temperature,
+            "report": None if result is None or self.rank else result["metrics"],
+        }
         if self._waiting.acquire(blocking=False):
             self.queue.put(update)
         else:
@@ -272,9 +277,20 @@ class Recorder:
 
 
 BATCH = (
-    "prompts", "responses", "attention_mask", "response_mask", "old_log_probs", "ref_log_prob", "rollout_log_probs",
-    "rollout_is_weights", "advantages", "token_level_rewards", "token_level_scores", "rm_scores", "uid",
-)  # fmt: skip
+    "prompts",
+    "responses",
+    "attention_mask",
+    "response_mask",
+    "old_log_probs",
+    "ref_log_prob",
+    "rollout_log_probs",
+    "rollout_is_weights",
+    "advantages",
+    "token_level_rewards",
+    "token_level_scores",
+    "rm_scores",
+    "uid",
+)
 """Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
 """Possible sources of a completion's reward, as a sum over its tokens: the first that exists is used."""
@@ -322,9 +338,11 @@ def completions_of(batch: dict[str, Any], tokenizer: Any, text: bool) -> dict[st
         columns["rewards"].append(None if rewards is None else [float(rewards[i].sum(dtype="float64"))])
         columns["advantage"].append(advantage_of(there["advantages"][i][:length], mask))
         for column, key in (
-            ("old_logp", "old_log_probs"), ("ref_logp", "ref_log_prob"), ("sampling_logp", "rollout_log_probs"),
+            ("old_logp", "old_log_probs"),
+            ("ref_logp", "ref_log_prob"),
+            ("sampling_logp", "rollout_log_probs"),
             ("sampling_ratio", "rollout_is_weights"),
-        ):  # fmt: skip
+        ):
             columns[column].append(there[key][i][:length].tolist() if key in there else None)
     return columns
 
@@ -374,7 +392,7 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
 COLUMNS = (
     "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
     "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 PASSES = ("pass", "part", "logp", "entropy")
 """Columns with one entry for each optimizer step that used the completion."""
 TYPES = {
@@ -382,7 +400,7 @@ TYPES = {
     "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "rewards": "float64", "advantage": "float64",
     "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32",
-}  # fmt: skip
+}  # fmt: skip # table, one row per line
 """Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
@@ -487,13 +505,22 @@ def description(recorder: Recorder, update: dict[str, Any]) -> dict[str, Any]:
     autocast = str(getattr(recorder.worker.engine, "_autocast_dtype", "")).removeprefix("torch.")
     tokenizer, end = recorder.tokenizer, getattr(recorder.tokenizer, "eos_token_id", None)
     return {
-        "format": FORMAT, "version": VERSION, "trainer": "verl", "trainer_version": verl.__version__,
-        "tried": verl.__version__ in TRIED, "level": "tokens", "reason": "", "text": recorder.text,
+        "format": FORMAT,
+        "version": VERSION,
+        "trainer": "verl",
+        "trainer_version": verl.__version__,
+        "tried": verl.__version__ in TRIED,
+        "level": "tokens",
+        "reason": "",
+        "text": recorder.text,
         "settings": settings | {"temperature": scalar(update["temperature"]), "autocast": autocast},
-        "num_processes": recorder.processes, "num_generations": int(recorder.config.rollout_n),
-        "reward_names": ["score"], "reward_weights": [1.0], "eos_ids": [] if end is None else [int(end)],
+        "num_processes": recorder.processes,
+        "num_generations": int(recorder.config.rollout_n),
+        "reward_names": ["score"],
+        "reward_weights": [1.0],
+        "eos_ids": [] if end is None else [int(end)],
         "pad_id": getattr(tokenizer, "pad_token_id", None),
-    }  # fmt: skip
+    }
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:

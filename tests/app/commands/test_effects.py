@@ -41,10 +41,16 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "explain": (lambda p: p.workspace.quantity is not None, True),
     "faster": (lambda p: p.player.speed, 10.0),
     "slower": (lambda p: p.player.speed, 2.0),
-}  # fmt: skip
+}
 SWITCHES = {
-    "full_screen", "reduced_motion", "thinning", "speaker", "present.blank", "present.counter", "present.ring",
-}  # fmt: skip
+    "full_screen",
+    "reduced_motion",
+    "thinning",
+    "speaker",
+    "present.blank",
+    "present.counter",
+    "present.ring",
+}
 """Commands that take back what they did."""
 
 

@@ -66,9 +66,17 @@ def test_every_lesson_has_the_title_under_which_it_is_listed() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "id"),
-    [("expl", "explain"), ("dark", "theme.dark"), ("br", "branch"), ("sb", "stage_back"), ("full", "full_screen"),
-     ("BACK stage", "stage_back"), ("pause", "run"), ("theme proj", "theme.projector")],
-)  # fmt: skip
+    [
+        ("expl", "explain"),
+        ("dark", "theme.dark"),
+        ("br", "branch"),
+        ("sb", "stage_back"),
+        ("full", "full_screen"),
+        ("BACK stage", "stage_back"),
+        ("pause", "run"),
+        ("theme proj", "theme.projector"),
+    ],
+)
 def test_a_few_letters_find_the_command(palette: CommandPalette, typed: str, id: str) -> None:
     palette.line.clear()
     QTest.keyClicks(palette.line, typed)

@@ -19,11 +19,22 @@ from tests.app.stories.hands import panel
 pytestmark = pytest.mark.one_window
 
 EXPECTED_KEYS = {
-    "run": ("Space", "Ctrl+Space"), "step": (".",), "step_back": (",",), "stage": ("Shift+.",),
-    "stage_back": ("Shift+,",), "explain": ("E",), "table_twin": ("T",), "undo": ("Ctrl+Z",), "quit": ("Ctrl+Q",),
-    "shortcut_sheet": ("F1",), "palette": ("Ctrl+Shift+P",), "full_screen": ("F11",), "zoom_reset": ("Ctrl+0",),
-    "go_start": ("Home",), "go_end": ("End",),
-}  # fmt: skip
+    "run": ("Space", "Ctrl+Space"),
+    "step": (".",),
+    "step_back": (",",),
+    "stage": ("Shift+.",),
+    "stage_back": ("Shift+,",),
+    "explain": ("E",),
+    "table_twin": ("T",),
+    "undo": ("Ctrl+Z",),
+    "quit": ("Ctrl+Q",),
+    "shortcut_sheet": ("F1",),
+    "palette": ("Ctrl+Shift+P",),
+    "full_screen": ("F11",),
+    "zoom_reset": ("Ctrl+0",),
+    "go_start": ("Home",),
+    "go_end": ("End",),
+}
 
 
 def test_no_two_commands_share_an_id_or_a_key_of_one_context(actions: Actions) -> None:

@@ -113,8 +113,9 @@ def test_the_list_is_edited_in_the_panel(driver: Driver) -> None:
     QTest.mouseClick(shown.button, Qt.MouseButton.LeftButton)
     driver.settle()
     assert [row.box.text() for row in shown.rows] == [
-        "max π(a) above 0.5", "Dead groups first ≠ 0",
-    ]  # fmt: skip
+        "max π(a) above 0.5",
+        "Dead groups first ≠ 0",
+    ]
     QTest.mouseClick(shown.button, Qt.MouseButton.LeftButton)
     assert len(driver.program.workspace.breakpoints.all) == 2, "the same twice is one"
     shown.rows[0].box.click()

@@ -65,8 +65,10 @@ def test_a_large_file_is_read_while_the_window_goes_on(
     clock.stop()
     longest = max(after - before for before, after in pairwise(own_time))
     longest_of_both = max(after - before for before, after in pairwise(all_time))
-    print(f"{size:,} bytes: the window's thread computed for {1000 * longest:.0f} ms at the longest; both threads for "
-          f"{1000 * longest_of_both:.0f} ms between two looks")  # fmt: skip
+    print(
+        f"{size:,} bytes: the window's thread computed for {1000 * longest:.0f} ms at the longest; both threads for "
+        f"{1000 * longest_of_both:.0f} ms between two looks"
+    )
     assert longest < 0.1, "nothing is read in the window's thread"
     assert longest_of_both < 0.25, "the thread that reads lets the window's go on"
     assert at_hand(settings)

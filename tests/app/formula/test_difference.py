@@ -51,8 +51,9 @@ def test_every_letter_that_is_defined_anew_is_shown_with_both_definitions(name: 
     for letter in changed:
         at = next(n for n, term in enumerate(terms) if term.latex.endswith(f"{letter} ="))
         assert [(term.latex, term.change) for term in terms[at + 1 : at + 3]] == [
-            (then[letter].latex, OLD), (now[letter].latex, NEW)
-        ]  # fmt: skip
+            (then[letter].latex, OLD),
+            (now[letter].latex, NEW),
+        ]
     assert sum(r"\quad" in term.latex for term in terms) == len(changed)
 
 

@@ -161,9 +161,12 @@ def test_formulas_are_drawn_without_a_home_folder() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "USERPROFILE")}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment | {"QT_QPA_PLATFORM": "offscreen"}, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", script],
+        env=environment | {"QT_QPA_PLATFORM": "offscreen"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 

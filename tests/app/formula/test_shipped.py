@@ -79,9 +79,12 @@ def test_a_drawing_that_was_changed_is_not_believed(shipped: Path) -> None:
 
 def test_a_first_window_is_drawn_without_the_library_that_draws_formulas(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_WINDOW, str(tmp_path)], env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", FIRST_WINDOW, str(tmp_path)],
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["False"]
 

@@ -28,10 +28,16 @@ ERRORS = {
 }
 """What popular explainers get wrong."""
 WRONG = (
-    "DeepSeekMath samples G = 8 answers", "2 GB per billion parameters", "GRPO needs two models", "Half the memory.",
-    "The ratio is clipped to [1 − ε, 1 + ε]", "The aha moment shows that it thinks",
-    "DAPO uses leave-one-out baselines", "REINFORCE uses one sample, GRPO a group", "Nature reports 71.0",
-)  # fmt: skip
+    "DeepSeekMath samples G = 8 answers",
+    "2 GB per billion parameters",
+    "GRPO needs two models",
+    "Half the memory.",
+    "The ratio is clipped to [1 − ε, 1 + ε]",
+    "The aha moment shows that it thinks",
+    "DAPO uses leave-one-out baselines",
+    "REINFORCE uses one sample, GRPO a group",
+    "Nature reports 71.0",
+)
 SOURCED = r"arXiv:\d{4}\.\d{5}|doi:10\.\d+/\S+|documentation"
 
 
@@ -90,7 +96,7 @@ def written(rest: str) -> str:
         (written('part = "open"\nfigure = ""\nsource = ""'), "a source"),
         (written('part = "open"\nfigure = 1\nsource = "s"'), "all of them texts"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_wrong_is_refused_with_the_place(tmp_path: Path, content: str, complaint: str) -> None:
     path = tmp_path / "published.toml"
     path.write_text(content, "utf-8")

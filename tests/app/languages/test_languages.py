@@ -53,9 +53,18 @@ def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
 
 
 TERMINAL = {
-    "__main__.py", "arguments.py", "build.py", "headless.py", "language.py", "log.py", "command.py", "assignments.py",
-    "problem_report.py", "text.py", "model_card.py",
-}  # fmt: skip
+    "__main__.py",
+    "arguments.py",
+    "build.py",
+    "headless.py",
+    "language.py",
+    "log.py",
+    "command.py",
+    "assignments.py",
+    "problem_report.py",
+    "text.py",
+    "model_card.py",
+}
 """Files that speak in a terminal, before a language is chosen, or into files for programs and developers."""
 NO_PROSE = re.compile(r"\\|<|px|%|^[\w.+-]*:?$|\.\w+|PRAGMA|=")
 """Formulas, markup, style sheets, names of files and of things inside the program."""

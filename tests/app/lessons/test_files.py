@@ -34,11 +34,17 @@ MYTHS = {
     "the critic is as large": r"critic[^.]{0,12}(always|is just)[^.]{0,8}(as large|the same size)",
 }
 SAID = (
-    "GRPO has lower variance than REINFORCE with a baseline.", "A baseline always reduces variance.",
-    "Bigger G is better.", "Clipping keeps the ratio inside 1 ± ε.", "The ratio cannot leave beyond 1.2.",
-    "k3 in the loss penalises KL(π‖π_ref).", "Temperature is free at sampling.", "The loss tells progress.",
-    "The loss falls, so the policy is learning.", "PPO's critic is always as large as the policy.",
-)  # fmt: skip
+    "GRPO has lower variance than REINFORCE with a baseline.",
+    "A baseline always reduces variance.",
+    "Bigger G is better.",
+    "Clipping keeps the ratio inside 1 ± ε.",
+    "The ratio cannot leave beyond 1.2.",
+    "k3 in the loss penalises KL(π‖π_ref).",
+    "Temperature is free at sampling.",
+    "The loss tells progress.",
+    "The loss falls, so the policy is learning.",
+    "PPO's critic is always as large as the policy.",
+)
 
 
 def texts(value: object) -> list[str]:

@@ -118,9 +118,15 @@ def test_odd_states_are_survived(pupil: Pupil) -> None:
     bill = MemoryBill(workspace)
     pupil.driver.qtbot.addWidget(bill)
     states: tuple[dict[str, object], ...] = (
-        {}, {"parameters": -1.0}, {"parameters": "much"}, {"optimizer": "magic"}, {"knobs": 3}, {"block": 4},
-        {"knobs": (*SWITCHES, *KNOBS)}, {"generated": 0, "critic": "yes"},
-    )  # fmt: skip
+        {},
+        {"parameters": -1.0},
+        {"parameters": "much"},
+        {"optimizer": "magic"},
+        {"knobs": 3},
+        {"block": 4},
+        {"knobs": (*SWITCHES, *KNOBS)},
+        {"generated": 0, "critic": "yes"},
+    )
     for state in states:
         for show in ("bill", "compute"):
             bill.show_step(LessonStep(text="", show=show, state=state))

@@ -58,9 +58,7 @@ def test_dividing_by_std_lifts_the_extremes(chance: float) -> None:
 
 def test_drawing_again_fills_the_batch_and_flatters_its_reward() -> None:
     settings = settings_of("difficulty").replace({"task.bias": -bias_of(0.1)})
-    plain, again = (
-        next(updates(settings.replace({"learner.resample_dead": on}), SEEDS)) for on in (False, True)
-    )  # fmt: skip
+    plain, again = (next(updates(settings.replace({"learner.resample_dead": on}), SEEDS)) for on in (False, True))
     dead = [equal_rewards(x.batch.rewards.reshape(len(SEEDS), PROMPTS, SIZE)).mean() for x in (plain, again)]
     expected = dead_share(0.1, SIZE)
     spread = math.sqrt(expected * (1 - expected) / (len(SEEDS) * PROMPTS))

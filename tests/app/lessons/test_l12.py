@@ -55,10 +55,16 @@ def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:
 
 
 STATES: tuple[dict[str, object], ...] = (
-    {}, {"policy": (0.0, 1.0)}, {"policy": "much"}, {"policy": (0.5, 0.5), "reference": (0.2, 0.3, 0.5)},
-    {"policy": ()}, {"samples": 10**12, "seed": -4}, {"samples": 0}, {"policy": (1e-300, 1e300)},
+    {},
+    {"policy": (0.0, 1.0)},
+    {"policy": "much"},
+    {"policy": (0.5, 0.5), "reference": (0.2, 0.3, 0.5)},
+    {"policy": ()},
+    {"samples": 10**12, "seed": -4},
+    {"samples": 0},
+    {"policy": (1e-300, 1e300)},
     {"policy": (0.9, 0.1), "reference": (0.1, 0.9)},
-)  # fmt: skip
+)
 
 
 def test_every_picture_of_any_state_has_a_table_and_a_sentence(pupil: Pupil) -> None:

@@ -53,8 +53,10 @@ def test_an_answer_counts_as_right_where_its_last_number_is_the_sum(name: str) -
 
 def test_only_the_bare_run_pays_for_the_bare_number() -> None:
     assert {name: read(name)[1].settings.language.form_weight for name in RUNS} == {
-        "smollm2": 0.0, "smollm2_kl": 0.0, "smollm2_bare": 1.0,
-    }  # fmt: skip
+        "smollm2": 0.0,
+        "smollm2_kl": 0.0,
+        "smollm2_bare": 1.0,
+    }
 
 
 def test_what_the_lesson_says_is_in_the_files() -> None:

@@ -263,10 +263,14 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
 def test_a_lesson_that_diverges_says_so_and_can_be_left(pupil: Pupil) -> None:
     wild = Settings().replace(
         {
-            "optimizer.learning_rate": 1000.0, "task.landscape": "custom", "task.custom": (*[1e9] * 9, -1e9),
-            "objective.std": "none", "learner.mu": 64, "objective.clip_high": 1e6,
+            "optimizer.learning_rate": 1000.0,
+            "task.landscape": "custom",
+            "task.custom": (*[1e9] * 9, -1e9),
+            "objective.std": "none",
+            "learner.mu": 64,
+            "objective.clip_high": 1e6,
         }
-    )  # fmt: skip
+    )
     lesson = Lesson(id="wild", number=9, title="?", start=wild, steps=(LessonStep(text="a", update=500),))
     pupil.lesson_player.open(lesson)
     pupil.driver.qtbot.waitUntil(lambda: not pupil.lesson_player.busy)

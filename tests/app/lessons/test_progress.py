@@ -15,9 +15,16 @@ from app.lessons.progress import COLUMNS, MOST, LessonProgress, PredictionEntry,
 
 def entry(**changes: object) -> PredictionEntry:
     usual = {
-        "when": "2026-01-02T03:04:05", "lesson": "toy", "step": 3, "ask": "Which?", "kind": "number", "guess": "0.5",
-        "value": 0.25, "right": False, "skipped": False,
-    }  # fmt: skip
+        "when": "2026-01-02T03:04:05",
+        "lesson": "toy",
+        "step": 3,
+        "ask": "Which?",
+        "kind": "number",
+        "guess": "0.5",
+        "value": 0.25,
+        "right": False,
+        "skipped": False,
+    }
     return PredictionEntry(**{**usual, **changes})  # type: ignore[arg-type]
 
 
@@ -41,9 +48,17 @@ def test_steps_and_predictions_are_there_after_a_restart(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"nothing", b"[]", b'{"reached": {"toy": [1]}, "history": []}', b'{"reached": {}, "history": [{"when": 3}]}',
-     b"[" * 100_000, b"\xff\xfe", b'{"reached": {"toy": ["1", true]}, "history": []}'],
-)  # fmt: skip
+    [
+        b"",
+        b"nothing",
+        b"[]",
+        b'{"reached": {"toy": [1]}, "history": []}',
+        b'{"reached": {}, "history": [{"when": 3}]}',
+        b"[" * 100_000,
+        b"\xff\xfe",
+        b'{"reached": {"toy": ["1", true]}, "history": []}',
+    ],
+)
 def test_a_damaged_file_is_kept_aside_and_said(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "lessons.json"
     path.write_bytes(content)

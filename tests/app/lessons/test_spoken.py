@@ -16,8 +16,11 @@ from tests.app.lessons.held import lesson_of
 pytestmark = pytest.mark.one_window
 
 SLIDERS = {
-    "same_rewards": "80 %", "difficulty": "50 %", "beta_sweep": "0.5", "clipping": "1 of 1",
-}  # fmt: skip
+    "same_rewards": "80 %",
+    "difficulty": "50 %",
+    "beta_sweep": "0.5",
+    "clipping": "1 of 1",
+}
 """Lesson -> what the slider below its picture says at first."""
 
 

@@ -112,10 +112,14 @@ def typed(numbers: np.random.Generator) -> Joined:
     )
     rewards = np.array([*others, reward])
     return Joined(
-        logp=-numbers.exponential(float(numbers.choice([0.1, 4.0])), count), reward=reward, parts=parts,
-        names=("right", "form", "short"), weights=(1.0, *numbers.choice([0.0, 0.5], 2).tolist()), rewards=rewards,
+        logp=-numbers.exponential(float(numbers.choice([0.1, 4.0])), count),
+        reward=reward,
+        parts=parts,
+        names=("right", "form", "short"),
+        weights=(1.0, *numbers.choice([0.0, 0.5], 2).tolist()),
+        rewards=rewards,
         advantages=advantages(Objective(), rewards[None])[0],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(300, marks=pytest.mark.long)])

@@ -90,13 +90,15 @@ def groups(count: int, seed: int) -> Iterator[Case]:
     """Groups of a language model's updates, made by hand, under drawn switches."""
     numbers = np.random.default_rng(seed)
     for number in range(count):
-        settings = lm_settings(**{
-            "objective.baseline": str(numbers.choice(["group_mean", "leave_one_out", "batch_mean", "none"])),
-            "objective.std": str(numbers.choice(["sample", "none", "batch"])),
-            "objective.beta": float(numbers.choice([0.0, 0.04])),
-            "objective.entropy_bonus": float(numbers.choice([0.0, 0.1])),
-            "objective.kl": str(numbers.choice(["k3", "exact"])),
-        })  # fmt: skip
+        settings = lm_settings(
+            **{
+                "objective.baseline": str(numbers.choice(["group_mean", "leave_one_out", "batch_mean", "none"])),
+                "objective.std": str(numbers.choice(["sample", "none", "batch"])),
+                "objective.beta": float(numbers.choice([0.0, 0.04])),
+                "objective.entropy_bonus": float(numbers.choice([0.0, 0.1])),
+                "objective.kl": str(numbers.choice(["k3", "exact"])),
+            }
+        )
         dead = tuple(int(p) for p in np.flatnonzero(numbers.random(3) < 0.5))
         step = lm_step(int(numbers.integers(1, 6)), settings=settings, prompts=3, group_size=5, dead=dead, seed=number)
         if numbers.random() < 0.3:

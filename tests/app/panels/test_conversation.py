@@ -64,12 +64,16 @@ def behind(panel: CompletionsPanel, words: str) -> str:
 def test_each_turn_says_who_spoke_what_was_called_with_what_and_what_came_back(panel: CompletionsPanel) -> None:
     shown = read(panel, 1).splitlines()
     for line in (
-        "system · 6 tokens, not in the loss", "(thinking) A term: the tool knows it.",
+        "system · 6 tokens, not in the loss",
+        "(thinking) A term: the tool knows it.",
         "assistant · 12 tokens, 9 in the loss · 1.5 s · A −0.750 · H 0.500 · 0.020 nats from the sampler",
-        '→ calculator({"term": "17*23+"})', "Error: the term ends with an operator.", "End: the model ended it",
+        '→ calculator({"term": "17*23+"})',
+        "Error: the term ends with an operator.",
+        "End: the model ended it",
         "tool: calculator · reads as an error · 9 tokens, not in the loss · 0.5 s",
-        "Rewards: right 0.000 × 1, brief 0.500 × 0.25", "Environment: tool_calls 2.000, seconds_in_tool 1.500",
-    ):  # fmt: skip
+        "Rewards: right 0.000 × 1, brief 0.500 × 0.25",
+        "Environment: tool_calls 2.000, seconds_in_tool 1.500",
+    ):
         assert line in shown, line
 
 
@@ -160,8 +164,10 @@ def test_stretches_of_a_recorded_steps_tokens_are_those_of_its_mask() -> None:
     origin = Origin(settings=Settings(), vocabulary=tuple("abcdefghijklmnop"), prompts=())
     stretches = by_mask(step, 0, origin)
     assert [(turn.role, turn.tokens, turn.in_loss) for turn in stretches] == [
-        ("tokens 1 to 2", 2, 2), ("tokens 3 to 4", 2, 0), ("tokens 5 to 6", 2, 2),
-    ]  # fmt: skip
+        ("tokens 1 to 2", 2, 2),
+        ("tokens 3 to 4", 2, 0),
+        ("tokens 5 to 6", 2, 2),
+    ]
     assert "".join(turn.text for turn in stretches) == "".join("abcdefghijklmnop"[t] for t in step.tokens[0])
     assert by_mask(step, 1, origin) == []
 

@@ -34,8 +34,13 @@ def answer_to(text: str, reward: float) -> Answer:
     dist[np.arange(len(tokens)), tokens] = np.log(0.5)
     logp = dist[np.arange(len(tokens)), tokens]
     return Answer(
-        tokens=tokens, logp=logp, ref_logp=logp, dist_logp=dist, reward=reward, parts=np.array([reward, 1.0, 1.0]),
-    )  # fmt: skip
+        tokens=tokens,
+        logp=logp,
+        ref_logp=logp,
+        dist_logp=dist,
+        reward=reward,
+        parts=np.array([reward, 1.0, 1.0]),
+    )
 
 
 @pytest.fixture

@@ -35,10 +35,14 @@ def with_likeliest(passes: int = 1) -> Step:
     ids = np.where(step.mask[..., None], np.stack([*others, step.tokens], axis=-1), -1)
     logp = np.log(np.broadcast_to([[[[0.5, 0.25, 0.125]]], [[[0.25, 0.5, 0.0625]]]], (2, *ids.shape)))
     return dataclasses.replace(
-        step, **WITHOUT, part=np.repeat(step.part[:1], passes, axis=0),
+        step,
+        **WITHOUT,
+        part=np.repeat(step.part[:1], passes, axis=0),
         logp=np.repeat(step.logp[:1], passes + 1, axis=0),
-        top_tokens=ids, top_logp=logp.astype(np.float16), ref_top_logp=logp[0].astype(np.float16),
-    )  # fmt: skip
+        top_tokens=ids,
+        top_logp=logp.astype(np.float16),
+        ref_top_logp=logp[0].astype(np.float16),
+    )
 
 
 def test_the_recorded_likeliest_stand_before_after_and_under_the_reference_and_are_called_that() -> None:

@@ -131,10 +131,16 @@ def test_keys_walk_tokens_rows_groups_and_steps(language: Driver, panel: TokenIn
     workspace.select(row=0, token=0)
     language.settle()
     walk = [
-        (Qt.Key.Key_Right, (0, 1)), (Qt.Key.Key_Down, (1, 1)), (Qt.Key.Key_PageDown, (9, 1)),
-        (Qt.Key.Key_PageDown, (17, 1)), (Qt.Key.Key_PageUp, (9, 1)), (Qt.Key.Key_Up, (8, 1)),
-        (Qt.Key.Key_Up, (8, 1)), (Qt.Key.Key_Left, (8, 0)), (Qt.Key.Key_Left, (8, 0)),
-    ]  # fmt: skip
+        (Qt.Key.Key_Right, (0, 1)),
+        (Qt.Key.Key_Down, (1, 1)),
+        (Qt.Key.Key_PageDown, (9, 1)),
+        (Qt.Key.Key_PageDown, (17, 1)),
+        (Qt.Key.Key_PageUp, (9, 1)),
+        (Qt.Key.Key_Up, (8, 1)),
+        (Qt.Key.Key_Up, (8, 1)),
+        (Qt.Key.Key_Left, (8, 0)),
+        (Qt.Key.Key_Left, (8, 0)),
+    ]
     for key, place in walk:
         QTest.keyClick(grid, key)
         language.settle()

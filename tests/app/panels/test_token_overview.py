@@ -28,9 +28,12 @@ DISEASED = DATA.parent / "diseased"
 
 
 @given(
-    rows=st.integers(1, 12), columns=st.integers(1, 40), high=st.integers(1, 20), wide=st.integers(1, 60),
+    rows=st.integers(1, 12),
+    columns=st.integers(1, 40),
+    high=st.integers(1, 20),
+    wide=st.integers(1, 60),
     seed=st.integers(0, 99),
-)  # fmt: skip
+)
 def test_the_largest_value_of_a_pixel_wins(rows: int, columns: int, high: int, wide: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     values = np.where(chance.random((rows, columns)) < 0.3, np.nan, chance.normal(size=(rows, columns)))

@@ -178,8 +178,13 @@ def test_the_words_of_a_level_go_below_the_title_where_diamonds_and_draws_leave_
     """A dense lane of a small window: nothing is struck through, and nothing is lost."""
     heights = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.9, 0.8]
     rewards = lane(
-        "reward", *heights, style="diamond", level=0.95, level_text="mean of the draws 0.950", level_brief="mean 0.950",
-    )  # fmt: skip
+        "reward",
+        *heights,
+        style="diamond",
+        level=0.95,
+        level_text="mean of the draws 0.950",
+        level_brief="mean 0.950",
+    )
     axes = Axes(area=QRectF(40, 10, 860, high), x=(0.5, 10.5), y=(0.0, 1.0), pad=min(7.0, high / 6))
     metrics = QFontMetricsF(LIGHT.font("digits", 1.25))
     dots = [axes.at(place + 1.0, 0.45) for place in range(10)]

@@ -82,8 +82,12 @@ def test_a_share_that_is_not_all_never_reads_as_all() -> None:
 
 def test_sizes_of_files_are_told_in_the_unit_that_suits() -> None:
     assert [in_bytes(size) for size in (0, 1_400, 999_400, 1_250_000, 2_050_000_000)] == [
-        "0 kB", "1 kB", "999 kB", "1.2 MB", "2.05 GB",
-    ]  # fmt: skip
+        "0 kB",
+        "1 kB",
+        "999 kB",
+        "1.2 MB",
+        "2.05 GB",
+    ]
 
 
 @pytest.mark.parametrize(("value", "text"), [(3.5e-18, "≈ 0"), (-1.4e-17, "≈ 0"), (0.0, "0.000"), (2e-9, "2.00e−9")])

@@ -190,8 +190,10 @@ def test_the_button_changes_between_plot_and_table_and_the_focus_goes_along(qtbo
     assert twin.button.text() == "Plot"
     model = twin.table.table
     assert [[model.text(row, column) for column in range(2)] for row in range(3)] == [
-        ["1", "0.500"], ["2", "—"], ["3", "0.700"],
-    ]  # fmt: skip
+        ["1", "0.500"],
+        ["2", "—"],
+        ["3", "0.700"],
+    ]
     twin.button.click()
     assert not twin.shows_table
 

@@ -194,10 +194,16 @@ def dressed(twin: TableTwin, how: str) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        "as it is", "a row chosen, with the keyboard", "dark and large", "from right to left", "too narrow",
-        "scrolled, and a column hidden", "sorted", "empty",
+        "as it is",
+        "a row chosen, with the keyboard",
+        "dark and large",
+        "from right to left",
+        "too narrow",
+        "scrolled, and a column hidden",
+        "sorted",
+        "empty",
     ],
-)  # fmt: skip
+)
 def test_the_loop_paints_what_a_delegate_paints_cell_by_cell(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

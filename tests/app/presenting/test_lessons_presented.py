@@ -124,8 +124,14 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
     assert page is not None
     program.lessons.player.predict(1.1)
     settle(driver)
-    labels = [page.question, page.prediction.number, page.prediction.name, page.prediction.result,
-              page.prediction.sentence, page.text.label]  # fmt: skip
+    labels = [
+        page.question,
+        page.prediction.number,
+        page.prediction.name,
+        page.prediction.result,
+        page.prediction.sentence,
+        page.text.label,
+    ]
     for label in labels:
         assert label.isVisible()
         assert label.font().pixelSize() >= 0.02 * page.height(), label.text()

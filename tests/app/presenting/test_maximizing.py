@@ -61,10 +61,12 @@ def test_a_panel_alone_has_larger_type_which_is_no_preference(driver: Driver) ->
 @pytest.mark.parametrize(
     ("size", "id", "scale", "alone"),
     [
-        ((1366, 768), "policy_bars", 1.0, 1.5), ((1366, 768), "controls", 1.0, 1.0),
-        ((1366, 768), "policy_bars", 2.0, 2.0), ((1920, 1080), "step_detail", 1.0, 1.5),
+        ((1366, 768), "policy_bars", 1.0, 1.5),
+        ((1366, 768), "controls", 1.0, 1.0),
+        ((1366, 768), "policy_bars", 2.0, 2.0),
+        ((1920, 1080), "step_detail", 1.0, 1.5),
     ],
-)  # fmt: skip
+)
 def test_a_panel_alone_is_enlarged_as_far_as_it_and_the_toolbar_have_room(
     size: tuple[int, int], id: str, scale: float, alone: float
 ) -> None:

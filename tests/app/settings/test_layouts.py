@@ -177,8 +177,11 @@ def test_clamping_prefers_the_screen_that_shows_most_of_the_window() -> None:
 def test_a_window_that_would_reach_beyond_a_small_screen_fills_it() -> None:
     usual = QSize(1366, 768)
     assert [fills(usual, QSize(*room)) for room in ((1366, 768), (1366, 730), (1280, 1024), (1920, 1040))] == [
-        True, True, True, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(

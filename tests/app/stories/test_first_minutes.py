@@ -21,8 +21,10 @@ def test_the_first_start_shows_update_zero_and_writes_no_file(driver: Driver) ->
     cards = driver.program.window.panels["metrics"]
     assert isinstance(cards, MetricsPanel)
     assert [card.accessibleName() for card in cards.cards[2:5]] == [
-        "Exact KL 0.000", "max π(a) 0.100", "Entropy 2.303",
-    ]  # fmt: skip
+        "Exact KL 0.000",
+        "max π(a) 0.100",
+        "Entropy 2.303",
+    ]
     assert list(driver.program.paths.runs.iterdir()) == []
 
 

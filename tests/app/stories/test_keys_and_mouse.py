@@ -76,9 +76,15 @@ def test_the_timeline_is_clicked_dragged_and_walked(driver: Driver) -> None:
     assert cursor() == 20
     track.setFocus()
     for key, expected in (
-        (Qt.Key.Key_Right, 21), (Qt.Key.Key_PageDown, 25), (Qt.Key.Key_PageUp, 21), (Qt.Key.Key_Left, 20),
-        (Qt.Key.Key_Home, 0), (Qt.Key.Key_Left, 0), (Qt.Key.Key_End, 40), (Qt.Key.Key_Right, 40),
-    ):  # fmt: skip
+        (Qt.Key.Key_Right, 21),
+        (Qt.Key.Key_PageDown, 25),
+        (Qt.Key.Key_PageUp, 21),
+        (Qt.Key.Key_Left, 20),
+        (Qt.Key.Key_Home, 0),
+        (Qt.Key.Key_Left, 0),
+        (Qt.Key.Key_End, 40),
+        (Qt.Key.Key_Right, 40),
+    ):
         QTest.keyClick(track, key)
         assert cursor() == expected
     QTest.mouseClick(track, LEFT, pos=QPoint(track.width() - 1, middle))

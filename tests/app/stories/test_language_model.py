@@ -205,7 +205,7 @@ def test_a_run_of_torch_goes_on_with_torch_and_has_nothing_to_say(run_of_torch: 
 @pytest.mark.own_window
 def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
     run_of_torch: Path, without_torch: Path, driver: Driver
-) -> None:  # fmt: skip
+) -> None:
     driver.open(run_of_torch)
     run(driver, 1)
     assert driver.head == 3

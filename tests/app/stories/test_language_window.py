@@ -105,9 +105,13 @@ def test_the_first_strip_offers_what_can_be_begun_and_goes_once_one_is_chosen(dr
     driver.program.startup.welcome()
     line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
     assert [button.text() for button in line.buttons] == [
-        "Watch it learn", "A language model, token by token", "A language model learns to cheat", "What KL does (β)",
-        "A lesson", "Open a run of your trainer…",
-    ]  # fmt: skip
+        "Watch it learn",
+        "A language model, token by token",
+        "A language model learns to cheat",
+        "What KL does (β)",
+        "A lesson",
+        "Open a run of your trainer…",
+    ]
     line.buttons[0].click()
     driver.settle()
     assert not any(line.message.id == "welcome" for line in driver.program.window.messages.lines)
@@ -133,9 +137,17 @@ def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_to
     language: Driver,
 ) -> None:
     assert visible(language) == {
-        "controls", "metrics", "pipeline", "token_inspector", "training_history", "evolution", "score_your_own",
-        "kl_over_beta", "step_detail", "home",
-    }  # fmt: skip
+        "controls",
+        "metrics",
+        "pipeline",
+        "token_inspector",
+        "training_history",
+        "evolution",
+        "score_your_own",
+        "kl_over_beta",
+        "step_detail",
+        "home",
+    }
     docks = language.program.window.docks
     assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()
 

@@ -86,8 +86,13 @@ def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.
     """The program with a story that is carried out in it, to its end."""
     return subprocess.run(
         [sys.executable, "-c", STORY.format(story=story, session=str(session)), *arguments],
-        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+        env=environment(home),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
 
 
 @pytest.mark.long
@@ -136,17 +141,27 @@ def test_a_lesson_that_this_version_lacks_is_told(driver: Driver, tmp_path: Path
 
 
 DAMAGED_PLACES = (
-    "", "[]", "{", '{"lesson": 3, "step": 1, "runs": []}', '{"lesson": "clip", "step": -1, "runs": []}',
-    '{"lesson": "clip", "step": true, "runs": []}', '{"lesson": "clip", "step": 1, "runs": ["../../x.grpo"]}',
-)  # fmt: skip
+    "",
+    "[]",
+    "{",
+    '{"lesson": 3, "step": 1, "runs": []}',
+    '{"lesson": "clip", "step": -1, "runs": []}',
+    '{"lesson": "clip", "step": true, "runs": []}',
+    '{"lesson": "clip", "step": 1, "runs": ["../../x.grpo"]}',
+)
 
 
 def recovery(program: Application) -> LessonRecovery:
     """What a start makes that finds the file of another one."""
     return LessonRecovery(
-        program.lessons.player, program.lessons.find, program.workspace, program.run_manager, program.messages,
-        program.paths.data, program,
-    )  # fmt: skip
+        program.lessons.player,
+        program.lessons.find,
+        program.workspace,
+        program.run_manager,
+        program.messages,
+        program.paths.data,
+        program,
+    )
 
 
 def test_a_damaged_place_is_left_alone(driver: Driver) -> None:

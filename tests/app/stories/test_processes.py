@@ -57,8 +57,13 @@ def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.
     """What the program says on its outputs; it must end by itself, and well."""
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(begin=begin, then=then), *arguments],
-        env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=150, check=False,
-    )  # fmt: skip
+        env=environment(home),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout, run.stderr
 
@@ -92,8 +97,12 @@ def test_a_signal_closes_a_running_program_with_everything_on_disk(tmp_path: Pat
         QTimer.singleShot(20, self, (lambda: print('now', flush=True)) if trained else self.signal_when_trained)"""
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(begin=begin, then=then)],
-        env=environment(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=environment(tmp_path),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     while process.stdout.readline() not in ("now\n", ""):
         pass
@@ -132,8 +141,12 @@ def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
             lambda state: state.value == 'paused' and __import__('os')._exit(9))"""
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(begin=begin, then=killed)],
-        env=environment(tmp_path), cwd=ROOT, capture_output=True, timeout=150, check=False,
-    )  # fmt: skip
+        env=environment(tmp_path),
+        cwd=ROOT,
+        capture_output=True,
+        timeout=150,
+        check=False,
+    )
     assert run.returncode == 9
     opened = """while not (offers := [line for line in self.window.messages.lines if "unexpectedly" in line.text]):
             QApplication.processEvents()  # the folder of runs is looked through in a thread

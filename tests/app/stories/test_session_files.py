@@ -199,8 +199,11 @@ def manifest(**changes: Any) -> str:
 @pytest.mark.own_window
 def test_a_file_that_is_no_session_is_told_and_nothing_changes(driver: Driver, tmp_path: Path) -> None:
     cases: list[tuple[bytes | str, str]] = [
-        (b"", "is empty"), (b"nonsense", "no session file"), ("{", "not JSON"), (manifest(step=-1), "step is -1"),
-    ]  # fmt: skip
+        (b"", "is empty"),
+        (b"nonsense", "no session file"),
+        ("{", "not JSON"),
+        (manifest(step=-1), "step is -1"),
+    ]
     path = tmp_path / "broken.grposession"
     before = driver.program.workspace.run
     for content, words in cases:

@@ -76,10 +76,13 @@ def test_everything_that_can_be_reached_has_a_name_and_no_markup(driver: Driver,
     widgets = [w for w, host in hosts if host is None or not host.isHidden()]
     assert len(widgets) > 100
     unnamed = [
-        f"{type(w).__name__} in {type(w.parent()).__name__}" for w in widgets
-        if not w.accessibleName() and not (isinstance(w, QAbstractButton) and w.text())
-        and w.focusPolicy() is not Qt.FocusPolicy.NoFocus and not isinstance(w.parent(), QComboBox)
-    ]  # fmt: skip
+        f"{type(w).__name__} in {type(w.parent()).__name__}"
+        for w in widgets
+        if not w.accessibleName()
+        and not (isinstance(w, QAbstractButton) and w.text())
+        and w.focusPolicy() is not Qt.FocusPolicy.NoFocus
+        and not isinstance(w.parent(), QComboBox)
+    ]
     assert unnamed == []
     said = {f"{w.accessibleName()} {w.accessibleDescription()}" for w in window.findChildren(QWidget)}
     assert [text for text in said if "<p" in text or "<b>" in text or "</" in text] == []

@@ -46,11 +46,14 @@ def guessing(tree: ast.AST) -> Iterator[tuple[int, str]]:
             continue
         called, given = node.func.attr, node.args
         tooltip = (
-            given[-1] if called == "setToolTip"
-            else given[1] if called == "showText"
-            else given[1] if called == "setItemData" and "ToolTipRole" in ast.unparse(given[-1])
+            given[-1]
+            if called == "setToolTip"
+            else given[1]
+            if called == "showText"
+            else given[1]
+            if called == "setItemData" and "ToolTipRole" in ast.unparse(given[-1])
             else None
-        )  # fmt: skip
+        )
         if tooltip is not None and not is_ours(tooltip):
             yield node.lineno, "a tooltip: use plain_tip or wrapped_tip, or rich_tip for HTML of our own"
         if called == "setTextFormat" and "PlainText" not in ast.unparse(node):
@@ -68,10 +71,18 @@ def test_no_text_is_left_to_qt_to_guess() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["QLabel('x')", "box.setToolTip(name)", "box.setToolTip(tr(name))", "box.setToolTip(f'{name}')",
-     "QToolTip.showText(place, text, self)", "box.setItemData(0, text, Qt.ItemDataRole.ToolTipRole)",
-     "box.setToolTip('' if name else name)", "label.setTextFormat(Qt.TextFormat.AutoText)", "page.setHtml(text)"],
-)  # fmt: skip
+    [
+        "QLabel('x')",
+        "box.setToolTip(name)",
+        "box.setToolTip(tr(name))",
+        "box.setToolTip(f'{name}')",
+        "QToolTip.showText(place, text, self)",
+        "box.setItemData(0, text, Qt.ItemDataRole.ToolTipRole)",
+        "box.setToolTip('' if name else name)",
+        "label.setTextFormat(Qt.TextFormat.AutoText)",
+        "page.setHtml(text)",
+    ],
+)
 def test_what_is_left_to_qt_is_found(source: str) -> None:
     assert len(list(guessing(ast.parse(source)))) == 1
 

@@ -19,8 +19,11 @@ MARKS = (*sorted(CUES), "selection")
 TOGETHER = (
     *itertools.combinations(("policy", "reward", "kl", "entropy"), 2),
     *itertools.product(("push_down",), ("policy", "reward", "kl", "entropy", "reference")),
-    ("policy", "reference"), ("reward", "reference"), ("old", "reference"), ("old", "push_down"),
-)  # fmt: skip
+    ("policy", "reference"),
+    ("reward", "reference"),
+    ("old", "reference"),
+    ("old", "push_down"),
+)
 """Pairs that stand in one picture. Policy and old share a hue on purpose: one is filled, the other hollow."""
 APART = 10.0
 """CIE 1976 colour difference; 2.3 is just noticeable."""

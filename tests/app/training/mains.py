@@ -101,9 +101,11 @@ def beginning(step: Step, group: int, length: int) -> Written:
     rows, prompt = np.flatnonzero(step.group == group), step.prompt_tokens[group]
     whole = [step.tokens[row][step.mask[row]].tolist() for row in rows]
     return Written(
-        group=group, prompt=tuple(prompt[prompt >= 0].tolist()), ended=tuple(len(own) <= length for own in whole),
+        group=group,
+        prompt=tuple(prompt[prompt >= 0].tolist()),
+        ended=tuple(len(own) <= length for own in whole),
         completions=tuple(tuple(own[:length]) for own in whole),
-    )  # fmt: skip
+    )
 
 
 class Talking:

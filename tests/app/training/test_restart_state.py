@@ -16,10 +16,14 @@ from grpo_core.host.commands import Begin, Close, Command, Look, OneStep, Pause,
 @pytest.mark.parametrize(
     "command",
     [
-        Run(run_id="a", updates=None), OneStep(run_id="a"), Pause(run_id="a"), Close(run_id="a"), Look(run_id="a"),
+        Run(run_id="a", updates=None),
+        OneStep(run_id="a"),
+        Pause(run_id="a"),
+        Close(run_id="a"),
+        Look(run_id="a"),
         Shutdown(),
     ],
-)  # fmt: skip
+)
 def test_what_is_carried_out_once_leaves_nothing_to_repeat(command: Command) -> None:
     state = RestartState()
     state.note(command)

@@ -33,10 +33,28 @@ def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -
 
 
 DESIGNED = {
-    "timeline", "controls", "metrics", "pipeline", "policy_bars", "training_history", "evolution", "score_your_own",
-    "kl_over_beta", "comparison", "token_inspector", "what_if", "queue", "step_detail", "explain", "breakpoints",
-    "glossary", "references", "lesson", "completions", "diagnosis",
-}  # fmt: skip
+    "timeline",
+    "controls",
+    "metrics",
+    "pipeline",
+    "policy_bars",
+    "training_history",
+    "evolution",
+    "score_your_own",
+    "kl_over_beta",
+    "comparison",
+    "token_inspector",
+    "what_if",
+    "queue",
+    "step_detail",
+    "explain",
+    "breakpoints",
+    "glossary",
+    "references",
+    "lesson",
+    "completions",
+    "diagnosis",
+}
 """Panels whose places below are meant; another one stands where its row of the registry says."""
 
 
@@ -48,31 +66,45 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
     ("name", "language", "centre", "bottom", "right"),
     [
         (
-            "Bandit", False, "policy_bars kl_over_beta comparison token_inspector", "",
+            "Bandit",
+            False,
+            "policy_bars kl_over_beta comparison token_inspector",
+            "",
             "step_detail training_history",
         ),
         (
-            "Language model", True, "evolution kl_over_beta",
-            "training_history score_your_own step_detail", "token_inspector",
+            "Language model",
+            True,
+            "evolution kl_over_beta",
+            "training_history score_your_own step_detail",
+            "token_inspector",
         ),
         (
-            "Compare", False, "comparison kl_over_beta",
-            "what_if policy_bars training_history token_inspector step_detail explain", "",
+            "Compare",
+            False,
+            "comparison kl_over_beta",
+            "what_if policy_bars training_history token_inspector step_detail explain",
+            "",
         ),
         (
-            "Compare", True, "comparison kl_over_beta",
-            "what_if token_inspector training_history evolution score_your_own step_detail explain", "",
+            "Compare",
+            True,
+            "comparison kl_over_beta",
+            "what_if token_inspector training_history evolution score_your_own step_detail explain",
+            "",
         ),
         ("Present", False, "policy_bars comparison", "training_history explain", ""),
         ("Present", True, "evolution", "token_inspector training_history explain", ""),
     ],
-)  # fmt: skip
+)
 def test_a_layout_shows(name: str, language: bool, centre: str, bottom: str, right: str) -> None:
     plan = arrangement(name, language=language)
     assert (designed(plan.left), designed(plan.strip)) == (("controls",), ("metrics", "pipeline"))
     assert tuple(map(designed, (plan.centre, plan.bottom, plan.right))) == (
-        tuple(centre.split()), tuple(bottom.split()), tuple(right.split()),
-    )  # fmt: skip
+        tuple(centre.split()),
+        tuple(bottom.split()),
+        tuple(right.split()),
+    )
     assert plan.picture == centre.split()[0]
 
 
@@ -104,10 +136,16 @@ def test_in_the_least_room_the_formula_is_a_tab_too() -> None:
 @pytest.mark.parametrize(
     ("width", "height", "scale", "room"),
     [
-        (1366, 768, 1.0, 0), (1366, 768, 1.1, 0), (1366, 768, 1.25, 1), (1366, 768, 1.5, 2), (1366, 768, 2.0, 3),
-        (1280, 680, 1.0, 0), (1920, 1080, 1.5, 0), (1920, 1080, 2.0, 2),
+        (1366, 768, 1.0, 0),
+        (1366, 768, 1.1, 0),
+        (1366, 768, 1.25, 1),
+        (1366, 768, 1.5, 2),
+        (1366, 768, 2.0, 3),
+        (1280, 680, 1.0, 0),
+        (1920, 1080, 1.5, 0),
+        (1920, 1080, 2.0, 2),
     ],
-)  # fmt: skip
+)
 def test_the_arrangement_follows_the_room_that_type_leaves(width: int, height: int, scale: float, room: int) -> None:
     assert size_class(QSize(width, height), scale) == room
 

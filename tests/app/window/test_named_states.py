@@ -25,9 +25,14 @@ from tests.app.presenting.hands import start
 from tests.app.stories.hands import panel
 
 SIZES = [
-    (1280, 680, 1.0, "light"), (1366, 768, 1.0, "dark"), (1366, 768, 1.1, "light"), (1366, 768, 1.25, "light"),
-    (1366, 768, 1.5, "light"), (1920, 1080, 1.0, "projector"), (1366, 768, 1.0, "contrast"),
-]  # fmt: skip
+    (1280, 680, 1.0, "light"),
+    (1366, 768, 1.0, "dark"),
+    (1366, 768, 1.1, "light"),
+    (1366, 768, 1.25, "light"),
+    (1366, 768, 1.5, "light"),
+    (1920, 1080, 1.0, "projector"),
+    (1366, 768, 1.0, "contrast"),
+]
 FEW = [SIZES[0], SIZES[3]]
 LONG = [pytest.param(*size, marks=pytest.mark.long) for size in SIZES]
 """Of a bandit those with the least room, large type and a projector's are quick too, in test_room.py."""

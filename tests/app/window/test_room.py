@@ -18,9 +18,13 @@ from tests.app.geometry import losses
 from tests.app.stories.hands import panel
 
 STATES = [
-    (1280, 680, 1.0, "light"), (1366, 768, 1.0, "dark"), (1366, 768, 1.1, "light"), (1366, 768, 1.25, "light"),
-    (1920, 1080, 1.0, "projector"), (1920, 1080, 1.25, "contrast"),
-]  # fmt: skip
+    (1280, 680, 1.0, "light"),
+    (1366, 768, 1.0, "dark"),
+    (1366, 768, 1.1, "light"),
+    (1366, 768, 1.25, "light"),
+    (1920, 1080, 1.0, "projector"),
+    (1920, 1080, 1.25, "contrast"),
+]
 EXTREMES = [
     pytest.param(*state, marks=[] if state in (STATES[0], STATES[3], STATES[5]) else [pytest.mark.long])
     for state in STATES
@@ -105,8 +109,9 @@ def test_a_narrow_step_table_has_its_pushes_whole(driver: Driver, width: int, sc
     shown.redraw()
     ends = [
         table.columnViewportPosition(n) + table.columnWidth(n)
-        for n in range(len(table.table.columns)) if not table.isColumnHidden(n)
-    ]  # fmt: skip
+        for n in range(len(table.table.columns))
+        if not table.isColumnHidden(n)
+    ]
     assert "gradient" in shown.sums.places()
     assert max(ends) <= table.width() - 2 * table.frameWidth() - table.verticalScrollBar().sizeHint().width()
 

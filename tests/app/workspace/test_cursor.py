@@ -7,9 +7,13 @@ import pytest
 from app.workspace.cursor import Cursor, Stage
 
 WHOLE = [
-    (Stage.SAMPLE, -1), (Stage.SCORE, -1), (Stage.NORMALIZE, -1),
-    (Stage.UPDATE, 0), (Stage.UPDATE, 1), (Stage.UPDATE, 2),
-]  # fmt: skip
+    (Stage.SAMPLE, -1),
+    (Stage.SCORE, -1),
+    (Stage.NORMALIZE, -1),
+    (Stage.UPDATE, 0),
+    (Stage.UPDATE, 1),
+    (Stage.UPDATE, 2),
+]
 
 
 def test_stages_go_forwards_through_every_pass_and_back_the_same_way() -> None:

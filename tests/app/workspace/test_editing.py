@@ -50,11 +50,18 @@ def test_an_edit_that_changes_nothing_is_none(editing: Editing) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("objective.beta", None), ("objective.beta", float("nan")), ("objective.beta", float("inf")),
-        ("objective.beta", -1.0), ("objective.beta", "abc"), ("learner.mu", 2.5), ("learner.mu", 0),
-        ("objective.kl", "k9"), ("learner.group_size", True), ("task.actions", 1),
+        ("objective.beta", None),
+        ("objective.beta", float("nan")),
+        ("objective.beta", float("inf")),
+        ("objective.beta", -1.0),
+        ("objective.beta", "abc"),
+        ("learner.mu", 2.5),
+        ("learner.mu", 0),
+        ("objective.kl", "k9"),
+        ("learner.group_size", True),
+        ("task.actions", 1),
     ],
-)  # fmt: skip
+)
 def test_a_bad_value_is_refused_with_what_is_allowed_and_nothing_changes(
     editing: Editing, path: str, value: object
 ) -> None:

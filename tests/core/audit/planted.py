@@ -75,12 +75,23 @@ def sound(number: int, **objective: object) -> Step:
             )
     parts = numbers.normal(size=(rows, 2))
     step = Step(
-        step=number + 1, label=2 * number + 2, settings=chosen, group=np.arange(rows) // SIZE, row_id=np.arange(rows),
-        tokens=tokens, mask=mask, rewards=parts @ (1.0, 0.5), reward_parts=parts,
-        old_logp=logp[0].astype(np.float32), ref_logp=ref.astype(np.float32), logp=logp.astype(np.float32),
-        part=np.tile(numbers.permutation(np.arange(rows) % 2), (2, 1)), denominator=np.full((2, 2), float(rows)),
-        entropy=entropy.astype(np.float32), optimizer_step=np.arange(2),
-    )  # fmt: skip
+        step=number + 1,
+        label=2 * number + 2,
+        settings=chosen,
+        group=np.arange(rows) // SIZE,
+        row_id=np.arange(rows),
+        tokens=tokens,
+        mask=mask,
+        rewards=parts @ (1.0, 0.5),
+        reward_parts=parts,
+        old_logp=logp[0].astype(np.float32),
+        ref_logp=ref.astype(np.float32),
+        logp=logp.astype(np.float32),
+        part=np.tile(numbers.permutation(np.arange(rows) % 2), (2, 1)),
+        denominator=np.full((2, 2), float(rows)),
+        entropy=entropy.astype(np.float32),
+        optimizer_step=np.arange(2),
+    )
     return dataclasses.replace(step, advantage=recompute.advantage(step).astype(np.float32))
 
 
@@ -103,10 +114,16 @@ class Planted:
     processes = 1
 
     def __init__(
-        self, *, recorded: Plant = as_it_is, used: Plant = as_it_is, since: int = 0, until: int = UPDATES,
+        self,
+        *,
+        recorded: Plant = as_it_is,
+        used: Plant = as_it_is,
+        since: int = 0,
+        until: int = UPDATES,
         losing: float = 1.0,
-        longer: float = 0.0, **objective: object,
-    ) -> None:  # fmt: skip
+        longer: float = 0.0,
+        **objective: object,
+    ) -> None:
         self.recorded, self.used, self.since, self.until = recorded, used, since, until
         self.losing, self.longer = losing, longer
         self.objective = objective

@@ -111,9 +111,11 @@ def test_a_run_that_is_none_ends_in_a_sentence(tmp_path: Path, capsys: pytest.Ca
 
 
 FLOAT16_LOGP = as_types(
-    logp=pa.list_(pa.list_(pa.float16())), old_logp=pa.list_(pa.float16()), ref_logp=pa.list_(pa.float16()),
+    logp=pa.list_(pa.list_(pa.float16())),
+    old_logp=pa.list_(pa.float16()),
+    ref_logp=pa.list_(pa.float16()),
     entropy=pa.list_(pa.list_(pa.float16())),
-)  # fmt: skip
+)
 
 
 def with_decimals(folder: Path) -> None:

@@ -150,7 +150,7 @@ IN_LOSS: dict[str, tuple[Plant, str, str]] = {
     "reference is old": (other(ref_logp=lambda s: s.old_logp), "ref_old", "old policy"),
     "first masked": (without(first=True), "mask_first", "first token"),
     "last masked": (without(first=False), "mask_last", "last token"),
-}  # fmt: skip
+}
 """Fault -> what the loss was computed from, the cause, and words that say it."""
 RECORDED: dict[str, tuple[Plant, str, str]] = {
     "no std": (given_by(std="none"), "std:none", "not divided"),
@@ -174,17 +174,17 @@ RECORDED: dict[str, tuple[Plant, str, str]] = {
     "all right": (rolled("logp", "old_logp", "ref_logp"), "all_logp_shifted", "to the right"),
     "all left": (rolled("logp", "old_logp", "ref_logp", by=-1), "all_logp_shifted", "to the left"),
     "first masked": (
-        lambda s, _, n: dataclasses.replace(without(first=True)(s, _, n), present=s.mask), "mask_first", "first token"
+        lambda s, _, n: dataclasses.replace(without(first=True)(s, _, n), present=s.mask),
+        "mask_first",
+        "first token",
     ),
-}  # fmt: skip
+}
 """Fault -> what is recorded, the cause, and words that say it; the losses follow from what is recorded."""
 SUSPICIONS: dict[str, tuple[Plant, str]] = {
     "noise": (other(old_logp=noisy), "old_noisy"),
     "temperature": (other(old_logp=lambda s: 0.7 * s.old_logp), "old_temperature"),
-    "sampled sharper": (
-        other(entropy=lambda s: s.entropy + 0.4), "scored_temperature"
-    ),
-}  # fmt: skip
+    "sampled sharper": (other(entropy=lambda s: s.entropy + 0.4), "scored_temperature"),
+}
 TWO: dict[str, tuple[Plant, Plant, set[str]]] = {
     "deviation and clip": (given_by(std="population"), under(clip_high=0.3), {"std:population", "clip_high"}),
     "mean and mask": (given_by(baseline="batch_mean"), without(first=True), {"baseline:batch_mean", "mask_first"}),

@@ -24,7 +24,7 @@ FAULTS = {
     **{f"loss: {name}": Planted(used=IN_LOSS[name][0]) for name in list(IN_LOSS)[::3]},
     **{f"recorded: {name}": Planted(recorded=RECORDED[name][0]) for name in list(RECORDED)[::3]},
     "loss x 0.5": Planted(losing=0.5),
-}  # fmt: skip
+}
 
 
 def found(run: Planted) -> tuple[Explained | None, PutRight | None, Update | None]:

@@ -43,8 +43,11 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 def a_step(**changes: Any) -> Step:
     """The third of some updates: away from the reference, with ratios that are not 1 in its second pass."""
     base: dict[str, Any] = {
-        "objective.beta": 0.5, "learner.mu": 2, "learner.temperature": 1.7, "optimizer.learning_rate": 0.4
-    }  # fmt: skip
+        "objective.beta": 0.5,
+        "learner.mu": 2,
+        "learner.temperature": 1.7,
+        "optimizer.learning_rate": 0.4,
+    }
     run = learner(Settings().replace(base | changes))
     return [next(run) for _ in range(3)][-1]
 

@@ -18,9 +18,15 @@ from grpo_core.metrics import METRICS, at_start, metrics
 from grpo_core.record import ARRAYS, Step
 
 EVERYTHING: dict[str, Any] = {
-    "task.landscape": "length", "task.max_length": 4, "task.levels": (0.0, 1.0), "learner.group_size": 3,
-    "learner.mu": 2, "learner.critic": True, "learner.resample_dead": True, "optimizer.kind": "adam",
-}  # fmt: skip
+    "task.landscape": "length",
+    "task.max_length": 4,
+    "task.levels": (0.0, 1.0),
+    "learner.group_size": 3,
+    "learner.mu": 2,
+    "learner.critic": True,
+    "learner.resample_dead": True,
+    "optimizer.kind": "adam",
+}
 STALE: dict[str, Any] = {**EVERYTHING, "learner.staleness": 3, "objective.importance_cap": 1.2}
 
 
@@ -43,10 +49,21 @@ def test_a_step_holds_everything_in_the_shapes_of_the_record() -> None:
     step = steps(settings, 1)[0]
     B, T, N, C, V, K = 16, 3, 4, 6, 10, 3
     shapes = {
-        "group": (B,), "row_id": (B,), "tokens": (B, T), "mask": (B, T), "rewards": (B,), "reward_parts": (B, K),
-        "step_rewards": (B, T), "old_logp": (B, T), "ref_logp": (B, T), "logp": (N + 1, B, T), "part": (N, B),
-        "context": (B, T), "dist_logp": (N + 1, C, V), "ref_dist_logp": (C, V),
-    }  # fmt: skip
+        "group": (B,),
+        "row_id": (B,),
+        "tokens": (B, T),
+        "mask": (B, T),
+        "rewards": (B,),
+        "reward_parts": (B, K),
+        "step_rewards": (B, T),
+        "old_logp": (B, T),
+        "ref_logp": (B, T),
+        "logp": (N + 1, B, T),
+        "part": (N, B),
+        "context": (B, T),
+        "dist_logp": (N + 1, C, V),
+        "ref_dist_logp": (C, V),
+    }
     assert {name: getattr(step, name).shape for name in ARRAYS if getattr(step, name) is not None} == shapes
     assert all(getattr(step, name).flags.c_contiguous for name in shapes)
     assert step.step == 1
@@ -132,9 +149,9 @@ def test_an_update_is_asked_about_before_every_token_and_pass() -> None:
     assert next(asked) == 5 + 3
 
 
-WILD = Settings().replace({
-    "task.landscape": "custom", "task.custom": (1e9, -1e9, 0, 0, 0, 0, 0, 0, 0, 5e8), "objective.std": "none"
-})  # fmt: skip
+WILD = Settings().replace(
+    {"task.landscape": "custom", "task.custom": (1e9, -1e9, 0, 0, 0, 0, 0, 0, 0, 5e8), "objective.std": "none"}
+)
 
 
 def test_numbers_that_are_not_finite_stop_the_run_at_its_last_good_update() -> None:
@@ -150,9 +167,9 @@ def test_numbers_that_are_not_finite_stop_the_run_at_its_last_good_update() -> N
 
 
 def test_huge_but_finite_numbers_do_not_stop_a_run() -> None:
-    settings = WILD.replace({
-        "optimizer.learning_rate": 1e3, "objective.surrogate": "log_prob", "objective.beta": 0.0, "learner.mu": 64
-    })  # fmt: skip
+    settings = WILD.replace(
+        {"optimizer.learning_rate": 1e3, "objective.surrogate": "log_prob", "objective.beta": 0.0, "learner.mu": 64}
+    )
     assert np.abs(steps(settings, 2)[-1].resume["logits"]).max() > 1e12
 
 
@@ -166,9 +183,14 @@ def test_live_settings_act_at_the_next_update() -> None:
     run = learner(Settings())
     first = next(run)
     changes = {
-        "learner.group_size": 5, "learner.mu": 1, "task.peak": 2.0, "objective.beta": 0.0, "learner.temperature": 2.0,
-        "optimizer.kind": "adam", "learner.critic": True,
-    }  # fmt: skip
+        "learner.group_size": 5,
+        "learner.mu": 1,
+        "task.peak": 2.0,
+        "objective.beta": 0.0,
+        "learner.temperature": 2.0,
+        "optimizer.kind": "adam",
+        "learner.critic": True,
+    }
     run.settings = run.settings.replace(changes)
     second = next(run)
     assert (first.rewards.shape, first.passes) == ((8,), 4)
@@ -209,9 +231,9 @@ def test_custom_rewards_are_live() -> None:
 
 
 def test_resampled_rows_are_told_apart() -> None:
-    settings = Settings().replace({
-        "learner.resample_dead": True, "learner.group_size": 2, "task.half_width": 1.0, "task.levels": (0.0,) * 4
-    })  # fmt: skip
+    settings = Settings().replace(
+        {"learner.resample_dead": True, "learner.group_size": 2, "task.half_width": 1.0, "task.levels": (0.0,) * 4}
+    )
     for step in steps(settings, 4):
         attempt = step.row_id // 8
         np.testing.assert_array_equal(step.row_id % 8, np.arange(8))

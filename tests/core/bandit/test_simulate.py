@@ -25,17 +25,25 @@ CASES: dict[str, dict[str, Any]] = {
     "adam": {"optimizer.kind": "adam"},
     "exact KL and entropy": {"objective.kl": "exact", "objective.entropy_bonus": 0.1, "task.landscape": "chain"},
     "critic": {
-        "learner.critic": True, "objective.baseline": "given", "objective.std": "none", "task.landscape": "length"
+        "learner.critic": True,
+        "objective.baseline": "given",
+        "objective.std": "none",
+        "task.landscape": "length",
     },
     "resampling": {
-        "learner.resample_dead": True, "learner.group_size": 2, "task.levels": (0.0, 1.0), "task.half_width": 1.0
+        "learner.resample_dead": True,
+        "learner.group_size": 2,
+        "task.levels": (0.0, 1.0),
+        "task.half_width": 1.0,
     },
     "an older sampler": {"learner.staleness": 3, "objective.importance_cap": 1.5, "task.landscape": "chain"},
     "batch statistics, KL in the reward": {
-        "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
+        "objective.std": "batch",
+        "objective.baseline": "batch_mean",
+        "objective.kl_in": "reward",
         "task.levels": (0.0, 1.0, 3.0),
     },
-}  # fmt: skip
+}
 
 
 def after(settings: Settings, seeds: list[int], count: int) -> Update:
@@ -46,10 +54,17 @@ def arrays(done: Update, run: int) -> dict[str, np.ndarray]:
     """Every array of an update that belongs to ``run``."""
     state, batch = done.state, done.batch
     found = {
-        "logits": state.logits, "adam_m": state.moments.first, "adam_v": state.moments.second, "critic": state.critic,
-        "tokens": batch.completions.tokens, "rewards": batch.rewards, "attempt": batch.attempt,
-        "advantage": done.advantage, "gradient": np.stack(done.gradient, axis=1), "logp": np.stack(done.logp, axis=1),
-    }  # fmt: skip
+        "logits": state.logits,
+        "adam_m": state.moments.first,
+        "adam_v": state.moments.second,
+        "critic": state.critic,
+        "tokens": batch.completions.tokens,
+        "rewards": batch.rewards,
+        "attempt": batch.attempt,
+        "advantage": done.advantage,
+        "gradient": np.stack(done.gradient, axis=1),
+        "logp": np.stack(done.logp, axis=1),
+    }
     return {name: x[run] for name, x in found.items()}
 
 
@@ -68,12 +83,14 @@ LARGE_GROUPS: dict[str, dict[str, Any]] = {
     "three prompts": {"task.levels": (0.0, 0.3, 5.0)},
     "KL times the ratio": {"objective.kl_importance": True, "objective.kl": "k2"},
     "batch statistics, KL in the reward": {
-        "objective.std": "batch", "objective.baseline": "batch_mean", "objective.kl_in": "reward",
+        "objective.std": "batch",
+        "objective.baseline": "batch_mean",
+        "objective.kl_in": "reward",
     },
     "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
     "an older sampler": {"learner.staleness": 2, "objective.importance_cap": 1.5},
     "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
-}  # fmt: skip
+}
 """Settings under which each action is drawn several times."""
 
 
@@ -101,7 +118,7 @@ def test_where_actions_repeat_the_loss_is_asked_once_an_action_and_every_bit_sta
         {"objective.kl": "exact"},
         {"objective.entropy_bonus": 0.1},
     ],
-)  # fmt: skip
+)
 def test_the_loss_is_asked_for_every_token_elsewhere(changes: dict[str, Any]) -> None:
     settings = Settings().replace({"learner.group_size": 64, **changes})
     assert not passes.repeats_itself(settings, task(settings.bandit))
@@ -159,10 +176,15 @@ def test_the_chain_is_learned_from_its_outcome() -> None:
 @pytest.mark.parametrize(("reduction", "grows"), [("sequence", True), ("constant", False)])
 def test_wrong_answers_grow_under_one_over_length_and_not_under_a_constant(reduction: str, grows: bool) -> None:
     """Dr. GRPO, arXiv:2503.20783: dividing a completion's push by its length spares long wrong answers."""
-    settings = Settings().replace({
-        "task.landscape": "length", "objective.reduction": reduction, "objective.max_tokens": 8,
-        "objective.beta": 0.0, "learner.mu": 1,
-    })  # fmt: skip
+    settings = Settings().replace(
+        {
+            "task.landscape": "length",
+            "objective.reduction": reduction,
+            "objective.max_tokens": 8,
+            "objective.beta": 0.0,
+            "learner.mu": 1,
+        }
+    )
     prob = np.exp(policy.log_probs(after(settings, list(range(200)), 60).state.logits, 1.0))
     more_right, more_wrong = prob[:, 1, 0], prob[:, 2, 0]
     error = float(more_wrong.std()) / np.sqrt(200)
@@ -208,9 +230,9 @@ def test_the_critic_moves_towards_the_mean_reward_by_its_own_rate() -> None:
 
 
 def test_a_critics_value_of_an_unvisited_state_stays() -> None:
-    settings = Settings().replace({
-        "learner.critic": True, "learner.group_size": 1, "task.landscape": "length", "task.levels": (1.0,)
-    })  # fmt: skip
+    settings = Settings().replace(
+        {"learner.critic": True, "learner.group_size": 1, "task.landscape": "length", "task.levels": (1.0,)}
+    )
     done = after(settings, [1, 2, 3], 1)
     visited = np.zeros((3, 3), dtype=bool)
     for run in range(3):

@@ -121,10 +121,15 @@ def answering(connection: Connection) -> None:
     answer(
         connection,
         {
-            "counted": _counted, "endless": _endless, "killed": _killed, "memory": _memory, "stubborn": _stubborn,
-            "written": _written, "wrong": _wrong,
+            "counted": _counted,
+            "endless": _endless,
+            "killed": _killed,
+            "memory": _memory,
+            "stubborn": _stubborn,
+            "written": _written,
+            "wrong": _wrong,
         },
-    )  # fmt: skip
+    )
 
 
 MAINS: dict[str, Main] = {main.__name__: main for main in (a_family, answering, busy, deaf, echo)}

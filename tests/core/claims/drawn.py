@@ -23,9 +23,23 @@ from grpo_core.experiments.race import LOCAL_PEAK, race, spoken
 from grpo_core.experiments.repeats import repeated
 
 KINDS: tuple[type[Claim[Any]], ...] = (
-    Lead, Level, Failed, Since, Sooner, Climbs, Highest, Lowest, Moves, Between, Smoothest, StillClimbing, Passed,
-    Later, OnWrong, LastReward,
-)  # fmt: skip
+    Lead,
+    Level,
+    Failed,
+    Since,
+    Sooner,
+    Climbs,
+    Highest,
+    Lowest,
+    Moves,
+    Between,
+    Smoothest,
+    StillClimbing,
+    Passed,
+    Later,
+    OnWrong,
+    LastReward,
+)
 SHAKEN = 0.6
 """Share of the draws whose runs are changed afterwards: seeds diverge, runs coincide, courses are made level."""
 Said = tuple[Any, tuple[Claim[Any], ...]]
@@ -79,9 +93,12 @@ def _repeats(settings: Settings, seeds: int, updates: int, chance: np.random.Gen
     if chance.random() < 0.2:
         series["reward_mean"][-1, chance.integers(seeds)] = np.nan
     data = Repeated(
-        max_prob=series["max_prob"], reward=series["reward_mean"], likeliest=parts[-1].likeliest,
-        rewards=task(settings.bandit).action_rewards, own=int(chance.integers(1, updates + 1)),
-    )  # fmt: skip
+        max_prob=series["max_prob"],
+        reward=series["reward_mean"],
+        likeliest=parts[-1].likeliest,
+        rewards=task(settings.bandit).action_rewards,
+        own=int(chance.integers(1, updates + 1)),
+    )
     return data, of_repeats(data)
 
 

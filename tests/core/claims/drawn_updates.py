@@ -46,13 +46,16 @@ def real_updates(chance: np.random.Generator, number: int, settings: Settings) -
 def still(chance: np.random.Generator) -> dict[str, Any]:
     """Changes under which a policy hardly moves."""
     return {
-        "optimizer.learning_rate": float(chance.choice([0.0, 1e-3])), "optimizer.kind": "sgd",
+        "optimizer.learning_rate": float(chance.choice([0.0, 1e-3])),
+        "optimizer.kind": "sgd",
         "objective.baseline": str(chance.choice(["group_mean", "leave_one_out", "none"])),
         "objective.surrogate": str(chance.choice(["clip", "gmpo", "cispo"])),
-        "objective.clip_low": 0.2, "objective.clip_high": 1.2,
-        "objective.dual_clip": None, "objective.entropy_bonus": 0.0,
+        "objective.clip_low": 0.2,
+        "objective.clip_high": 1.2,
+        "objective.dual_clip": None,
+        "objective.entropy_bonus": 0.0,
         "objective.beta": float(chance.choice([0.0, 0.04])),
-    }  # fmt: skip
+    }
 
 
 def extreme(chance: np.random.Generator) -> dict[str, Any]:
@@ -66,22 +69,39 @@ def extreme(chance: np.random.Generator) -> dict[str, Any]:
         "objective.baseline": str(chance.choice(["none", "group_mean", "given"])),
         "objective.beta": float(chance.choice([0.0, 0.0, 0.04])),
         "objective.entropy_bonus": 0.0,
-    }  # fmt: skip
+    }
 
 
 def balanced(chance: np.random.Generator, number: int) -> Step:
     """An update at ratio 1 whose advantages cancel, with completions of different lengths."""
     beta = float(chance.choice([0.0, 0.04, 0.04]))
     goal = random_objective(chance).replace(
-        baseline="group_mean", std="none", kl_in="loss", entropy_bonus=0.0, beta=beta, surrogate="clip",
-        dual_clip=None, level="token", reduction=str(chance.choice(["sequence", "token", "constant"])), max_tokens=7,
-        kl=str(chance.choice(["k1", "k2", "k3"])), clip_low=0.2, clip_high=0.3,
-    )  # fmt: skip
+        baseline="group_mean",
+        std="none",
+        kl_in="loss",
+        entropy_bonus=0.0,
+        beta=beta,
+        surrogate="clip",
+        dual_clip=None,
+        level="token",
+        reduction=str(chance.choice(["sequence", "token", "constant"])),
+        max_tokens=7,
+        kl=str(chance.choice(["k1", "k2", "k3"])),
+        clip_low=0.2,
+        clip_high=0.3,
+    )
     settings = Settings().replace({"objective": goal, "learner.critic": True})
     step = random_step(
-        number, settings=settings, prompts=int(chance.integers(1, 3)), group_size=4, tokens=4,
-        passes=int(chance.integers(1, 3)), contexts=3, actions=5, seed=int(chance.integers(999)),
-    )  # fmt: skip
+        number,
+        settings=settings,
+        prompts=int(chance.integers(1, 3)),
+        group_size=4,
+        tokens=4,
+        passes=int(chance.integers(1, 3)),
+        contexts=3,
+        actions=5,
+        seed=int(chance.integers(999)),
+    )
     dead = chance.random() < 0.2
     paid = np.zeros(len(step.group)) if dead else chance.choice([0.0, 1.0], len(step.group))
     step = dataclasses.replace(step, rewards=paid, measurements={})
@@ -121,9 +141,16 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
     goal = random_objective(chance).replace(surrogate="clip", dual_clip=None)
     settings = Settings().replace({"objective": goal.replace(**changes), "learner.critic": True})
     step = random_step(
-        number, settings=settings, prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))), group_size=size,
-        tokens=2, passes=2, contexts=2, actions=4, seed=int(chance.integers(999)),
-    )  # fmt: skip
+        number,
+        settings=settings,
+        prompts={6: 1, 7: 3}.get(kind, int(chance.integers(1, 4))),
+        group_size=size,
+        tokens=2,
+        passes=2,
+        contexts=2,
+        actions=4,
+        seed=int(chance.integers(999)),
+    )
     count = len(step.group)
     paid = [
         0.5 + 1e-9 * chance.integers(0, 2, count),
@@ -144,8 +171,14 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
     step = made_up(chance, number)
     match int(chance.integers(7)):
         case 0:
-            return dataclasses.replace(step, ref_logp=None, ref_dist_logp=None, settings=step.settings.replace(
-                {"objective.beta": 0.0, "objective.kl": "k3", "objective.kl_in": "loss"}))  # fmt: skip
+            return dataclasses.replace(
+                step,
+                ref_logp=None,
+                ref_dist_logp=None,
+                settings=step.settings.replace(
+                    {"objective.beta": 0.0, "objective.kl": "k3", "objective.kl_in": "loss"}
+                ),
+            )
         case 1:
             goal = step.settings.objective.replace(kl_in="loss", beta=0.04, kl=str(chance.choice(["k1", "k3", "k3"])))
             step = dataclasses.replace(
@@ -213,11 +246,18 @@ def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step
     """Updates of every family, with settings that are asked for instead of those that they ran under."""
     goal = random_objective(chance)
     few = {
-        "objective": goal, "objective.beta": float(chance.choice([0.0, 0.1])), "objective.std": goal.std,
-        "objective.clip_high": goal.clip_high, "objective.kl": goal.kl, "objective.reduction": goal.reduction,
-        "optimizer.learning_rate": 0.05, "learner.group_size": 3, "learner.resample_dead": True, "seed": 5,
+        "objective": goal,
+        "objective.beta": float(chance.choice([0.0, 0.1])),
+        "objective.std": goal.std,
+        "objective.clip_high": goal.clip_high,
+        "objective.kl": goal.kl,
+        "objective.reduction": goal.reduction,
+        "optimizer.learning_rate": 0.05,
+        "learner.group_size": 3,
+        "learner.resample_dead": True,
+        "seed": 5,
         "objective.importance_cap": 1.5,
-    }  # fmt: skip
+    }
     names = list(few)
     settings = random_settings(chance)
     for step in (*real_updates(chance, number, settings), of_language(chance, number)):

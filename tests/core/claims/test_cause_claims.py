@@ -22,10 +22,13 @@ RUNS = {
     **{f"loss: {name}": Planted(used=IN_LOSS[name][0]) for name in list(IN_LOSS)[::4]},
     **{f"recorded: {name}": Planted(recorded=RECORDED[name][0]) for name in list(RECORDED)[::3]},
     **{f"suspicion: {name}": Planted(recorded=plant) for name, (plant, _) in SUSPICIONS.items()},
-    "factor": Planted(losing=0.5), "beta": Planted(used=IN_LOSS["beta"][0]), "length": Planted(longer=1.0),
-    "all left": Planted(recorded=RECORDED["all left"][0]), "zero": Planted(recorded=RECORDED["old zero"][0]),
+    "factor": Planted(losing=0.5),
+    "beta": Planted(used=IN_LOSS["beta"][0]),
+    "length": Planted(longer=1.0),
+    "all left": Planted(recorded=RECORDED["all left"][0]),
+    "zero": Planted(recorded=RECORDED["old zero"][0]),
     "first masked": Planted(recorded=RECORDED["first masked"][0]),
-}  # fmt: skip
+}
 
 
 def data_of(run: Planted) -> list[Update]:

@@ -267,20 +267,31 @@ def as_seen(run: Any) -> Run:
     settings: Settings = run.settings
     return [
         Seen(
-            label=label, settings=settings, rewards=table.rewards, group=table.group, counted=table.counted,
-            advantage=table.advantage, parts=table.reward_parts, names=table.reward_names,
-            weights=table.reward_weights, truncated=table.truncated, step=step,
+            label=label,
+            settings=settings,
+            rewards=table.rewards,
+            group=table.group,
+            counted=table.counted,
+            advantage=table.advantage,
+            parts=table.reward_parts,
+            names=table.reward_names,
+            weights=table.reward_weights,
+            truncated=table.truncated,
+            step=step,
             entropy=None if table.entropy is None else float(np.mean(table.entropy)),
             lengths=table.length,
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
-            from_sampler=from_sampler(step), turns=turns_of(table), staleness=table.staleness,
-            answered=None if table.trajectories is None
+            from_sampler=from_sampler(step),
+            turns=turns_of(table),
+            staleness=table.staleness,
+            answered=None
+            if table.trajectories is None
             else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
             reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
         )
         for label, table, step in zip(run.labels, run.tables, steps, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 GIVEN = {"limit", "part", "names", "since", "sort"}

@@ -28,12 +28,14 @@ from tests.core.claims.drawn import kinds_in
 ROOT = Path(__file__).parents[3] / "grpo_core"
 ROOMS = sorted(path.stem for path in Path(claims.__path__[0]).glob("*.py") if path.stem not in ("__init__", "claim"))
 CHOOSERS = [
-    *sorted((ROOT / "reasons").glob("*.py")), ROOT / "what_if" / "sentences.py", ROOT / "experiments" / "outcome.py",
+    *sorted((ROOT / "reasons").glob("*.py")),
+    ROOT / "what_if" / "sentences.py",
+    ROOT / "experiments" / "outcome.py",
     *(
         ROOT / "health" / f"{name}.py"
         for name in ("exploited", "knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
     ),
-]  # fmt: skip
+]
 """Where it is chosen what is said of cards, what-ifs, races, sweeps, repeats and recorded runs."""
 
 

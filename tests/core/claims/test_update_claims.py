@@ -121,9 +121,12 @@ def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count
                 continue
             for passed, claims in said.items():
                 data = Pair(
-                    ran=w.ran.step, other=w.other.step, passes=(w.passes(passed)[0][1], w.passes(passed)[1][1]),
-                    wanted=wanted, once=all(side.passes == 1 for side in w.sides),
-                )  # fmt: skip
+                    ran=w.ran.step,
+                    other=w.other.step,
+                    passes=(w.passes(passed)[0][1], w.passes(passed)[1][1]),
+                    wanted=wanted,
+                    once=all(side.passes == 1 for side in w.sides),
+                )
                 for claim in claims:
                     seen[kind_of(claim)] += 1
                     assert claim.words() and "{" not in claim.words()
@@ -139,12 +142,20 @@ def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count
 
 
 OPPOSITES = {
-    "no_advantage_in_either": "no_advantage_given", "same_formula": "same_signs", "same_signs": "same_advantages",
-    "one_clipped": "none_clipped", "none_clipped": "one_clipped", "would_resample": "none_dead",
-    "ratios:one:act": "ratios:one:differ", "ratios:first:differ": "ratios:first:act",
-    "ratios:this:act": "ratios:first:act", "same_end": "first_pass_alone", "first_pass_alone": "same_end",
-    "at_reference": "no_beta", "no_beta": "at_reference",
-}  # fmt: skip
+    "no_advantage_in_either": "no_advantage_given",
+    "same_formula": "same_signs",
+    "same_signs": "same_advantages",
+    "one_clipped": "none_clipped",
+    "none_clipped": "one_clipped",
+    "would_resample": "none_dead",
+    "ratios:one:act": "ratios:one:differ",
+    "ratios:first:differ": "ratios:first:act",
+    "ratios:this:act": "ratios:first:act",
+    "same_end": "first_pass_alone",
+    "first_pass_alone": "same_end",
+    "at_reference": "no_beta",
+    "no_beta": "at_reference",
+}
 """Kinds that cannot both hold."""
 
 

@@ -87,9 +87,15 @@ def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) ->
 
 def small_queue(folder: Path) -> queue.Queue:
     """Two runs of the language model, of one snapshot and a half."""
-    settings = language_settings().replace({
-        "task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 4, "task.held_out": 4, "model.snapshot_every": 4,
-    })  # fmt: skip
+    settings = language_settings().replace(
+        {
+            "task.prompts": 2,
+            "learner.group_size": 4,
+            "task.max_tokens": 4,
+            "task.held_out": 4,
+            "model.snapshot_every": 4,
+        }
+    )
     return queue.begin(folder, queue.planned(settings, {"objective.beta": [0.0, 0.1]}, [7], 6))
 
 

@@ -62,13 +62,15 @@ def test_a_race_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [(["sweep", "--over", "objective.beta"], "write a setting and its values"),
-     (["sweep", "--over", "objective.beta=0,-1"], "cannot be -1"),
-     (["race", "--seeds", "0"], "numbers from 1 on"),
-     (["sweep", "--updates", "1000000000000"], "may be 20,000,000 at the most"),
-     (["race", "--seeds", "1000000000000"], "may be 20,000,000 at the most"),
-     (["race", "--algorithm", "PPO"], "no such preset")],
-)  # fmt: skip
+    [
+        (["sweep", "--over", "objective.beta"], "write a setting and its values"),
+        (["sweep", "--over", "objective.beta=0,-1"], "cannot be -1"),
+        (["race", "--seeds", "0"], "numbers from 1 on"),
+        (["sweep", "--updates", "1000000000000"], "may be 20,000,000 at the most"),
+        (["race", "--seeds", "1000000000000"], "may be 20,000,000 at the most"),
+        (["race", "--algorithm", "PPO"], "no such preset"),
+    ],
+)
 def test_what_cannot_be_is_refused_in_a_sentence(
     asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

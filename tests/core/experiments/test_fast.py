@@ -47,10 +47,14 @@ def assert_same(pairs: list[tuple[Ensemble, Ensemble]]) -> None:
 def test_every_surrogate_level_and_reduction(surrogate: str, level: str, reduction: str) -> None:
     settings = Settings().replace(
         {
-            "objective.surrogate": surrogate, "objective.level": level, "objective.reduction": reduction,
-            "objective.max_tokens": 4, "learner.mu": 2, "learner.group_size": 4,
+            "objective.surrogate": surrogate,
+            "objective.level": level,
+            "objective.reduction": reduction,
+            "objective.max_tokens": 4,
+            "learner.mu": 2,
+            "learner.group_size": 4,
         }
-    )  # fmt: skip
+    )
     assert_same(both([settings.replace({"objective.beta": beta}) for beta in (0.0, 0.3)]))
 
 

@@ -89,7 +89,7 @@ def test_the_arguments_and_every_result_of_a_job_cross(job: str) -> None:
         {(0, 1): (float("nan"), float("inf"), -0.0), "a": True},
         np.float32(0.1) * np.ones((2, 0, 3), dtype=np.float32),
     ],
-)  # fmt: skip
+)
 def test_values_cross_bit_by_bit(value: object) -> None:
     assert_equal(crossed(value), value)
 

@@ -11,8 +11,9 @@ from grpo_core.experiments import ensemble
 
 POINTS = [
     Settings().replace({"learner.mu": 2, "learner.group_size": group, "objective.beta": beta})
-    for group in (4, 8) for beta in (0.01, 0.1, 1.0)
-]  # fmt: skip
+    for group in (4, 8)
+    for beta in (0.01, 0.1, 1.0)
+]
 SEEDS = tuple(range(23))
 
 

@@ -32,9 +32,15 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 
 ROOT = Path(__file__).parents[3]
 TINY = {
-    "model.checkpoint": "untrained", "model.layers": 1, "model.width": 16, "model.heads": 2,
-    "task.prompts": 2, "task.held_out": 4, "learner.group_size": 4, "model.snapshot_every": 3,
-}  # fmt: skip
+    "model.checkpoint": "untrained",
+    "model.layers": 1,
+    "model.width": 16,
+    "model.heads": 2,
+    "task.prompts": 2,
+    "task.held_out": 4,
+    "learner.group_size": 4,
+    "model.snapshot_every": 3,
+}
 BETAS = {"objective.beta": [0.0, 0.5]}
 BANDIT = runs.planned(Settings(), BETAS, range(2), 8)
 LANGUAGE = runs.planned(language_settings().replace(TINY), BETAS, range(1), 7)

@@ -56,8 +56,9 @@ def test_on_two_peaks_the_one_whose_median_is_higher_does_not_lead_where_its_see
     sure, stuck = np.full(64, 0.983), np.where(np.arange(64) % 3 == 0, 0.7, 0.992)
     data = Trained(
         courses={"sure": np.stack([np.zeros(64), sure]), "quick": np.stack([np.zeros(64), stuck])},
-        stuck={"sure": np.zeros(64, dtype=bool), "quick": stuck < 0.9}, floor=0.0,
-    )  # fmt: skip
+        stuck={"sure": np.zeros(64, dtype=bool), "quick": stuck < 0.9},
+        floor=0.0,
+    )
     assert np.median(stuck) > np.median(sure)
     lead, *_ = outcome(data)
     assert isinstance(lead, Lead) and lead.leader == "sure" and lead.low > 0.05

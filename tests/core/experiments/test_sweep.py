@@ -71,10 +71,16 @@ def test_many_runs_come_in_portions_with_the_same_numbers() -> None:
 @pytest.mark.parametrize(
     ("places", "seeds", "processes", "sizes"),
     [
-        (11, 128, 1, [8, 3]), (11, 128, 2, [6, 5]), (11, 64, 2, [6, 5]), (9, 64, 2, [9]), (40, 64, 2, [16, 16, 8]),
-        (40, 64, 4, [10, 10, 10, 10]), (3, 2000, 2, [1, 1, 1]), (300, 4, 1, [256, 44]),
+        (11, 128, 1, [8, 3]),
+        (11, 128, 2, [6, 5]),
+        (11, 64, 2, [6, 5]),
+        (9, 64, 2, [9]),
+        (40, 64, 2, [16, 16, 8]),
+        (40, 64, 4, [10, 10, 10, 10]),
+        (3, 2000, 2, [1, 1, 1]),
+        (300, 4, 1, [256, 44]),
     ],
-)  # fmt: skip
+)
 def test_points_are_dealt_out_in_parts_that_are_worth_a_call(
     places: int, seeds: int, processes: int, sizes: list[int]
 ) -> None:
@@ -123,11 +129,20 @@ RIGHT = {
 def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: str) -> None:
     """Enumerated over every group: where it is said to arrive, nothing moves on average; elsewhere something does."""
     changes = RIGHT.get(how, {"objective.kl_in": "reward", "objective.kl": "k3"})
-    settings = Settings().replace({
-        "task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "learner.group_size": 3,
-        "objective.surrogate": "log_prob", "objective.std": "none", "objective.beta": 0.5, "learner.mu": 1,
-        "objective.baseline": baseline, **changes,
-    })  # fmt: skip
+    settings = Settings().replace(
+        {
+            "task.landscape": "custom",
+            "task.actions": 3,
+            "task.custom": (0.1, 0.9, 0.4),
+            "learner.group_size": 3,
+            "objective.surrogate": "log_prob",
+            "objective.std": "none",
+            "objective.beta": 0.5,
+            "learner.mu": 1,
+            "objective.baseline": baseline,
+            **changes,
+        }
+    )
     assert has_optimum(settings)
     best = np.log(exponential_tilt(settings, resting_beta(settings))[0])
     assert np.abs(expected_step(settings, best)).max() < 1e-12
@@ -136,11 +151,20 @@ def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: 
 
 def test_a_mean_that_holds_the_sample_itself_rests_at_a_weaker_tilt() -> None:
     """π_ref exp(R (G − 1) / (G β)) with the KL in the loss; π_ref exp(R / β) with it in the reward."""
-    group = Settings().replace({
-        "task.landscape": "custom", "task.actions": 3, "task.custom": (0.1, 0.9, 0.4), "learner.group_size": 4,
-        "objective.surrogate": "log_prob", "objective.std": "none", "objective.beta": 0.5, "learner.mu": 1,
-        "objective.baseline": "group_mean", "objective.kl": "exact",
-    })  # fmt: skip
+    group = Settings().replace(
+        {
+            "task.landscape": "custom",
+            "task.actions": 3,
+            "task.custom": (0.1, 0.9, 0.4),
+            "learner.group_size": 4,
+            "objective.surrogate": "log_prob",
+            "objective.std": "none",
+            "objective.beta": 0.5,
+            "learner.mu": 1,
+            "objective.baseline": "group_mean",
+            "objective.kl": "exact",
+        }
+    )
     best = np.exp(np.array([0.1, 0.9, 0.4]) * (4 - 1) / (4 * 0.5))
     assert np.abs(expected_step(group, np.log(best))).max() < 1e-15
     assert exponential_tilt(group, resting_beta(group))[0] == pytest.approx(best / best.sum(), abs=1e-15)
@@ -228,9 +252,12 @@ def test_a_sweep_is_interrupted_where_it_stands_and_what_was_done_stays() -> Non
 
 @pytest.mark.parametrize(
     ("path", "values", "said"),
-    [("objective.betta", [1], "no such setting"), ("objective.beta", [], "at least one value"),
-     ("objective.beta", [0.1, -1], "cannot be -1")],
-)  # fmt: skip
+    [
+        ("objective.betta", [1], "no such setting"),
+        ("objective.beta", [], "at least one value"),
+        ("objective.beta", [0.1, -1], "cannot be -1"),
+    ],
+)
 def test_a_sweep_that_cannot_be_is_refused(path: str, values: list[float], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         grid(BASE, {path: values})

@@ -40,9 +40,11 @@ def expected_step(asked: Settings, logits: np.ndarray = LOGITS) -> np.ndarray:
     tokens = runs_last(groups[:, :, None])
     drawn = Completions(tokens=tokens, mask=np.ones_like(tokens, bool), context=np.zeros_like(tokens))
     batch = Batch(
-        completions=drawn, rewards=runs_last(np.array(asked.bandit.custom)[groups]),
-        attempt=np.zeros((len(groups), 1), int), redrawn=np.zeros(len(groups), int),
-    )  # fmt: skip
+        completions=drawn,
+        rewards=runs_last(np.array(asked.bandit.custom)[groups]),
+        attempt=np.zeros((len(groups), 1), int),
+        redrawn=np.zeros(len(groups), int),
+    )
     state = State(step=0, logits=at, moments=fresh.moments, critic=fresh.critic)
     gradient = update(asked, work, state, streams, batch=batch).gradient[0][:, 0]  # (A^G, A)
     chance = np.exp(log_probs(logits, asked.learner.temperature))[groups].prod(axis=-1)

@@ -90,8 +90,10 @@ def test_an_exported_adapter_gives_the_trained_policys_logits_in_plain_peft(
     said = export_model(runs["adapter"], tmp_path / "out", "adapter")
     assert "adapter of update 3" in said
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "adapter_config.json", "adapter_model.safetensors", "README.md"
-    }  # fmt: skip
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "README.md",
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing temporary is left"
     wanted = of_policy(runs["adapter"])
     assert np.array_equal(of_adapter(base, tmp_path / "out"), wanted), "bit for bit"
@@ -138,9 +140,19 @@ def test_the_card_says_how_it_was_trained(base: Path, runs: dict[str, Path], tmp
     export_model(runs["adapter"], tmp_path / "out", "adapter")
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     seed = language_settings().seed
-    for word in ("base_model: \"tiny\"", "library_name: peft", "for 3 updates", "Task `sums`", "right answer 1",
-                 f"Seed {seed},", "mean reward of the update's completions", f"torch {torch.__version__}", "peft ",
-                 '"learning_rate": 0.01', "rank 8"):  # fmt: skip
+    for word in (
+        'base_model: "tiny"',
+        "library_name: peft",
+        "for 3 updates",
+        "Task `sums`",
+        "right answer 1",
+        f"Seed {seed},",
+        "mean reward of the update's completions",
+        f"torch {torch.__version__}",
+        "peft ",
+        '"learning_rate": 0.01',
+        "rank 8",
+    ):
         assert word in text, word
     assert str(base) not in text, "no place of this machine"
 

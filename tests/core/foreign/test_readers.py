@@ -218,8 +218,11 @@ def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Ask
     arguments = [str(place) for place in (tmp_path / "source.db", room, tmp_path / "outside.db")]
     (became,) = asked.results("prisoner", arguments, never)
     assert {name for name, what in became.items() if what == "done"} == {
-        "read the source", "write to its room", "run the interpreter", "import",
-    }  # fmt: skip
+        "read the source",
+        "write to its room",
+        "run the interpreter",
+        "import",
+    }
     assert {what for name, what in became.items() if name != "enclosed"} == {"done", "refused"}
     assert became["enclosed"] == "True" and "no other files" in said()
 

@@ -224,9 +224,11 @@ def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_n
     step = Trace(DATA / "grpo").step(1)
     sampled = np.where(np.arange(step.mask.shape[1]) % 2, np.nan, step.logp[0])
     update = Update(
-        label=1, settings=step.settings, step=dataclasses.replace(step, sampling_logp=sampled),
+        label=1,
+        settings=step.settings,
+        step=dataclasses.replace(step, sampling_logp=sampled),
         table=completions([np.nan, 1.0, 0.0, 0.5], advantage=np.array([np.nan, 1.0, -1.0, 0.0])),
-    )  # fmt: skip
+    )
     measure = CHECKS["non_finite"].measure(update)
     assert measure is not None and measure.value == 0
     gap = CHECKS["sampler_differs"].measure(update)
@@ -273,9 +275,15 @@ def test_what_counts_as_rounding_follows_the_precision_of_the_run(bits: int, nam
 def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
     nasty = '<img src="http://x/y.png" onerror=alert(1)>&"'
     finding = Finding(
-        check="truncation", title="t", grade=Grade.SERIOUS, began=1, what=(Fault.of("between", name=nasty),),
-        evidence=(Evidence(step=1, what=nasty, quote=nasty),), change=nasty, source=nasty,
-    )  # fmt: skip
+        check="truncation",
+        title="t",
+        grade=Grade.SERIOUS,
+        began=1,
+        what=(Fault.of("between", name=nasty),),
+        evidence=(Evidence(step=1, what=nasty, quote=nasty),),
+        change=nasty,
+        source=nasty,
+    )
     source = made([])
     source.title, source.notes = nasty, [nasty]
     page = as_html(source, Diagnosis(updates=1, findings=(finding,), unreadable=(nasty,)))

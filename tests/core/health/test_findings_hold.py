@@ -148,10 +148,13 @@ def test_what_is_said_of_the_clip_holds_for_the_ratios(count: int) -> None:
     numbers, sentences = np.random.default_rng(2), set()
     for _ in range(count):
         settings = recorded(
-            level=str(numbers.choice(["token", "sequence", "sequence_sum"])), beta=float(numbers.choice([0.0, 0.04])),
-            kl=str(numbers.choice(["k1", "k2", "k3"])), clip_low=float(numbers.choice([0.001, 0.2])),
-            clip_high=0.2, surrogate="clip",
-        )  # fmt: skip
+            level=str(numbers.choice(["token", "sequence", "sequence_sum"])),
+            beta=float(numbers.choice([0.0, 0.04])),
+            kl=str(numbers.choice(["k1", "k2", "k3"])),
+            clip_low=float(numbers.choice([0.001, 0.2])),
+            clip_high=0.2,
+            surrogate="clip",
+        )
         far, pushed = float(numbers.choice([0.0, 0.001, 5.0])), bool(numbers.integers(2))
         change = drifted(numbers, far, pushed=pushed)
         run = of_steps(settings, 9, change, passes=int(numbers.integers(1, 3)), prompts=2, tokens=3)
@@ -216,8 +219,9 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
             checked += 1
             found = re.match(
                 r"The entropy began at (\S+) nats a token; in (\d+) of the (\d+) updates since step (\d+) it is .*?; "
-                r"the (?:least|most) is (\S+) \(step (\d+)\)\.", what,
-            )  # fmt: skip
+                r"the (?:least|most) is (\S+) \(step (\d+)\)\.",
+                what,
+            )
             assert found is not None, what
             since = course[int(found[4]) - 1 :]
             bad = since <= part * course[0] if end is min else (since >= part * course[0]) & (since >= course[0] + 0.5)

@@ -47,9 +47,12 @@ def hacked(numbers: Numbers, n: int) -> Completions:
     """The reward that is paid rises, the watched one falls, and the entropy collapses with them."""
     parts = np.stack([0.08 * n + 0.02 * numbers.normal(size=ROWS), 0.9 - 0.07 * n + 0.02 * numbers.normal(size=ROWS)])
     return completions(
-        parts[0].tolist(), reward_parts=parts.T, reward_names=("format", "right"), reward_weights=(1.0, 0.0),
+        parts[0].tolist(),
+        reward_parts=parts.T,
+        reward_names=("format", "right"),
+        reward_weights=(1.0, 0.0),
         entropy=np.full(ROWS, 2.0 if n < 5 else 0.02),
-    )  # fmt: skip
+    )
 
 
 def opposed(numbers: Numbers, n: int) -> Completions:
@@ -126,11 +129,20 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
     "all right": (lambda: tables(lambda r, n: completions([1.0] * ROWS)), "dead_groups_right", Grade.SERIOUS),
     "all wrong": (lambda: tables(lambda r, n: completions([0.0] * ROWS)), "dead_groups_wrong", Grade.SERIOUS),
     "sparse, and learns": (
-        lambda: tables(lambda r, n: completions(mixed(r, 0.01 + 0.01 * n))), "rewards_sparse", Grade.NOTICE
+        lambda: tables(lambda r, n: completions(mixed(r, 0.01 + 0.01 * n))),
+        "rewards_sparse",
+        Grade.NOTICE,
     ),
     "sparse, and learns nothing": (
-        lambda: tables(lambda r, n: completions([float(n == 3 or n % 2)] + [0.0] * (ROWS - 1)) if n < 8 else
-                       completions([float(n % 2)] + [0.0] * (ROWS - 1))), "rewards_sparse", Grade.WARNING
+        lambda: tables(
+            lambda r, n: (
+                completions([float(n == 3 or n % 2)] + [0.0] * (ROWS - 1))
+                if n < 8
+                else completions([float(n % 2)] + [0.0] * (ROWS - 1))
+            )
+        ),
+        "rewards_sparse",
+        Grade.WARNING,
     ),
     "length hack": (lambda: tables(lambda r, n: of_length(r, n, 1)), "length_hack", Grade.WARNING),
     "shortness hack": (lambda: tables(lambda r, n: of_length(r, n, -1)), "shortness_hack", Grade.WARNING),
@@ -145,9 +157,11 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
     "truncation": (lambda: tables(cut), "truncation", Grade.WARNING),
     "KL in few tokens": (far, "kl_few_tokens", Grade.SERIOUS),
     "GSPO's range on tokens": (
-        lambda: clipped(0.9, clip_low=3e-4, clip_high=4e-4), "clip_of_completions", Grade.SERIOUS
+        lambda: clipped(0.9, clip_low=3e-4, clip_high=4e-4),
+        "clip_of_completions",
+        Grade.SERIOUS,
     ),
-}  # fmt: skip
+}
 """Name of the training -> the run, and the finding that must be named first."""
 
 HEALTHY: dict[str, Callable[[], Any]] = {

@@ -192,11 +192,15 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another layer": (tensors(lambda held: held.update({"x.lora_A.weight": torch.zeros(3, 4)})), "no part of rank"),
     "another model": (tensors(lambda held: held.update({f"{Q}A.weight": torch.zeros(3, 8)})), "does not fit the model"),
     "a layer that is not there": (
-        tensors(lambda held: held.update({Q.replace("q_proj", n) + "A.weight": torch.zeros(3, 8) for n in "x"}
-                                         | {Q.replace("q_proj", n) + "B.weight": torch.zeros(8, 3) for n in "x"})),
+        tensors(
+            lambda held: held.update(
+                {Q.replace("q_proj", n) + "A.weight": torch.zeros(3, 8) for n in "x"}
+                | {Q.replace("q_proj", n) + "B.weight": torch.zeros(8, 3) for n in "x"}
+            )
+        ),
         "does not fit the model",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

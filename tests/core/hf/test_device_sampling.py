@@ -26,9 +26,15 @@ def on_device(
     policy: FolderPolicy, prompt_of: np.ndarray, uniforms: np.ndarray, greedy: np.ndarray, **how: Any
 ) -> Table:
     return sampled_on_device(
-        policy.model, policy.encoded(QUESTIONS), prompt_of, uniforms, temperature=0.8, greedy=greedy,
-        poll=lambda done, total: None, **{"ends": (0, 1), "padding": True, **how},
-    )  # fmt: skip
+        policy.model,
+        policy.encoded(QUESTIONS),
+        prompt_of,
+        uniforms,
+        temperature=0.8,
+        greedy=greedy,
+        poll=lambda done, total: None,
+        **{"ends": (0, 1), "padding": True, **how},
+    )
 
 
 def asked(rows: int, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -126,9 +132,15 @@ def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -
     transformers, _ = libraries()
     torch.manual_seed(0)
     config = transformers.MistralConfig(
-        vocab_size=120, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=256, sliding_window=6,
-    )  # fmt: skip
+        vocab_size=120,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        sliding_window=6,
+    )
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
         for weight in model.parameters():
@@ -136,8 +148,12 @@ def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -
     prompts = np.array([[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22, -1, -1, -1, -1, -1]])
     of, uniforms, greedy = np.arange(20) % 2, np.random.default_rng(0).random((20, 16)), np.zeros(20, bool)
     given: dict[str, Any] = {
-        "ends": (1,), "padding": False, "temperature": 1.0, "greedy": greedy, "poll": lambda done, total: None,
-    }  # fmt: skip
+        "ends": (1,),
+        "padding": False,
+        "temperature": 1.0,
+        "greedy": greedy,
+        "poll": lambda done, total: None,
+    }
     cpu = sample(model, prompts, of, uniforms, sharing=True, **given)
     device = sampled_on_device(model, prompts, of, uniforms, **given)
     assert not is_plain(prepared_cache(model, 4))

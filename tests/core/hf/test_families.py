@@ -15,9 +15,13 @@ from tests.core.hf.tiny import saved_from, small
 
 ENDS = {"eos_token_id": 1, "bos_token_id": 0, "pad_token_id": 0}
 SIZES = {
-    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "max_position_embeddings": 256,
-}  # fmt: skip
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+}
 FOUR_EXPERTS = {"num_experts_per_tok": 2}
 
 
@@ -50,8 +54,13 @@ FAMILIES: dict[str, Callable[[Any, int], Any]] = {
     "Mixtral": like_llama("MixtralConfig", num_local_experts=4, **FOUR_EXPERTS),
     "OLMo 2": like_llama("Olmo2Config"),
     "OPT": otherwise(
-        "OPTConfig", hidden_size=32, ffn_dim=64, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=256, word_embed_proj_dim=32,
+        "OPTConfig",
+        hidden_size=32,
+        ffn_dim=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=256,
+        word_embed_proj_dim=32,
     ),
     "Phi": like_llama("PhiConfig"),
     "Phi-3": like_llama("Phi3Config"),
@@ -61,7 +70,7 @@ FAMILIES: dict[str, Callable[[Any, int], Any]] = {
     "SmolLM3": like_llama("SmolLM3Config"),
     "StableLM": like_llama("StableLmConfig"),
     "T5": otherwise("T5Config", d_model=32, d_ff=64, num_layers=2, num_heads=4, d_kv=8, decoder_start_token_id=0),
-}  # fmt: skip
+}
 REFUSED = {"LFM2": "recurrent state", "Mamba": "recurrent state", "T5": "encoder with a decoder"}
 """Families that are refused, and a part of the sentence that says why."""
 TABLE = Path("docs/models.md")

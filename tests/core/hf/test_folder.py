@@ -33,10 +33,12 @@ def seventy_billion(folder: Path) -> None:
     half, count = 4 * rows * 8192, 2 * rows * 8192
     entries = {
         f"model.layers.{layer}.mlp.up_proj.weight": {
-            "dtype": "F32", "shape": [rows, 8192], "data_offsets": [layer * half, (layer + 1) * half]
+            "dtype": "F32",
+            "shape": [rows, 8192],
+            "data_offsets": [layer * half, (layer + 1) * half],
         }
         for layer in range(2)
-    }  # fmt: skip
+    }
     header = json.dumps(entries).encode()
     with (folder / "model.safetensors").open("wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
@@ -50,7 +52,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "holds no model.safetensors"),
     "pickle": (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "stored as pickle"),
     "an adapter alone": (
-        lambda f: (f / "model.safetensors").rename(f / "adapter_model.safetensors"), "holds an adapter alone",
+        lambda f: (f / "model.safetensors").rename(f / "adapter_model.safetensors"),
+        "holds an adapter alone",
     ),
     "weights of 0 bytes": (lambda f: cut(f / "model.safetensors", 0), "has 0 bytes"),
     "weights cut short": (lambda f: cut(f / "model.safetensors", 5000 + 2000), "is (cut short|no safetensors file)"),
@@ -58,10 +61,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "wrong shapes": (lambda f: changed(f, "config.json", hidden_size=48), r"has the shape \(\d+, 32\)"),
     "code of its own": (lambda f: changed(f, "config.json", auto_map={"AutoModel": "x.Y"}), "asks for code of its own"),
     "code in the tokenizer": (
-        lambda f: changed(f, "tokenizer_config.json", auto_map={"AutoTokenizer": "x.Y"}), "asks for code of its own",
+        lambda f: changed(f, "tokenizer_config.json", auto_map={"AutoTokenizer": "x.Y"}),
+        "asks for code of its own",
     ),
     "quantized": (lambda f: changed(f, "config.json", quantization_config={"bits": 4}), "weights are quantized"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)

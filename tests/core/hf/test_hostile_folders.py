@@ -25,9 +25,27 @@ from tests.core.hf.tiny_gguf import saved_gguf
 ROUNDS = 60
 """Spoiled copies of each file."""
 VALUES: tuple[Any, ...] = (
-    None, True, -1, 0, 1, 10**9, 2**63, 10**400, 1e308, float("inf"), float("nan"), "", "x", "../..", "\0", [], [[]],
-    {}, {"a": 1}, "9" * 5000,
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1,
+    10**9,
+    2**63,
+    10**400,
+    1e308,
+    float("inf"),
+    float("nan"),
+    "",
+    "x",
+    "../..",
+    "\0",
+    [],
+    [[]],
+    {},
+    {"a": 1},
+    "9" * 5000,
+)
 """What stands in a JSON file where something else should."""
 SPOILED = ("config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "model.safetensors")
 

@@ -20,20 +20,27 @@ from tests.core.hf.test_families import like_llama
 from tests.core.hf.tiny import KINDS, saved_from, small
 
 LARGE = like_llama(
-    "LlamaConfig", hidden_size=384, intermediate_size=1024, num_hidden_layers=12, num_attention_heads=6,
-    tie_word_embeddings=True, max_position_embeddings=2048,
-)  # fmt: skip
+    "LlamaConfig",
+    hidden_size=384,
+    intermediate_size=1024,
+    num_hidden_layers=12,
+    num_attention_heads=6,
+    tie_word_embeddings=True,
+    max_position_embeddings=2048,
+)
 VOCABULARY = 32_000
 TABLE: list[dict[str, Any]] = [
     *(
         {"model.adapter_rank": rank, "learner.mu": mu, "objective.beta": beta}
-        for rank in (0, 8) for mu in (1, 4) for beta in (0.0, 0.04)
+        for rank in (0, 8)
+        for mu in (1, 4)
+        for beta in (0.0, 0.04)
     ),
     {"model.adapter_rank": 8, "objective.beta": 0.04, "model.precision": "bfloat16"},
     {"model.adapter_rank": 0, "model.checkpointing": True, "objective.beta": 0.0},
     {"model.adapter_rank": 0, "objective.beta": 0.0, "task.prompts": 32, "model.rows_at_once": 4},
     *({"model.adapter_rank": rank, "objective.beta": 0.04, "task.max_tokens": 512} for rank in (0, 8)),
-]  # fmt: skip
+]
 """Changes of the settings under which the most that a process takes is measured."""
 
 

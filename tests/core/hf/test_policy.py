@@ -81,10 +81,14 @@ def test_where_padding_or_sharing_is_not_harmless_the_plain_way_gives_the_same_n
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"objective.beta": 0.5}, {"objective.reduction": "token", "objective.entropy_bonus": 0.1},
-     {"objective.kl_in": "reward", "objective.kl": "k1", "objective.beta": 0.2}],
+    [
+        {},
+        {"objective.beta": 0.5},
+        {"objective.reduction": "token", "objective.entropy_bonus": 0.1},
+        {"objective.kl_in": "reward", "objective.kl": "k1", "objective.beta": 0.2},
+    ],
     ids=["plain", "kl", "token mean with entropy", "kl in the reward"],
-)  # fmt: skip
+)
 def test_the_gradient_of_chunks_is_that_of_the_one_loss_over_the_whole_batch(
     changes: dict[str, Any], rank: int, folders: dict[str, Path]
 ) -> None:
@@ -99,9 +103,7 @@ def test_the_gradient_of_chunks_is_that_of_the_one_loss_over_the_whole_batch(
     mask, advantage = torch.from_numpy(step.mask), torch.from_numpy(recompute.advantage(step)).float()
     entropy = _entropy(check.model, step) if settings.objective.entropy_bonus else None
     ref_logp = None if step.ref_logp is None else torch.from_numpy(step.ref_logp)
-    loss = evaluate(
-        settings.objective, logp, logp.detach(), advantage, mask, ref_logp=ref_logp, entropy=entropy
-    ).loss  # fmt: skip
+    loss = evaluate(settings.objective, logp, logp.detach(), advantage, mask, ref_logp=ref_logp, entropy=entropy).loss
     loss.backward()
     assert metrics(step)["loss"] == pytest.approx(float(loss.detach()), abs=1e-5)
     wanted = torch.cat([w.grad.ravel() for w in check.model.parameters() if w.requires_grad])

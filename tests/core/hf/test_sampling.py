@@ -90,9 +90,14 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(
         assert all(stops == bool(set(own) & {0, 1}) for own, stops in zip(told[-1], stopped, strict=True))
 
     tokens, mask, _ = policy.sample(
-        policy.encoded(QUESTIONS), np.arange(8) % 3, numbers.random((8, 7)), temperature=0.8,
-        greedy=np.zeros(8, dtype=bool), poll=poll, drawing=readers.append,
-    )  # fmt: skip
+        policy.encoded(QUESTIONS),
+        np.arange(8) % 3,
+        numbers.random((8, 7)),
+        temperature=0.8,
+        greedy=np.zeros(8, dtype=bool),
+        poll=poll,
+        drawing=readers.append,
+    )
     final = [own[kept].tolist() for own, kept in zip(tokens[rows], mask[rows], strict=True)]
     assert len(readers) == 1 and told[0] == [[], [], [], []]
     for before, after in itertools.pairwise([*told, final]):

@@ -75,8 +75,11 @@ def test_a_snapshot_that_cannot_be_written_ends_no_run(folders: dict[str, Path],
     assert next(going).step == 3
 
 
-@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(path.read_bytes()[:3000]),
-                                   lambda path: path.write_bytes(b"")], ids=["cut short", "0 bytes"])  # fmt: skip
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda path: path.write_bytes(path.read_bytes()[:3000]), lambda path: path.write_bytes(b"")],
+    ids=["cut short", "0 bytes"],
+)
 def test_a_damaged_snapshot_is_named(spoil: Any, folders: dict[str, Path], tmp_path: Path) -> None:
     going = run(folders["llama"], tmp_path)
     whole = [next(going) for _ in range(2)]

@@ -97,12 +97,19 @@ def test_the_reward_of_the_script_is_that_of_the_task(base: Settings) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"objective.baseline": "leave_one_out"}, {"objective.kl": "k1", "objective.beta": 0.1},
-     {"objective.kl": "k2", "objective.beta": 0.1}, {"objective.std": "population"},
-     {"objective.surrogate": "gmpo"}, {"objective.level": "sequence_sum"}, {"learner.resample_dead": True},
-     {"optimizer.kind": "sgd"}, {"objective.log_ratio_limit": 20.0}],
+    [
+        {"objective.baseline": "leave_one_out"},
+        {"objective.kl": "k1", "objective.beta": 0.1},
+        {"objective.kl": "k2", "objective.beta": 0.1},
+        {"objective.std": "population"},
+        {"objective.surrogate": "gmpo"},
+        {"objective.level": "sequence_sum"},
+        {"learner.resample_dead": True},
+        {"optimizer.kind": "sgd"},
+        {"objective.log_ratio_limit": 20.0},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_trl_cannot_do_is_refused_in_a_sentence(changes: dict[str, Any], base: Settings) -> None:
     with pytest.raises(SettingsError, match=r"TRL|AdamW"):
         script(base.replace(changes))

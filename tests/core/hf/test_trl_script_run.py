@@ -42,16 +42,28 @@ def test_the_script_trains_with_trl_on_rewards_that_differ(
     rows = [{"prompt": f"Say a letter, {n} times.", "answer": "[a-m]"} for n in range(6)]
     (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     settings = small(
-        folders["llama"], task__problem="questions", task__file=str(tmp_path / "own.jsonl"), task__checker="regex",
-        task__form="[A-M]", task__form_weight=0.5, optimizer__learning_rate=1e-2, learner__mu=1, **changes,
-    )  # fmt: skip
+        folders["llama"],
+        task__problem="questions",
+        task__file=str(tmp_path / "own.jsonl"),
+        task__checker="regex",
+        task__form="[A-M]",
+        task__form_weight=0.5,
+        optimizer__learning_rate=1e-2,
+        learner__mu=1,
+        **changes,
+    )
     (tmp_path / "train.py").write_text(script(settings), encoding="utf-8")
     shutil.copyfile(RECORDER_SOURCE, tmp_path / RECORDER)
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [PYTHON, "train.py", "--steps", str(STEPS)], cwd=tmp_path, env=environment, capture_output=True, text=True,
-        timeout=900, check=False,
-    )  # fmt: skip
+        [PYTHON, "train.py", "--steps", str(STEPS)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     run = Trace(tmp_path / "runs" / "trl")
     assert len(run) == STEPS

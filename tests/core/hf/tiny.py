@@ -47,10 +47,16 @@ def saved_from(folder: Path, config: Callable[[Any, int], Any], *, lively: float
 def small(folder: Path, **changes: Any) -> Settings:
     """Two prompts, four completions of eight tokens; measured rarely."""
     base = {
-        "task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 8, "task.held_out": 2,
-        "task.accuracy_every": 1000, "task.form": "[a-z]", "task.form_weight": 1.0, "model.threads": 1,
+        "task.prompts": 2,
+        "learner.group_size": 4,
+        "task.max_tokens": 8,
+        "task.held_out": 2,
+        "task.accuracy_every": 1000,
+        "task.form": "[a-z]",
+        "task.form_weight": 1.0,
+        "model.threads": 1,
         "model.snapshot_every": 3,
-    }  # fmt: skip
+    }
     return folder_settings(str(folder)).replace({**base, **{path.replace("__", "."): v for path, v in changes.items()}})
 
 
@@ -60,9 +66,16 @@ def _config(transformers: Any, kind: str, vocabulary: int) -> Any:
         return transformers.GPT2Config(vocab_size=vocabulary, n_embd=32, n_layer=2, n_head=4, n_positions=256, **ends)
     families = {"llama": transformers.LlamaConfig, "qwen2": transformers.Qwen2Config}
     return families[kind](
-        vocab_size=vocabulary, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=256, tie_word_embeddings=kind == "llama", **ends,
-    )  # fmt: skip
+        vocab_size=vocabulary,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        tie_word_embeddings=kind == "llama",
+        **ends,
+    )
 
 
 def _tokenizer(folder: Path) -> int:

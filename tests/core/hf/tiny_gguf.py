@@ -12,11 +12,19 @@ import numpy as np
 from tests.core.hf.tiny import TEMPLATE
 
 NAMES = {
-    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
-    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-}  # fmt: skip
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
 """Layer of transformers' Llama -> its name in a GGUF file."""
 ALIGNMENT = 32
 
@@ -29,17 +37,26 @@ def saved_gguf(folder: Path, path: Path) -> Path:
     pieces = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
     metadata = {
-        "general.architecture": "llama", "general.license": "apache-2.0", "llama.block_count": 2,
-        "llama.context_length": config["max_position_embeddings"], "llama.embedding_length": config["hidden_size"],
-        "llama.feed_forward_length": config["intermediate_size"], "llama.attention.head_count": heads,
-        "llama.attention.head_count_kv": groups, "llama.rope.freq_base": 10_000.0,
+        "general.architecture": "llama",
+        "general.license": "apache-2.0",
+        "llama.block_count": 2,
+        "llama.context_length": config["max_position_embeddings"],
+        "llama.embedding_length": config["hidden_size"],
+        "llama.feed_forward_length": config["intermediate_size"],
+        "llama.attention.head_count": heads,
+        "llama.attention.head_count_kv": groups,
+        "llama.rope.freq_base": 10_000.0,
         "llama.attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
-        "llama.rope.dimension_count": config["hidden_size"] // heads, "llama.vocab_size": config["vocab_size"],
-        "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": sorted(pieces, key=pieces.get),
+        "llama.rope.dimension_count": config["hidden_size"] // heads,
+        "llama.vocab_size": config["vocab_size"],
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.tokens": sorted(pieces, key=pieces.get),
         "tokenizer.ggml.merges": [],
         "tokenizer.ggml.token_type": [3 if piece.startswith("<|") else 1 for piece in sorted(pieces, key=pieces.get)],
-        "tokenizer.chat_template": TEMPLATE, "tokenizer.ggml.bos_token_id": 0, "tokenizer.ggml.eos_token_id": 1,
-    }  # fmt: skip
+        "tokenizer.chat_template": TEMPLATE,
+        "tokenizer.ggml.bos_token_id": 0,
+        "tokenizer.ggml.eos_token_id": 1,
+    }
     tensors = {}
     for name, table in load_file(folder / "model.safetensors").items():
         if "q_proj" in name or "k_proj" in name:  # rotary pairs stand beside each other there, half apart here

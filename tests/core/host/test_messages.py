@@ -53,16 +53,18 @@ PLAIN: list[Command] = [
     commands.Pause(order=7, run_id="a"),
     commands.Run(order=8, run_id="a", updates=200),
     commands.Run(order=9, run_id="a", updates=None),
-    commands.SetBreakpoints(breakpoints=(
-        Breakpoint(series="entropy", relation="below", value=1.0),
-        Breakpoint(series="dead_groups", relation="first", on=False),
-    )),
+    commands.SetBreakpoints(
+        breakpoints=(
+            Breakpoint(series="entropy", relation="below", value=1.0),
+            Breakpoint(series="dead_groups", relation="first", on=False),
+        )
+    ),
     commands.SetSettings(run_id="a", settings=SETTINGS),
     commands.SetSpeed(speed=30.0),
     commands.SetSpeed(speed=None),
     commands.Settle(token=10),
     commands.Shutdown(order=11),
-]  # fmt: skip
+]
 
 
 def test_every_command_that_can_cross_is_tried_here() -> None:
@@ -81,9 +83,19 @@ def test_a_run_arrives_with_its_last_update_and_with_those_that_no_file_holds(
     last = None if resume is None else random_step(resume, settings=SETTINGS)
     steps = tuple(random_step(number, settings=SETTINGS) for number in unwritten)
     begin = commands.Begin(
-        order=3, run_id="a", path=Path("runs", "a.grpo"), settings=SETTINGS, buffer=Buffer("a", SETTINGS),
-        resume=last, unwritten=steps, start=0, parent=(Path("runs", "b.grpo"), 7), title="Run 1", limit=10, thin=True,
-    )  # fmt: skip
+        order=3,
+        run_id="a",
+        path=Path("runs", "a.grpo"),
+        settings=SETTINGS,
+        buffer=Buffer("a", SETTINGS),
+        resume=last,
+        unwritten=steps,
+        start=0,
+        parent=(Path("runs", "b.grpo"), 7),
+        title="Run 1",
+        limit=10,
+        thin=True,
+    )
     arrived = to_command(sent(*from_command(begin)))
     assert isinstance(arrived, commands.Begin)
     for field in dataclasses.fields(begin):

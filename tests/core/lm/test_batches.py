@@ -72,9 +72,14 @@ def test_the_watched_completions_are_the_likeliest_ones(model: Transformer) -> N
     rows = [encode(prompt.text) for prompt in source.watched]
     count = len(rows)
     done = sample(
-        model, padded(rows, max(map(len, rows))), np.arange(count), np.zeros((count, 14)),
-        temperature=1.0, greedy=np.ones(count, bool), poll=never,
-    )  # fmt: skip
+        model,
+        padded(rows, max(map(len, rows))),
+        np.arange(count),
+        np.zeros((count, 14)),
+        temperature=1.0,
+        greedy=np.ones(count, bool),
+        poll=never,
+    )
     found = batch(settings, model).watched
     assert np.array_equal(found, np.where(done.mask, done.tokens, -1))
 
@@ -119,9 +124,14 @@ def test_accuracy_is_the_share_of_right_answers_to_the_held_out_prompts(model: T
     right = 0
     for prompt in source.held_out():
         done = sample(
-            model, np.array([encode(prompt.text)]), np.zeros(1, int), np.zeros((1, 14)),
-            temperature=1.0, greedy=np.ones(1, bool), poll=never,
-        )  # fmt: skip
+            model,
+            np.array([encode(prompt.text)]),
+            np.zeros(1, int),
+            np.zeros((1, 14)),
+            temperature=1.0,
+            greedy=np.ones(1, bool),
+            poll=never,
+        )
         right += decode(done.tokens[0]).rpartition("=")[2] == prompt.answer
     assert one["accuracy_greedy"] == pytest.approx(right / 64)
 

@@ -23,9 +23,13 @@ from grpo_core.traces.agent_turns import trajectories
 from grpo_core.what_if.replay import replayed as what_if
 
 AGENT = {
-    "task.problem": "calculator", "model.checkpoint": "calculator", "task.max_tokens": 40,
-    "optimizer.learning_rate": 3e-4, "task.accuracy_every": 1000, "task.held_out": 8,
-}  # fmt: skip
+    "task.problem": "calculator",
+    "model.checkpoint": "calculator",
+    "task.max_tokens": 40,
+    "optimizer.learning_rate": 3e-4,
+    "task.accuracy_every": 1000,
+    "task.held_out": 8,
+}
 
 
 def agent(**changes: object) -> Settings:
@@ -46,10 +50,17 @@ def first() -> Step:
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
-        ("47*8", "376"), ("12-99", "-87"), ("9999+1", "10000"), ("47*8+5", "?"), ("47", "?"), ("", "?"), ("*8", "?"),
-        ("12345*2", "?"), ("4(7*8", "?"),
+        ("47*8", "376"),
+        ("12-99", "-87"),
+        ("9999+1", "10000"),
+        ("47*8+5", "?"),
+        ("47", "?"),
+        ("", "?"),
+        ("*8", "?"),
+        ("12345*2", "?"),
+        ("4(7*8", "?"),
     ],
-)  # fmt: skip
+)
 def test_the_tool_does_one_operation(call: str, answer: str) -> None:
     assert calculator.calculated(call) == answer
 

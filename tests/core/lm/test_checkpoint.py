@@ -29,9 +29,13 @@ def test_the_shipped_checkpoint_starts_at_35_to_60_percent_and_can_calculate() -
     asked = [problems.drawn("mixed", numbers, held_out=True) for _ in range(600)]
     rows = [encode(prompt.text) for prompt in asked]
     done = sample(
-        model, padded(rows, max(map(len, rows))), np.arange(600), numbers.random((600, 24)),
-        temperature=1.0, poll=lambda done, total: None,
-    )  # fmt: skip
+        model,
+        padded(rows, max(map(len, rows))),
+        np.arange(600),
+        numbers.random((600, 24)),
+        temperature=1.0,
+        poll=lambda done, total: None,
+    )
     said = Counter(problems.verdict(p.text, decode(t)).words for p, t in zip(asked, done.tokens, strict=True))
     right = sum(count for words, count in said.items() if words.startswith("right"))
     assert 0.35 < right / 600 < 0.60
@@ -46,9 +50,13 @@ def test_difficulties_are_what_they_are_called() -> None:
         asked = [problems.drawn(kind, numbers) for _ in range(200)]
         rows = [encode(prompt.text) for prompt in asked]
         done = sample(
-            model, padded(rows, max(map(len, rows))), np.arange(200), numbers.random((200, 24)),
-            temperature=1.0, poll=lambda done, total: None,
-        )  # fmt: skip
+            model,
+            padded(rows, max(map(len, rows))),
+            np.arange(200),
+            numbers.random((200, 24)),
+            temperature=1.0,
+            poll=lambda done, total: None,
+        )
         texts = [decode(row) for row in done.tokens]
         rate[kind] = np.mean([bool(problems.verdict(p.text, t).right) for p, t in zip(asked, texts, strict=True)])
     assert rate["easy"] > 0.95

@@ -13,15 +13,39 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
-    "model", "layout", "scoring", "sampler", "checkpoint", "pretraining", "trained_weights", "eager", "ledger",
-    "character_policy", "engines", "device_sampling",
-}  # fmt: skip
+    "model",
+    "layout",
+    "scoring",
+    "sampler",
+    "checkpoint",
+    "pretraining",
+    "trained_weights",
+    "eager",
+    "ledger",
+    "character_policy",
+    "engines",
+    "device_sampling",
+}
 """The modules of grpo_core.lm that name torch or its file format; engines imports it where it is installed."""
 
 OF_FOLDERS = {
-    "adapter", "answers", "attentive", "chunk_loss", "gguf_reading", "loading", "measuring", "folder_policy",
-    "prepared_cache", "probe", "reference", "sampling", "saving", "scoring", "snapshots", "weights",
-}  # fmt: skip
+    "adapter",
+    "answers",
+    "attentive",
+    "chunk_loss",
+    "gguf_reading",
+    "loading",
+    "measuring",
+    "folder_policy",
+    "prepared_cache",
+    "probe",
+    "reference",
+    "sampling",
+    "saving",
+    "scoring",
+    "snapshots",
+    "weights",
+}
 """Those of grpo_core.hf that name torch, transformers or peft."""
 
 

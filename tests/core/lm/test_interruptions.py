@@ -43,9 +43,14 @@ def identical(one: Step, other: Step) -> bool:
 
 @pytest.mark.parametrize(
     ("mu", "changes"),
-    [(1, {}), (3, {}), (2, {"task__accuracy_every": 1}), (2, {"optimizer__kind": "sgd"}),
-     (2, {"learner__critic": True, "objective__baseline": "given", "objective__std": "none"})],
-)  # fmt: skip
+    [
+        (1, {}),
+        (3, {}),
+        (2, {"task__accuracy_every": 1}),
+        (2, {"optimizer__kind": "sgd"}),
+        (2, {"learner__critic": True, "objective__baseline": "given", "objective__std": "none"}),
+    ],
+)
 def test_an_update_may_be_cancelled_wherever_it_asks(mu: int, changes: dict[str, Any]) -> None:
     settings = small(learner__mu=mu, **SHORT, **changes)
     expected = steps(settings, 3)

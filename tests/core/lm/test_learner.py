@@ -99,9 +99,14 @@ def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"objective__kl": "exact", "objective__beta": 0.5}, {"objective__entropy_bonus": 0.1},
-     {"objective__kl_in": "reward", "objective__kl": "k1"}, {"learner__temperature": 0.7}],
-)  # fmt: skip
+    [
+        {},
+        {"objective__kl": "exact", "objective__beta": 0.5},
+        {"objective__entropy_bonus": 0.1},
+        {"objective__kl_in": "reward", "objective__kl": "k1"},
+        {"learner__temperature": 0.7},
+    ],
+)
 def test_the_gradient_is_that_of_the_shared_loss_in_float64(changes: dict[str, Any]) -> None:
     """One plain gradient step moves the weights by minus the learning rate times the gradient of the same loss."""
     plain = {"optimizer__kind": "sgd", "optimizer__max_grad_norm": None, "optimizer__learning_rate": 0.1}

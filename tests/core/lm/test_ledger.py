@@ -19,8 +19,10 @@ def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -
     training = LanguageLearner(settings, cancelled=never, make_policy=ENGINES[TORCH])
     fresh = counted(training.policy)
     assert {(block.model, block.part) for block in fresh} == {
-        ("policy", "weights"), ("policy", "gradients"), ("reference", "weights"),
-    }  # fmt: skip
+        ("policy", "weights"),
+        ("policy", "gradients"),
+        ("reference", "weights"),
+    }
     next(training)
     blocks = {(block.model, block.part): block for block in counted(training.policy)}
     count = parameters(settings.model)

@@ -17,11 +17,24 @@ from grpo_core.record import Step
 from tests.core.lm.test_learner import run, same, small
 
 STRUCTURAL: dict[str, Any] = {
-    "seed": 8, "task.problem": "gameable", "task.max_tokens": 9, "task.file": "mine.csv", "task.checker": "regex",
-    "task.held_out": 9, "model.checkpoint": "untrained", "model.layers": 3, "model.width": 32, "model.heads": 2,
-    "model.context": 80, "model.device": "cuda", "model.threads": 2, "task.form": "^x$", "model.digest": "0123",
-    "model.adapter_rank": 4, "model.adapter_alpha": 8.0,
-}  # fmt: skip
+    "seed": 8,
+    "task.problem": "gameable",
+    "task.max_tokens": 9,
+    "task.file": "mine.csv",
+    "task.checker": "regex",
+    "task.held_out": 9,
+    "model.checkpoint": "untrained",
+    "model.layers": 3,
+    "model.width": 32,
+    "model.heads": 2,
+    "model.context": 80,
+    "model.device": "cuda",
+    "model.threads": 2,
+    "task.form": "^x$",
+    "model.digest": "0123",
+    "model.adapter_rank": 4,
+    "model.adapter_alpha": 8.0,
+}
 
 
 def changed(path: str, value: Any, **start: Any) -> tuple[Step, Step]:

@@ -164,9 +164,13 @@ def test_every_loss_has_the_gradient_of_autograd_down_to_the_weights(switch: str
     old = now.logp.detach().numpy() + numbers.normal(size=mask.shape) * 0.1
     watched = objective.beta != 0
     by_torch = Loss(
-        objective=objective, place=tensors, now=now, old=torch.from_numpy(old),
-        advantage=torch.from_numpy(advantage), reference=ref if watched else None,
-    )  # fmt: skip
+        objective=objective,
+        place=tensors,
+        now=now,
+        old=torch.from_numpy(old),
+        advantage=torch.from_numpy(advantage),
+        reference=ref if watched else None,
+    )
     by_torch.terms.loss.backward()
     trace, ref_trace = forward(weights, place), forward(ref_weights, place)
     mine, theirs = (_scores(each, place, temperature) for each in (trace, ref_trace))

@@ -156,9 +156,14 @@ def test_clipped_tokens_really_get_no_push(seen: Seen) -> None:
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_a_dead_batch_at_the_reference_moves_no_weight_under_the_exact_kl(optimizer: str) -> None:
     settings = small(
-        optimizer__kind=optimizer, optimizer__weight_decay=0.0, objective__kl="exact", objective__beta=1.0,
-        task__difficulty="hopeless", learner__mu=2, seed=1,
-    )  # fmt: skip
+        optimizer__kind=optimizer,
+        optimizer__weight_decay=0.0,
+        objective__kl="exact",
+        objective__beta=1.0,
+        task__difficulty="hopeless",
+        learner__mu=2,
+        seed=1,
+    )
     going = run(settings)
     for _ in range(3):
         step = next(going)

@@ -54,7 +54,7 @@ def test_a_search_without_end_ends_and_names_the_pattern_and_the_text(patterns: 
 PIECES = st.sampled_from(
     ["a", "=", "1", ".", "^", "$", "\\d", "\\b", "[a-c]", "[[:alpha:]]", "(", ")", "(?:", "|", "*", "+", "?", "{2}",
      "{e}", "{1,2}", "\\1", "(?i)", "(?=", "é", "\\Z", "\\h", "\\K", "++", "(?>", "\ud800", "\n", " "]
-)  # fmt: skip
+)  # fmt: skip # table, one row per line
 PATTERNS = st.lists(PIECES, max_size=7).map("".join)
 
 

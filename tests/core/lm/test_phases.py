@@ -54,9 +54,11 @@ def final(step: Step, group: int) -> Written:
     prompt = step.prompt_tokens[group]
     rows = [row for row, of in enumerate(step.group) if of == group]
     return Written(
-        group=group, prompt=tuple(prompt[prompt >= 0].tolist()),
-        completions=tuple(tuple(step.tokens[row][step.mask[row]].tolist()) for row in rows), ended=(True,) * len(rows),
-    )  # fmt: skip
+        group=group,
+        prompt=tuple(prompt[prompt >= 0].tolist()),
+        completions=tuple(tuple(step.tokens[row][step.mask[row]].tolist()) for row in rows),
+        ended=(True,) * len(rows),
+    )
 
 
 @pytest.mark.parametrize("group", [0, 1])

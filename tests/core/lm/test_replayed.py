@@ -92,8 +92,15 @@ def test_the_learner_itself_stands_where_it_stood() -> None:
 def test_what_is_not_finite_is_refused_and_leaves_the_copy_right() -> None:
     whole = steps(small(), 2)
     answering = Answering()
-    wild = whole[1].settings.replace({"optimizer.learning_rate": 1e3, "optimizer.kind": "sgd", "learner.mu": 40,
-                                      "optimizer.max_grad_norm": None, "objective.surrogate": "log_prob"})  # fmt: skip
+    wild = whole[1].settings.replace(
+        {
+            "optimizer.learning_rate": 1e3,
+            "optimizer.kind": "sgd",
+            "learner.mu": 40,
+            "optimizer.max_grad_norm": None,
+            "objective.surrogate": "log_prob",
+        }
+    )
     with pytest.raises(GrpoError, match=r"Under these settings the loss of pass \d+ of update 2 would not be a finite"):
         asked(answering, whole, 2, wild)
     answer = asked(answering, whole, 2, whole[1].settings)

@@ -105,9 +105,23 @@ def test_a_rule_answers_or_says_on_which_completion_it_failed(text: str, answer:
 
 @pytest.mark.parametrize(
     ("text", "right"),
-    [("14", True), ("=14", True), ("2+12=14", True), ("14=", False), ("15=14", True), ("14=15", False), ("114", False),
-     ("014", True), ("-14", False), ("14.0", True), ("14.5", False), ("14 ", True), ("", False), ("?", False)],
-)  # fmt: skip
+    [
+        ("14", True),
+        ("=14", True),
+        ("2+12=14", True),
+        ("14=", False),
+        ("15=14", True),
+        ("14=15", False),
+        ("114", False),
+        ("014", True),
+        ("-14", False),
+        ("14.0", True),
+        ("14.5", False),
+        ("14 ", True),
+        ("", False),
+        ("?", False),
+    ],
+)
 def test_arithmetic_is_right_when_the_last_number_of_the_last_line_is(text: str, right: bool) -> None:
     for problem in ("arithmetic", "gameable"):
         assert parts(LanguageTask(problem=problem), PROMPT, text)[0] == right

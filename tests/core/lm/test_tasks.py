@@ -52,12 +52,18 @@ def test_the_example_of_the_documentation() -> None:
 @pytest.mark.parametrize(
     ("text", "right", "words"),
     [
-        ("2+12=14", True, "right"), ("2+12=14=14", True, "right, restated"), ("14", True, "right"),
-        ("14=14+0", False, "not a working"), ("5*4=20", False, "went left to right"),
-        ("5*4=20=20", False, "went left to right, restated"), ("5*4=21", False, "left to right, with a slip"),
-        ("2+12=15", False, "a slip"), ("", False, "not a working"), ("=14", True, "right, but not a working"),
+        ("2+12=14", True, "right"),
+        ("2+12=14=14", True, "right, restated"),
+        ("14", True, "right"),
+        ("14=14+0", False, "not a working"),
+        ("5*4=20", False, "went left to right"),
+        ("5*4=20=20", False, "went left to right, restated"),
+        ("5*4=21", False, "left to right, with a slip"),
+        ("2+12=15", False, "a slip"),
+        ("", False, "not a working"),
+        ("=14", True, "right, but not a working"),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_says_what_became_of_a_completion(text: str, right: bool, words: str) -> None:
     assert problems.verdict("2+3*4=", text) == problems.Verdict(right, words)
 
@@ -87,11 +93,16 @@ def test_the_parts_of_a_reward_and_what_they_pay() -> None:
 @pytest.mark.parametrize(
     ("checker", "text", "answer", "right"),
     [
-        ("exact", " 14 ", "14", True), ("exact", "14.0", "14", False), ("number", "so 14.0", "14", True),
-        ("number", "14=15", "14", False), ("number", "none", "14", False), ("number", "-3", "-3", True),
-        ("regex", "2+12=14", "=14$", True), ("regex", "2+12=145", "=14$", False),
+        ("exact", " 14 ", "14", True),
+        ("exact", "14.0", "14", False),
+        ("number", "so 14.0", "14", True),
+        ("number", "14=15", "14", False),
+        ("number", "none", "14", False),
+        ("number", "-3", "-3", True),
+        ("regex", "2+12=14", "=14$", True),
+        ("regex", "2+12=145", "=14$", False),
     ],
-)  # fmt: skip
+)
 def test_answers_are_checked_as_the_settings_say(checker: str, text: str, answer: str, right: bool) -> None:
     task = LanguageTask(problem="own", file="unused.csv", checker=checker)
     assert parts(task, Prompt("?", answer), text)[0] == right
@@ -129,9 +140,13 @@ def test_a_bad_prompt_file_is_refused_in_a_sentence(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "Line 1 of .* is not JSON"), ("[1]", "is not an object"), ('{"prompt": "1="}', "has no answer"),
-     ('{"prompt": "1=", "answer": "("}', "is no regular expression")],
-)  # fmt: skip
+    [
+        ("{", "Line 1 of .* is not JSON"),
+        ("[1]", "is not an object"),
+        ('{"prompt": "1="}', "has no answer"),
+        ('{"prompt": "1=", "answer": "("}', "is no regular expression"),
+    ],
+)
 def test_a_bad_line_of_json_is_named(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(text)

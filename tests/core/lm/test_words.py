@@ -84,10 +84,12 @@ def test_own_questions_may_hold_any_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("base", "changes", "field"),
-    [(language_settings(), {"task.problem": "sums"}, "task.problem"),
-     (folder_settings("here"), {"task.problem": "arithmetic"}, "task.problem"),
-     (folder_settings("here"), {"task.problem": "questions"}, "task.file")],
-)  # fmt: skip
+    [
+        (language_settings(), {"task.problem": "sums"}, "task.problem"),
+        (folder_settings("here"), {"task.problem": "arithmetic"}, "task.problem"),
+        (folder_settings("here"), {"task.problem": "questions"}, "task.file"),
+    ],
+)
 def test_what_a_model_cannot_do_is_refused(base: Settings, changes: dict[str, object], field: str) -> None:
     with pytest.raises(SettingsError) as error:
         base.replace(changes)

@@ -26,8 +26,10 @@ class _Operations(TorchDispatchMode):
         name = func.overloadpacket.__name__
         boolean = name.startswith("index") and any(
             isinstance(each, torch.Tensor) and each.dtype == torch.bool
-            for given in args[1:2] if isinstance(given, list | tuple) for each in given
-        )  # fmt: skip
+            for given in args[1:2]
+            if isinstance(given, list | tuple)
+            for each in given
+        )
         if name in READS or boolean:
             self._seen[f"{name} (boolean)" if boolean else name] += 1
         return func(*args, **(kwargs or {}))

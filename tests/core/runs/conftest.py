@@ -21,10 +21,17 @@ _DAC_OVERRIDE, _DAC_READ_SEARCH = 1, 2
 _CAPGET, _CAPSET, _VERSION_3 = 125, 126, 0x20080522
 
 FULL_SESSION = Manifest(
-    shown=0, step=12, settings=Settings().replace({"objective.beta": 0.25, "seed": 3}), layout="Compare",
-    panels=("controls", "metrics"), locked=("objective.beta",), hidden=("learner.mu", "policy"),
-    notes="Zuerst: warum ist\nder Verlust 0? ✓", lesson="L3", created=1e9,
-)  # fmt: skip
+    shown=0,
+    step=12,
+    settings=Settings().replace({"objective.beta": 0.25, "seed": 3}),
+    layout="Compare",
+    panels=("controls", "metrics"),
+    locked=("objective.beta",),
+    hidden=("learner.mu", "policy"),
+    notes="Zuerst: warum ist\nder Verlust 0? ✓",
+    lesson="L3",
+    created=1e9,
+)
 """A session in which nothing stands at its default, but for its runs."""
 
 

@@ -12,9 +12,20 @@ from typing import Any
 from tests.core.runs.hostile import Change, both, statements
 
 KEYS = (
-    "id", "title", "created", "settings", "parent", "parent_step", "parent_path", "ended", "version", "origin",
-    "series", "thinned", "seed",
-)  # fmt: skip
+    "id",
+    "title",
+    "created",
+    "settings",
+    "parent",
+    "parent_step",
+    "parent_path",
+    "ended",
+    "version",
+    "origin",
+    "series",
+    "thinned",
+    "seed",
+)
 VALUES: dict[str, object] = {
     "nothing": None,
     "minus one": -1,
@@ -31,21 +42,68 @@ VALUES: dict[str, object] = {
     "control characters": "\x00\u202e\n" * 50,
 }
 ARRAYS = (
-    "dist_logp", "ref_dist_logp", "prompt_tokens", "watched_tokens", "reward_parts", "denominator", "advantage",
-    "gate", "values", "context", "measurement.gradient_norm", "resume.logits", "rewards", "mask", "part", "logp",
-)  # fmt: skip
+    "dist_logp",
+    "ref_dist_logp",
+    "prompt_tokens",
+    "watched_tokens",
+    "reward_parts",
+    "denominator",
+    "advantage",
+    "gate",
+    "values",
+    "context",
+    "measurement.gradient_norm",
+    "resume.logits",
+    "rewards",
+    "mask",
+    "part",
+    "logp",
+)
 SHAPES: tuple[tuple[list[int], int], ...] = (
-    ([0], 0), ([0, 2**30], 0), ([2**30, 0], 0), ([0, 0, 0], 0), ([2, 0, 2**30], 0), ([3], 3), ([1], 1), ([], 1),
-    ([1] * 8, 1), ([1] * 40, 1),
-)  # fmt: skip
+    ([0], 0),
+    ([0, 2**30], 0),
+    ([2**30, 0], 0),
+    ([0, 0, 0], 0),
+    ([2, 0, 2**30], 0),
+    ([3], 3),
+    ([1], 1),
+    ([], 1),
+    ([1] * 8, 1),
+    ([1] * 40, 1),
+)
 """(shape, how many numbers it holds)."""
 ODD_TYPES: tuple[Any, ...] = (
-    "O", "V8", "i4,i4", "(1000000,1000000)f8", ">f8", "<f16", "M8[s]", "S" + "9" * 30, [], {}, None, "f8" * 5000,
-)  # fmt: skip
+    "O",
+    "V8",
+    "i4,i4",
+    "(1000000,1000000)f8",
+    ">f8",
+    "<f16",
+    "M8[s]",
+    "S" + "9" * 30,
+    [],
+    {},
+    None,
+    "f8" * 5000,
+)
 ODD_SHAPES: tuple[Any, ...] = (
-    [0, 2**62], [2**62, 0], [0] * 65, [0] * 9, [2**31, 2**31, 0], [1] * 65, [-1, -1], [2**64], [1.5], ["a"], [None],
-    [True], "ab", 5, None, [[1]],
-)  # fmt: skip
+    [0, 2**62],
+    [2**62, 0],
+    [0] * 65,
+    [0] * 9,
+    [2**31, 2**31, 0],
+    [1] * 65,
+    [-1, -1],
+    [2**64],
+    [1.5],
+    ["a"],
+    [None],
+    [True],
+    "ab",
+    5,
+    None,
+    [[1]],
+)
 ODD_NUMBERS: tuple[Any, ...] = (-1, 2**62, 2**64, 1.5, "x", None, [1], float("nan"))
 
 

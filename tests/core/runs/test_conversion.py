@@ -36,8 +36,10 @@ def test_every_array_of_a_trace_is_in_the_file(name: str, tmp_path: Path) -> Non
             assert (one is None) == (other is None), field
             assert one is None or np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), field
         assert (ours.label, ours.prompt_texts, ours.completion_texts) == (
-            theirs.label, theirs.prompt_texts, theirs.completion_texts,
-        )  # fmt: skip
+            theirs.label,
+            theirs.prompt_texts,
+            theirs.completion_texts,
+        )
         assert numbers(run, position) == pytest.approx(numbers(source, position), nan_ok=True)
 
 
@@ -94,12 +96,14 @@ def test_an_update_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "damage",
     [
-        "DELETE FROM meta WHERE key = 'recorded'", "UPDATE meta SET value = '{}' WHERE key = 'recorded'",
-        "UPDATE meta SET value = '[' WHERE key = 'recorded'", "DELETE FROM text",
+        "DELETE FROM meta WHERE key = 'recorded'",
+        "UPDATE meta SET value = '{}' WHERE key = 'recorded'",
+        "UPDATE meta SET value = '[' WHERE key = 'recorded'",
+        "DELETE FROM text",
         "UPDATE text SET text = '{\"table\": 7}'",
-        "UPDATE text SET text = '{\"table\": {\"group\": [1]}}'",
+        'UPDATE text SET text = \'{"table": {"group": [1]}}\'',
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_ends_in_a_sentence(damage: str, tmp_path: Path) -> None:
     convert(open_source(DATA / "grpo"), out := tmp_path / "run.grpo")
     with sqlite3.connect(out) as connection:

@@ -44,10 +44,14 @@ SETTINGS = Settings().replace(
     {"learner.group_size": 2, "learner.mu": 1, "task.actions": 3, "task.peak": 2.0, "seed": 11}
 )
 EVERY = (
-    SETTINGS, Settings(), language_settings(), folder_settings("models/small"), Settings(task=RecordedTask()),
+    SETTINGS,
+    Settings(),
+    language_settings(),
+    folder_settings("models/small"),
+    Settings(task=RecordedTask()),
     Settings(task=RecordedTask(source="TRL 1.16", reward_names=("right",)), objective=SETTINGS.objective),
     Settings(task=LanguageTask(), model=Model(layers=3)),
-)  # fmt: skip
+)
 
 
 def written(folder: Path, settings: Settings = SETTINGS) -> Path:
@@ -179,9 +183,11 @@ def test_a_default_never_changes_for_files_leave_it_out() -> None:
     """``defaults.json`` is every default as it was first written; a setting that is new is added to it."""
     now = {
         f"{owner.__name__}.{field.name}": json.loads(json.dumps(field.default))
-        for owners in OWNERS.values() for owner in owners for field in dataclasses.fields(owner)
+        for owners in OWNERS.values()
+        for owner in owners
+        for field in dataclasses.fields(owner)
         if "about" in field.metadata
-    }  # fmt: skip
+    }
     assert now == json.loads((EDITIONS / "defaults.json").read_text())
 
 

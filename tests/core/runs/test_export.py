@@ -219,9 +219,12 @@ def test_the_command_line_writes_both_kinds(trained: Path, tmp_path: Path, capsy
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
-    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str], sentence: str,
-) -> None:  # fmt: skip
+    trained: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    sentence: str,
+) -> None:
     monkeypatch.chdir(trained.parent)
     if sentence == "nothing":
         said(capsys, "export", trained, *arguments)

@@ -70,11 +70,19 @@ def test_a_run_file_made_to_do_harm_ends_in_a_sentence(tmp_path: Path, whole: by
 
 
 NAMED = (
-    "tail is a view of i", "meta is a view of i", "step is a view of i", "a trigger after UPDATE on meta",
-    "series is virtual", "tail of a newer version is a view", "it is its own parent after update 3",
-    "another series, and its last update is 1000000000", "the shape [0, 4611686018427387904]",
-    "measurement.gradient_norm of shape [3]", "undecodable settings", "dist_logp of shape [1, 1, 1, 1, 1, 1, 1, 1]",
-)  # fmt: skip
+    "tail is a view of i",
+    "meta is a view of i",
+    "step is a view of i",
+    "a trigger after UPDATE on meta",
+    "series is virtual",
+    "tail of a newer version is a view",
+    "it is its own parent after update 3",
+    "another series, and its last update is 1000000000",
+    "the shape [0, 4611686018427387904]",
+    "measurement.gradient_norm of shape [3]",
+    "undecodable settings",
+    "dist_logp of shape [1, 1, 1, 1, 1, 1, 1, 1]",
+)
 """What was once found to stop the program, in the short share as well."""
 
 

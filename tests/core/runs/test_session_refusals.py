@@ -40,9 +40,13 @@ def refusal(path: Path, folder: Path | None = None) -> str:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "is empty"), (b"hello", "no session file"), (b"PK\3\4" + bytes(40), "no session file"),
-     (b"SQLite format 3\0" + bytes(100), "no session file")],
-)  # fmt: skip
+    [
+        (b"", "is empty"),
+        (b"hello", "no session file"),
+        (b"PK\3\4" + bytes(40), "no session file"),
+        (b"SQLite format 3\0" + bytes(100), "no session file"),
+    ],
+)
 def test_what_is_no_zip_says_so(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "x.grposession"
     path.write_bytes(content)
@@ -96,7 +100,7 @@ def test_a_name_that_points_outside_is_refused(tmp_path: Path, name: str) -> Non
         ({"manifest.json": b"0" * 10_000_000}, "4,000,000 are the most"),
         ({"manifest.json": manifest(), **{f"runs/{n}": b"" for n in range(1001)}}, "1,002 files"),
     ],
-)  # fmt: skip
+)
 def test_a_manifest_that_cannot_be_used_says_what_is_wrong(
     tmp_path: Path, entries: dict[str, bytes | str], words: str
 ) -> None:

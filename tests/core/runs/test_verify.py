@@ -115,8 +115,13 @@ def test_what_is_damaged_is_named(what: str, whole: bytes, tmp_path: Path, capsy
     found = json.loads(capsys.readouterr().out)
     assert not found["whole"]
     damaged = [part["what"] for part in found["parts"] if part["damaged"]]
-    kinds = {"the tail of a series": "values of the series", "the settings": "settings", "an update": "updates",
-             "a description of records": "descriptions of records", "the start": "start of the run"}  # fmt: skip
+    kinds = {
+        "the tail of a series": "values of the series",
+        "the settings": "settings",
+        "an update": "updates",
+        "a description of records": "descriptions of records",
+        "the start": "start of the run",
+    }
     assert kinds[what] in damaged
 
 

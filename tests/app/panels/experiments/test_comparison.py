@@ -86,11 +86,13 @@ def test_numbers_that_explode_are_drawn_as_far_as_there_are_any_and_all_has_a_na
 ) -> None:
     driver.program.workspace.editing.edit(
         {
-            "optimizer.learning_rate": 1e3, "learner.temperature": 0.01,
-            "task.landscape": "custom", "task.custom": (1e9,) * 9 + (-1e9,),
+            "optimizer.learning_rate": 1e3,
+            "learner.temperature": 0.01,
+            "task.landscape": "custom",
+            "task.custom": (1e9,) * 9 + (-1e9,),
         },
         "Too much",
-    )  # fmt: skip
+    )
     driver.settle()
     settle(driver, panel)
     assert panel.controller.results is not None and panel.controller.results.complete

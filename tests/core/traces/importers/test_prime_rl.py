@@ -63,8 +63,10 @@ def test_its_tokens_are_those_of_the_export_and_its_loss_is_recomputed(folder: P
     columns = ("inference_logprobs", "trainer_logprobs", "entropy")
     theirs = sorted(
         tuple(np.float32(line[name][i]) for name in columns)
-        for line in lines for i, counts in enumerate(line["loss_mask"]) if counts
-    )  # fmt: skip
+        for line in lines
+        for i, counts in enumerate(line["loss_mask"])
+        if counts
+    )
     used = recompute.used(step, 0)
     assert step.sampling_logp is not None and step.entropy is not None and step.gate is not None
     assert sorted(zip(step.sampling_logp[used], step.logp[0][used], step.entropy[0][used], strict=True)) == theirs
@@ -128,11 +130,14 @@ def test_a_loss_that_is_not_ours_is_said_and_its_tokens_are_shown(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "cannot be read"), ("{", "cannot be read"), ('{"loss": []}', "“[]” is unknown"),
-        ('{"loss": {"type": ["x"]}}', "is unknown"), ('{"loss": {"kl_tau": NaN}}', "“kl_tau”"),
+        ("[]", "cannot be read"),
+        ("{", "cannot be read"),
+        ('{"loss": []}', "“[]” is unknown"),
+        ('{"loss": {"type": ["x"]}}', "is unknown"),
+        ('{"loss": {"kl_tau": NaN}}', "“kl_tau”"),
         ('{"monitors": {"file": {"path": "a\\u0000b"}}}', "no loss of step 1"),
     ],
-)  # fmt: skip
+)
 def test_a_configuration_that_is_none_is_a_sentence(folder: Path, text: str, said: str) -> None:
     (folder / "configs" / "trainer.json").write_text(text, "utf-8")
     run = opened(folder)

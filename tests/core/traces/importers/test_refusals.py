@@ -30,9 +30,12 @@ def completions(folder: Path, step: int, **changed: Any) -> Path:
     """A file of TRL's completions."""
     folder.mkdir(exist_ok=True)
     columns = {
-        "step": [step] * 4, "prompt": ["1+1="] * 4, "completion": ["2", "3", "2", "4"],
-        "right": [1.0, 0.0, 1.0, 0.0], "advantage": [0.9, -0.9, 0.9, -0.9],
-    } | changed  # fmt: skip
+        "step": [step] * 4,
+        "prompt": ["1+1="] * 4,
+        "completion": ["2", "3", "2", "4"],
+        "right": [1.0, 0.0, 1.0, 0.0],
+        "advantage": [0.9, -0.9, 0.9, -0.9],
+    } | changed
     path = folder / f"completions_{step:05d}.parquet"
     pq.write_table(pa.table({name: values for name, values in columns.items() if values is not None}), path)
     return path
@@ -209,11 +212,17 @@ def test_a_loss_that_is_infinite_by_the_settings_departs_from_one_that_is_not(tm
 @pytest.mark.parametrize(
     ("ours", "theirs", "allowed", "agrees"),
     [
-        (1.0, 1.0, 0.0, True), (1.0, 1.1, 0.2, True), (1.0, 1.1, 0.05, False), (1.0, 1.1, np.inf, False),
-        (np.inf, 1.0, np.inf, False), (np.nan, 1.0, np.nan, False), (np.inf, -np.inf, np.inf, False),
-        (np.inf, np.inf, 0.0, True), (np.nan, np.nan, 0.0, True),
+        (1.0, 1.0, 0.0, True),
+        (1.0, 1.1, 0.2, True),
+        (1.0, 1.1, 0.05, False),
+        (1.0, 1.1, np.inf, False),
+        (np.inf, 1.0, np.inf, False),
+        (np.nan, 1.0, np.nan, False),
+        (np.inf, -np.inf, np.inf, False),
+        (np.inf, np.inf, 0.0, True),
+        (np.nan, np.nan, 0.0, True),
     ],
-)  # fmt: skip
+)
 def test_rounding_explains_only_what_is_finite(ours: float, theirs: float, allowed: float, agrees: bool) -> None:
     compared = Comparison(what="loss", ours=ours, theirs=theirs, allowed=allowed)
     assert compared.agrees is agrees and (compared.excess <= 1) is agrees

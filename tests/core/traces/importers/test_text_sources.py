@@ -313,9 +313,14 @@ def test_a_trace_that_verifiers_does_not_write_is_left_out_and_counted(trace: di
 
 def test_columns_that_are_no_numbers_with_decimals_are_no_rewards() -> None:
     columns: dict[str, list[Any]] = {
-        "step": [1, 1], "prompt": ["a", "a"], "completion": ["b", [{"role": "assistant", "content": "c"}]],
-        "right": [1.0, None], "note": ["x", "y"], "tries": [1, 2], "advantage": [0.5, -0.5],
-    }  # fmt: skip
+        "step": [1, 1],
+        "prompt": ["a", "a"],
+        "completion": ["b", [{"role": "assistant", "content": "c"}]],
+        "right": [1.0, None],
+        "note": ["x", "y"],
+        "tries": [1, 2],
+        "advantage": [0.5, -0.5],
+    }
     found = table(columns, "here")
     assert found.reward_names == ("right",) and found.rewards[0] == 1 and np.isnan(found.rewards[1])
     assert found.completions[1] == '[{"role": "assistant", "content": "c"}]'

@@ -140,11 +140,15 @@ def test_a_restart_wins_over_what_it_trained_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b"{}", b"[" * 100_000, b'{"format": "grpo-lab-trace", "version": 1, "settings": {}}', b"\xff\xfe\x00",
+        b"",
+        b"{}",
+        b"[" * 100_000,
+        b'{"format": "grpo-lab-trace", "version": 1, "settings": {}}',
+        b"\xff\xfe\x00",
         b'{"format": "grpo-lab-trace", "version": 99, "settings": {}, "num_processes": 1}',
         b'{"format": "grpo-lab-trace", "version": 1, "settings": {"loss_type": "other"}, "num_processes": "x"}',
     ],
-)  # fmt: skip
+)
 def test_a_description_that_is_none_is_refused_in_a_sentence(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "trace.json").write_bytes(text)
     with pytest.raises(RunFileError, match=r"trace\.json"):

@@ -156,12 +156,18 @@ def test_the_recorder_writes_what_the_importer_reads(tmp_path: Path) -> None:
         SimpleNamespace(accelerator=SimpleNamespace(process_index=1)), tmp_path / "trace", text=True
     )
     generation = {
-        "number": 0, "group": [0, 0], "prompts": ["ä?", "ä?"], "completions": ["xyz", "z"],
-        "prompt_ids": torch.tensor([[1, 2], [1, 2]]), "prompt_mask": torch.tensor([[0, 1], [1, 1]]),
-        "completion_ids": torch.tensor([[5, 6, 7], [7, 0, 0]]), "completion_mask": torch.tensor([[1, 1, 1], [1, 0, 0]]),
-        "advantages": torch.tensor([0.5, -0.5]), "rewards": torch.tensor([[1.0, torch.nan], [0.0, 2.0]]),
+        "number": 0,
+        "group": [0, 0],
+        "prompts": ["ä?", "ä?"],
+        "completions": ["xyz", "z"],
+        "prompt_ids": torch.tensor([[1, 2], [1, 2]]),
+        "prompt_mask": torch.tensor([[0, 1], [1, 1]]),
+        "completion_ids": torch.tensor([[5, 6, 7], [7, 0, 0]]),
+        "completion_mask": torch.tensor([[1, 1, 1], [1, 0, 0]]),
+        "advantages": torch.tensor([0.5, -0.5]),
+        "rewards": torch.tensor([[1.0, torch.nan], [0.0, 2.0]]),
         "old_per_token_logps": None,
-    }  # fmt: skip
+    }
     logp = torch.tensor([[-1.0, -2.0, -3.0], [-4.0, 9.0, 9.0]], dtype=torch.float32)
     used = {"row": torch.tensor([0, 1]), "logp": logp, "loss": 0.25, "accumulation": 1.0, "entropy_coef": 0.0}
     step = {"number": 1, "generations": [generation], "passes": [[used]], "global_step": 7, "epoch": 0.1, "time": 0.0}

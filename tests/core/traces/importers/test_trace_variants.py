@@ -112,9 +112,11 @@ def normalised_then_summed(folder: Path) -> None:
 
 
 LARGE = as_types(
-    completion_ids=pa.large_list(pa.int64()), logp=pa.large_list(pa.large_list(pa.float64())),
-    completion=pa.large_string(), mask=pa.list_(pa.int8()),
-)  # fmt: skip
+    completion_ids=pa.large_list(pa.int64()),
+    logp=pa.large_list(pa.large_list(pa.float64())),
+    completion=pa.large_string(),
+    mask=pa.list_(pa.int8()),
+)
 OPTIONAL = ("sampling_logp", "sampling_ratio", "off_policy_mask", "entropy_mask", "prompt_ids", "row", "entropy")
 VARIANTS: dict[str, tuple[str, Change, int]] = {
     "large lists": ("grpo", LARGE, 20),
@@ -135,10 +137,12 @@ VARIANTS: dict[str, tuple[str, Change, int]] = {
     "fewer names than weights": ("grpo", described("reward_names"), 20),
     "less of the description": ("grpo", described("num_processes", "reward_weights", "eos_ids", "num_iterations"), 20),
     "settings of an older TRL": (
-        "grpo", described("steps_per_generation", "importance_sampling_level", "delta", scale_rewards=True), 20,
+        "grpo",
+        described("steps_per_generation", "importance_sampling_level", "delta", scale_rewards=True),
+        20,
     ),
     "normalised, then summed": ("grpo", normalised_then_summed, 16),
-}  # fmt: skip
+}
 """Name -> trace, what is done to it, and how many numbers can be compared then."""
 
 

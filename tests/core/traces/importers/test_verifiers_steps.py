@@ -46,16 +46,19 @@ def without(*streams: str) -> Callable[[Node], None]:
 def test_tokens_masks_and_numbers_are_those_of_the_file() -> None:
     step = open_source(AGENT).step(1)
     trace = next(
-        line["traces"][0] for line in map(json.loads, AGENT.read_text("utf-8").splitlines())
+        line["traces"][0]
+        for line in map(json.loads, AGENT.read_text("utf-8").splitlines())
         if line["run"]["work"]["step"] == 1
-    )  # fmt: skip
+    )
     nodes = trace["nodes"][2:]  # from the first message that the policy wrote
     ids, mask = (np.concatenate([node[name] for node in nodes]) for name in ("token_ids", "mask"))
     there = step.there[0]
     assert step.tokens[0, there].tolist() == ids.tolist() and step.mask[0, there].tolist() == mask.tolist()
     for array, stream in (
-        (step.logp[0], "trainer_logprobs"), (step.sampling_logp, "logprobs"), (step.entropy, "entropies"),
-    ):  # fmt: skip
+        (step.logp[0], "trainer_logprobs"),
+        (step.sampling_logp, "logprobs"),
+        (step.entropy, "entropies"),
+    ):
         recorded = np.concatenate([node.get(stream, []) for node in nodes])
         assert array is not None
         assert np.reshape(array, (-1, *step.mask.shape))[0][0, step.mask[0]] == pytest.approx(recorded, abs=1e-6)

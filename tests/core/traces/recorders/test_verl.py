@@ -21,8 +21,15 @@ from tests.core.traces.importers.test_verl_trace import FACTS
 
 torch = pytest.importorskip("torch")
 SHARED = (
-    "arrays_of", "detached", "as_numpy", "next_attempt", "owner_only", "keep_private", "write_json", "append_line",
-)  # fmt: skip
+    "arrays_of",
+    "detached",
+    "as_numpy",
+    "next_attempt",
+    "owner_only",
+    "keep_private",
+    "write_json",
+    "append_line",
+)
 """Functions that both recorders have, since each stands alone."""
 
 
@@ -83,10 +90,12 @@ class SimpleConfig(dict[str, Any]):
 def batch(**changed: Any) -> Batch:
     shape = torch.zeros(4, 3)
     tensors = {name: shape for name in verl.BATCH if name not in ("uid", "rollout_is_weights")} | {
-        "prompts": torch.ones(4, 2, dtype=torch.long), "responses": torch.ones(4, 3, dtype=torch.long),
-        "attention_mask": torch.tensor([[0, 1, 1, 1, 0]] * 4), "response_mask": torch.tensor([[1, 0, 0]] * 4),
+        "prompts": torch.ones(4, 2, dtype=torch.long),
+        "responses": torch.ones(4, 3, dtype=torch.long),
+        "attention_mask": torch.tensor([[0, 1, 1, 1, 0]] * 4),
+        "response_mask": torch.tensor([[1, 0, 0]] * 4),
         "token_level_rewards": torch.tensor([[0.0, 1.0, 0.0]] * 4),
-    }  # fmt: skip
+    }
     return Batch(tensors | {"uid": ["a", "a", "b", "b"], "temperature": 0.5} | changed)
 
 

@@ -15,11 +15,18 @@ from tests.app.panels.experiments.race.hands import ALIKE
 def test_a_race_takes_the_task_sampling_optimizer_and_beta_of_the_run_and_nothing_else() -> None:
     settings = Settings().replace(
         {
-            "learner.group_size": 5, "learner.mu": 3, "optimizer.learning_rate": 0.7, "objective.beta": 0.2,
-            "task.peak": 3.0, "seed": 99, "optimizer.step_length": 2.0, "learner.critic": True,
-            "objective.baseline": "given", "objective.clip_high": 0.9,
+            "learner.group_size": 5,
+            "learner.mu": 3,
+            "optimizer.learning_rate": 0.7,
+            "objective.beta": 0.2,
+            "task.peak": 3.0,
+            "seed": 99,
+            "optimizer.step_length": 2.0,
+            "learner.critic": True,
+            "objective.baseline": "given",
+            "objective.clip_high": 0.9,
         }
-    )  # fmt: skip
+    )
     base = base_of(settings)
     expected = {"learner.group_size": 5, "learner.mu": 3, "optimizer.learning_rate": 0.7, "objective.beta": 0.2}
     assert {path: base.get(path) for path in expected} == expected
