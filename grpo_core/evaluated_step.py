@@ -20,6 +20,9 @@ from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
 
+ROUNDING, ROUNDING_32 = 1e-9, 1e-6
+"""Share of its summands' magnitudes below which a sum counts as the rounding error of zero, in 64 and in 32 bits."""
+
 
 class EvaluatedStep:
     """The arrays that follow from one update under one objective, each computed on first access.
@@ -274,6 +277,27 @@ class EvaluatedStep:
         """Sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
+
+    def rounding(self, name: str, passed: int = 0) -> float:
+        """Magnitude up to which a metric is only the rounding error of a sum that cancels.
+
+        Args:
+            name: a key of ``METRICS``.
+            passed: the pass whose loss is judged; cards show that of the first.
+
+        Returns:
+            A share of the summands' magnitudes, by the precision of the record. 0 for a metric that is not such a sum.
+        """
+        share = ROUNDING if self.precision < ROUNDING_32 else ROUNDING_32
+        if name == "loss":
+            terms = self.terms(passed)
+            penalty = terms.kl if self.kl_in_loss else None
+            drawn = 0.0 if penalty is None else float(np.abs(self.objective.beta * terms.weight * penalty).sum())
+            return share * (self.surrogate_size(passed) + drawn)
+        if name in ("reward_mean", "reward_std"):
+            rewards = np.abs(self.step.rewards)
+            return share * float(rewards.max(initial=0.0, where=np.isfinite(rewards)))
+        return 0.0
 
     def kl_loss(self, passed: int) -> float:
         """The KL's part of a pass's loss. 0 where the loss has no KL term."""

@@ -74,6 +74,7 @@ class MetricCard(QWidget):
         *,
         stale: bool = False,
         vocabulary: Sequence[str] = (),
+        rounding: float = 0.0,
     ) -> None:
         """Show a value with its reason, dimmed if it is ``stale``.
 
@@ -85,12 +86,13 @@ class MetricCard(QWidget):
             reason: the reason for the value, such as for a zero.
             stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
+            rounding: magnitude up to which the value is a rounding error.
         """
         self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
         if self.name == "updates":
             self._value = f"{int(value):,}"
         else:
-            self._value = metric_text(self.name, value, vocabulary)
+            self._value = metric_text(self.name, value, vocabulary, rounding)
         self._chip = reason.chip if reason else self.note
         metric = METRICS.get(self.name)
         sentences = [metric.help if metric else tr("Updates computed so far.")]

@@ -10,7 +10,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.panels.metric_card import MetricCard
-from app.plotting.numbers import shown
+from app.plotting.numbers import metric_text
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.recorded_run import RecordedRun
@@ -43,6 +43,11 @@ def numbers_of(view: View) -> dict[str, float]:
     if isinstance(view.run, RecordedRun):
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
+
+
+def _text(name: str, view: View) -> str:
+    """The number of the update shown, as its card shows it."""
+    return metric_text(name, numbers_of(view)[name], view.run.origin.vocabulary, view.step.rounding(name))
 
 
 def _before(name: str, view: View) -> float:
@@ -110,8 +115,16 @@ class MetricsPanel(Panel):
                 card.note, card.shorter_note = _held_out(view) if card.name == "accuracy" else ("", "")
                 reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value
-                words = view.run.origin.vocabulary
-                card.show_number(view.theme, view.scale, title, value, reason, stale=stale, vocabulary=words)
+                card.show_number(
+                    view.theme,
+                    view.scale,
+                    title,
+                    value,
+                    reason,
+                    stale=stale,
+                    vocabulary=view.run.origin.vocabulary,
+                    rounding=view.step.rounding(card.name) if known else 0.0,
+                )
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
@@ -134,7 +147,7 @@ class MetricsPanel(Panel):
         self.redraw()
 
     def summary(self, view: View) -> str:
-        numbers = [f"{METRICS[c.name].title} {shown(numbers_of(view)[c.name])}" for c in self.cards[1:]]
+        numbers = [f"{METRICS[c.name].title} {_text(c.name, view)}" for c in self.cards[1:]]
         return tr("Update {step:,}: {numbers}.").format(
             step=view.run.label(view.cursor.step), numbers=", ".join(numbers)
         )

@@ -237,7 +237,9 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
         values["advantage"] = brief(advantage_of(view.step, row, token))
     if stage is Stage.UPDATE:
         objective = view.step.objective
-        ratio, loss = float(terms.ratio[row, token]), summed(float(terms.loss))
+        ratio = float(terms.ratio[row, token])
+        assert view.step.numbers is not None
+        loss = summed(float(terms.loss), rounding=view.step.numbers.rounding("loss", view.step.passed))
         values |= {
             "ratio": brief(ratio),
             "weight": f"{terms.weight[row, token]:.3g}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core.evaluated_step import ROUNDING, ROUNDING_32
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -23,8 +24,6 @@ LARGEST_FIXED = 1e7
 RESIDUE = 1e-14
 """Magnitude below which a sum of numbers near one counts as rounding error of zero."""
 NEARLY_ZERO = "≈ 0"
-ROUNDING, ROUNDING_32 = 1e-9, 1e-6
-"""Share of its terms below which a sum counts as rounding error of zero, in 64 and in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,12 @@ class Residue(float):
 
 def residue(value: float, scale: float) -> float:
     """``value``, as a :class:`Residue` if it is no more than the rounding error of numbers as large as ``scale``."""
-    return Residue(value) if 0 < abs(value) <= ROUNDING * scale else value
+    return as_rounded(value, ROUNDING * scale)
+
+
+def as_rounded(value: float, rounding: float) -> float:
+    """``value``, as a :class:`Residue` if its magnitude is not 0 and at most ``rounding``."""
+    return Residue(value) if 0 < abs(value) <= rounding else value
 
 
 def residues(values: Sequence[float | None]) -> list[float | None]:
@@ -89,25 +93,32 @@ def total(values: np.ndarray) -> float:
     return 0.0 if abs(whole) <= share * float(np.abs(values).sum()) else whole
 
 
-def summed(value: object, decimals: int = 3) -> str:
-    """``shown`` for a sum such as the loss. A rounding error of zero is displayed as nearly zero."""
-    left = isinstance(value, numbers.Real) and 0 < abs(float(value)) < RESIDUE
+def summed(value: object, decimals: int = 3, rounding: float = RESIDUE) -> str:
+    """``shown`` for a sum such as the loss. A rounding error of zero is displayed as nearly zero.
+
+    Args:
+        value: the sum.
+        decimals: its decimals.
+        rounding: magnitude up to which it is a rounding error. The default is for a sum whose summands are not known.
+    """
+    left = isinstance(value, numbers.Real) and 0 < abs(float(value)) <= max(rounding, RESIDUE)
     return NEARLY_ZERO if left else shown(value, decimals)
 
 
-def metric_text(name: str, value: float, vocabulary: Sequence[str] = ()) -> str:
+def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), rounding: float = 0.0) -> str:
     """Text of a metric on a card, without its unit.
 
     Args:
         name: a key of ``METRICS``.
         value: its value.
         vocabulary: names of the actions or tokens, to name the best one.
+        rounding: magnitude up to which it is a rounding error, by :meth:`EvaluatedStep.rounding`.
     """
     if name == "best_action" and 0 <= value < len(vocabulary):
         return vocabulary[int(value)]
     if METRICS[name].share and value == value:
         return f"{100 * value:.3g} %"
-    return summed(value, METRICS[name].decimals)
+    return summed(value, METRICS[name].decimals, rounding)
 
 
 def brief(value: object, decimals: int = 3) -> str:

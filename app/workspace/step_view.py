@@ -126,6 +126,10 @@ class StepView:
         """The scalars on the cards."""
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
+    def rounding(self, name: str) -> float:
+        """Magnitude up to which the value of a metric is only a rounding error. 0 before the first update."""
+        return 0.0 if self.numbers is None else self.numbers.rounding(name)
+
     def reason(self, key: str) -> Reason | None:
         """The reason for the value of the number ``key`` (a metric, or "group:<p>"). None where it needs none."""
         if key not in self._reasons:

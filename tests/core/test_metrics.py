@@ -11,6 +11,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, at_start, metrics, metrics_of
@@ -149,3 +150,17 @@ def test_a_run_starts_where_its_first_update_does() -> None:
     after = metrics(still)
     for name in ("kl", "entropy", "max_prob", "best_action"):
         assert after[name] == pytest.approx(start[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_loss_that_cancels_is_rounding_and_a_small_one_is_not(dtype: type[np.floating]) -> None:
+    step = random_step(settings=Settings().replace({"objective.beta": 0.0}), group_size=7)
+    logp = step.logp.astype(dtype)
+    step = dataclasses.replace(step, logp=logp, old_logp=logp[0], rewards=step.rewards.astype(dtype), dist_logp=None)
+    even = EvaluatedStep(step)
+    assert abs(even.cards["loss"]) <= even.rounding("loss")
+    assert even.rounding("loss") < 1e-6 * np.abs(even.advantage).max()
+    small = EvaluatedStep(dataclasses.replace(step, advantage=1e-11 * np.arange(7.0)))
+    assert 1e-12 < abs(small.cards["loss"]) < 1e-10
+    assert abs(small.cards["loss"]) > 1e3 * small.rounding("loss")
+    assert even.rounding("clip_fraction") == 0

@@ -46,7 +46,7 @@ def _cards(update: ShownUpdate) -> Markup:
     rows = []
     for name, metric in METRICS.items():
         if name in known:
-            text = metric_text(name, known[name], update.view.origin.vocabulary)
+            text = metric_text(name, known[name], update.view.origin.vocabulary, update.numbers.rounding(name))
             text += f" {metric.unit}" if metric.unit else ""
             rows.append(
                 element(

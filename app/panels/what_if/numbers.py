@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.panels.what_if.question import WhatIfPicture
-from app.plotting.numbers import Missing
+from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from grpo_core.config.value_names import worded
@@ -26,7 +26,13 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
     table.set_columns(COLUMNS)
     w = picture.what_if
     rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
-    rows += [[row.title, row.ran, LATER if row.other is None else row.other] for row in picture.rows]
+    sides = w.passes(picture.passed)
+    for row in picture.rows:
+        ran, other = (
+            value if value is None else as_rounded(value, side.rounding(row.name, passed))
+            for value, (side, passed) in zip((row.ran, row.other), sides, strict=True)
+        )
+        rows.append([row.title, ran, LATER if other is None else other])
     table.set_rows(rows)
 
 
