@@ -354,8 +354,7 @@ DIAGNOSIS = PanelSpec(
     title=tr("Diagnosis"),
     factory=_diagnosis,
     size=(768, 320),
-    kind="recorded",
-    help=tr("What is wrong with a recorded run, with evidence, and whether its loss is that of its settings."),
+    help=tr("What is wrong with a run, with evidence, and whether a recorded loss is that of its settings."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
 )
 

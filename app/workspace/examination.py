@@ -1,4 +1,4 @@
-"""The diagnosis and the audit of recorded runs, computed in a separate process."""
+"""The diagnosis and the audit of runs, computed in a separate process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Result:
 
 
 class Examination(QObject):
-    """Examines one recorded run at a time, and keeps the results on each open run.
+    """Examines one run at a time, and keeps the results on each open run.
 
     Attributes:
         run: id of the run that is being examined or was examined last, empty for none.

@@ -136,7 +136,6 @@ class RecordedRun(RunHandle):
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
-        """The position of the update that the trainer numbers ``label``. None where there is none."""
         return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
 
     def step(self, number: int) -> Step | None:

@@ -154,6 +154,10 @@ class RunHandle:
         """The displayed number of update ``step``. For a recorded run it is the trainer's own."""
         return step
 
+    def position(self, label: int) -> int | None:
+        """The update whose displayed number is ``label``. None if there is none."""
+        return label if 1 <= label <= self.head else None
+
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
         """Take in the scalars of the updates up to ``head``."""
         for name, values in scalars.items():

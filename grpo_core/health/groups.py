@@ -4,6 +4,7 @@ prompt.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,9 @@ from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions
+
+SHOWN = 3
+"""Number of dead groups shown as evidence of each kind."""
 
 
 def no_rewards(update: Update) -> str:
@@ -46,6 +50,7 @@ def dead_groups(update: Update) -> Measure | None:
     gained = table.advantage
     dead = [rows_of for rows_of in equal if gained is None or not np.nan_to_num(gained[rows_of]).any()]
     known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
+    dead.sort(key=lambda members: float(table.rewards[members[0]]))
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut = table.truncated
     return Measure(
@@ -54,6 +59,7 @@ def dead_groups(update: Update) -> Measure | None:
         more={
             "groups": len(groups),
             "dead": rewards,
+            "rows": tuple(int(members[0]) + 1 for members in dead),
             "equal": len(equal) / len(groups),
             "known": known,
             "mean": float(table.rewards[rows].mean()),
@@ -62,17 +68,23 @@ def dead_groups(update: Update) -> Measure | None:
             "high": float(table.rewards[rows].max()),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
         },
-        evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=int(members[0]) + 1,
-                quote=update.quote(int(members[0])),
-                what=tr("all {count} completions of this prompt have the reward {reward:.4g}").format(
-                    count=len(members), reward=table.rewards[members[0]]
-                ),
-            )
-            for members in dead[:3]
-        ),
+        evidence=_examples(update, table, dead),
+    )
+
+
+def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) -> tuple[Evidence, ...]:
+    """Evidence of dead groups, by ascending reward: up to three each of the lowest, the highest, and those between."""
+    low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
+    return tuple(
+        Evidence(
+            step=update.label,
+            row=int(members[0]) + 1,
+            quote=update.quote(int(members[0])),
+            what=tr("all {count} completions of this prompt have the reward {reward:.4g}").format(
+                count=len(members), reward=table.rewards[members[0]]
+            ),
+        )
+        for members in (*low, *between[:SHOWN], *high)
     )
 
 
@@ -132,7 +144,20 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
     elif kind == "right" and _learned(measures, those):
         bad = grade("dead_later")
-    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=worst(those))
+    return Verdict(
+        grade=bad, what=claims, began=those[0].label, evidence=worst([_of_kind(m, kind, low, high) for m in those])
+    )
+
+
+def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
+    """``measure`` with the evidence of dead groups of one kind alone."""
+    rows = {
+        row
+        for row, reward in zip(measure.more["rows"], measure.more["dead"], strict=True)
+        if sort_of(reward, low, high) == kind
+    }
+    shown = tuple(one for one in measure.evidence if one.row in rows)
+    return dataclasses.replace(measure, evidence=shown)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import shutil
+import stat
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,7 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
         warnings.simplefilter("ignore")
         policy.model.save_pretrained(folder, save_embedding_layers=False)
     _require(folder, CONFIG, WEIGHTS)
+    _share(folder)
 
 
 def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
@@ -65,6 +67,7 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
         tokenizer_of(files).save_pretrained(folder)
         if (files.whole / GENERATION).is_file():
             shutil.copyfile(files.whole / GENERATION, folder / GENERATION)
+    _share(folder)
     look(folder)  # verify that the result is a readable model with all tensors
 
 
@@ -72,6 +75,13 @@ def _require(folder: Path, *names: str) -> None:
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise GrpoError(tr("peft has written no {name}.").format(name=missing[0]))
+
+
+def _share(folder: Path) -> None:
+    """Give the weights the permissions of the folder's other files: safetensors writes them for the owner alone."""
+    like = (folder / CONFIG if (folder / CONFIG).is_file() else folder / "config.json").stat().st_mode
+    for path in folder.glob("*.safetensors"):
+        path.chmod(stat.S_IMODE(like))
 
 
 @contextlib.contextmanager

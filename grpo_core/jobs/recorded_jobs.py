@@ -16,12 +16,18 @@ from grpo_core.audit.put_right import PutRight
 from grpo_core.audit.report import as_text, traced, why_not
 from grpo_core.errors import RunFileError
 from grpo_core.health import Diagnosis, diagnose
+from grpo_core.text import tr
 from grpo_core.traces.importers import open_source
 from grpo_core.traces.importers.source import Source
+from grpo_core.traces.own_run import OwnRun, is_own
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
 """Seconds between two batches of numbers."""
+NO_OTHER_TRAINER = tr(
+    "This program trained the run. Its losses are shown by the functions that computed them, so there is no other "
+    "result to compare them with."
+)
 
 
 def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
@@ -92,14 +98,17 @@ class Verdict:
 
 
 def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
-    """The diagnosis of the run at ``path``, then the verdict of its audit.
+    """Yield the diagnosis of the run at ``path``, then the verdict of its audit.
 
     Raises:
-        RunFileError: it cannot be opened.
+        RunFileError: it cannot be opened, or holds no update.
     """
-    source = open_source(Path(path))
+    own = is_own(Path(path))
+    source = OwnRun(Path(path)) if own else open_source(Path(path))
+    if own and not len(source):
+        raise RunFileError(tr("{name} holds no update.").format(name=source.title))
     yield diagnose(source, progress=lambda done, count: poll())
-    yield verdict(source, poll)
+    yield Verdict(agrees=None, text=NO_OTHER_TRAINER) if own else verdict(source, poll)
 
 
 def verdict(source: Source, poll: Poll) -> Verdict:

@@ -1,5 +1,4 @@
-"""The panel Diagnosis: what is wrong with a recorded run, where, what to change, and whether its loss can be
-reproduced."""
+"""The panel Diagnosis: the faults of a run, where they show, what to change, and whether its loss can be reproduced."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.panel import Panel
-from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.health import CHECKS, Evidence
@@ -75,8 +73,7 @@ class DiagnosisPanel(Panel):
         run, examination = view.run, self.examination
         examined = examination.of(run.id)
         self.button.setText(tr("Cancel") if examination.busy else tr("Examine this run"))
-        ours = not examination.busy and not isinstance(run, RecordedRun)
-        allow(self.button, tr("This program trained the run; those of other trainers are examined.") if ours else "")
+        allow(self.button, "" if examination.busy or run.head else tr("There is no update yet."))
         self.status.setText(status(run, examined, busy=examination.busy))
         self.show_entries([] if examined is None else entries(examined))
         self.draw_cards(view)
@@ -84,7 +81,7 @@ class DiagnosisPanel(Panel):
     def draw_cards(self, view: View) -> None:
         """Draw every card in the current look, with a mark at the step shown."""
         run = view.run
-        now = run.label(view.cursor.step) if isinstance(run, RecordedRun) and view.cursor.step else None
+        now = run.label(view.cursor.step) if view.cursor.step else None
         for card in self.cards:
             card.draw(view, now)
 
@@ -121,7 +118,7 @@ class DiagnosisPanel(Panel):
         run = self.workspace.view.run
         if self.examination.busy:
             self.examination.cancel()
-        elif isinstance(run, RecordedRun):
+        else:
             self.examination.start(run.id, run.path, run.head)
 
     @Slot(int, bool)
@@ -135,17 +132,15 @@ class DiagnosisPanel(Panel):
         """Show the step of a piece of evidence, and mark its completion and token.
 
         ``in_front``: bring the panel of completions or tokens to the front."""
-        run = self.workspace.view.run
-        if isinstance(run, RecordedRun) and self._on_step(one.step):
+        if self._on_step(one.step):
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
             if in_front and one.row is not None:
                 (self.completion_wanted if one.token is None else self.token_wanted).emit()
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:
-        """Show the trainer's step ``label``. Returns whether the run has it."""
-        run = self.workspace.view.run
-        position = run.position(label) if isinstance(run, RecordedRun) else None
+        """Show the update with the number ``label``. Returns whether the run has it."""
+        position = self.workspace.view.run.position(label)
         if position is not None:
             self.workspace.move_to(position)
         return position is not None

@@ -35,7 +35,6 @@ NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; 
 )
 DEPARTS = tr("departs")
 """The grade of a recorded loss that differs from the one recomputed from its settings."""
-NOT_RECORDED = tr("Runs of other trainers are examined here: open one with File > Open.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +162,6 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     """A sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
-    if not run.is_recorded:
-        return NOT_RECORDED
     if busy:
         return tr("Every update is read and recomputed in a process of its own …")
     if examined is None:
@@ -182,4 +179,9 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
         sentence = " ".join((sentence, diagnosis.caution))
     if more <= 0:
         return sentence
-    return tr("{found} More have been written since: {more}. They are examined next.").format(found=sentence, more=more)
+    pattern = (
+        tr("{found} More have been written since: {more}. They are examined next.")
+        if run.is_recorded
+        else tr("{found} More have been made since: {more}. “Examine this run” includes them.")
+    )
+    return pattern.format(found=sentence, more=more)

@@ -104,6 +104,8 @@ def story(picture: RowsPicture) -> str:
     if place is None:
         if _is_unread(picture):
             return tr("When these answers turned is being read.")
+        if any(now is not None and now.verdict.right is True for now in picture.now):
+            return tr("None of these answers has turned so far: those that are right were right from the start.")
         return tr("No answer to these prompts has turned right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
     assert now is not None and turn is not None and turn.former is not None

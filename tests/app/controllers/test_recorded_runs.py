@@ -96,11 +96,12 @@ def test_tokens_without_the_settings_of_their_loss_are_shown_with_a_sentence_on_
     workspace, panels = driver.program.workspace, driver.program.window.panels
     said = workspace.view.step.assumption
     assert workspace.view.step.step is not None and not run.why_no_step and "No settings of a loss" in said
-    for name in ("token_inspector", "step_summary", "step_detail"):
+    for name in ("token_inspector", "step_summary", "step_detail", "token_overview"):
         driver.program.window.show_panel(next(spec for spec in PANELS if spec.id == name))
         driver.settle()
     assert panels["token_inspector"].remark_label.text().startswith(said)  # type: ignore[attr-defined]
     assert said in panels["step_summary"].tokens_sentence.text()  # type: ignore[attr-defined]
+    assert panels["token_overview"].assumption.text() == said  # type: ignore[attr-defined]
     assert all(said in foot for foot in panels["step_detail"].feet)  # type: ignore[attr-defined]
     assert panels["pipeline"].area.isHidden(), "no formula of the run is known"  # type: ignore[attr-defined]
     assert np.isnan(run.series["loss"].values).all() and np.isfinite(run.series["reward_mean"].values).all()

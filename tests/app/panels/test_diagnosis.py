@@ -22,6 +22,7 @@ from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.jobs.recorded_jobs import examination
 from grpo_core.learners import origin
 from grpo_core.traces.importers import open_source
+from tests.app.conftest import Driver
 from tests.core.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
@@ -154,10 +155,10 @@ def test_a_source_of_texts_is_examined_as_far_as_it_goes(qtbot: QtBot, panel: Di
     assert "nothing to compare" in audit.title and rest.title == "Not looked at"
 
 
-def test_a_run_of_this_program_has_nothing_to_examine(workspace: Workspace, panel: DiagnosisPanel) -> None:
+def test_a_run_without_an_update_cannot_be_examined(workspace: Workspace, panel: DiagnosisPanel) -> None:
     workspace.activate(RunHandle(title="Bandit", origin=origin(Settings()), path=DATA / "none.grpo"))
     panel.draw(workspace.view)
-    assert not panel.button.isEnabled() and "File > Open" in panel.status.text()
+    assert not panel.button.isEnabled() and "no update yet" in panel.button.toolTip()
 
 
 def test_another_run_does_not_show_the_findings_of_the_first(qtbot: QtBot, panel: DiagnosisPanel) -> None:
@@ -212,3 +213,25 @@ def test_what_was_healthy_has_its_figure_and_leads_to_the_step_of_the_largest_va
     panel.show_place(place, in_front=False)
     assert run.label(panel.workspace.view.cursor.step) == 4
     assert healthy.place(titles.index("Reward functions that go against each other")) is None
+
+
+def test_a_run_of_this_program_is_examined_on_request(driver: Driver) -> None:
+    workspace = driver.program.workspace
+    panel = driver.program.window.panels.of(DIAGNOSIS)
+    driver.program.window.docks[DIAGNOSIS.id].show()
+    driver.program.window.docks[DIAGNOSIS.id].raise_()
+    driver.run(12)
+    driver.settle()
+    assert panel.examination.of(workspace.view.run.id) is None, "nothing is examined unasked"
+    panel.button.click()
+    driver.qtbot.waitUntil(lambda: not panel.examination.busy, timeout=30_000)
+    panel.redraw()
+    assert panel.status.text().startswith("12 updates examined")
+    (audit,) = (one for one in panel.entries if one.title.startswith("Audit"))
+    assert audit.grade == "" and "This program trained the run" in audit.text
+    panel.show_place(Evidence(step=7, row=3, what=""), in_front=False)
+    assert workspace.view.cursor.step == 7 and workspace.view.selection.row == 2
+    workspace.follow()
+    driver.run(3)
+    panel.redraw()
+    assert "More have been made since: 3" in panel.status.text()

@@ -95,6 +95,7 @@ def test_an_exported_adapter_gives_the_trained_policys_logits_in_plain_peft(
         "README.md",
     }
     assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing temporary is left"
+    assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1, "readable by the same people"
     wanted = of_policy(runs["adapter"])
     assert np.array_equal(of_adapter(base, tmp_path / "out"), wanted), "bit for bit"
     assert np.abs(of_whole(base) - wanted).max() > 0.01, "training has moved it"
@@ -105,6 +106,7 @@ def test_an_exported_whole_model_gives_the_trained_policys_logits_in_plain_trans
     what: str, runs: dict[str, Path], tmp_path: Path
 ) -> None:
     export_model(runs[what], tmp_path / "out", "merged")
+    assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1, "readable by the same people"
     wanted, given = of_policy(runs[what]), of_whole(tmp_path / "out")
     assert np.allclose(given, wanted, rtol=0, atol=2e-5 * np.abs(wanted).max())
     if what == "weights":

@@ -116,6 +116,16 @@ def test_groups_are_said_to_give_no_advantage_only_where_the_recorded_advantages
             assert are_dead(sentence, tables), sentence
             mutant = re.sub(r"(\d+) of", lambda m: f"{int(m[1]) + 1} of", sentence, count=1)
             assert not are_dead(mutant, tables)
+            kinds = {"highest": np.max, "lowest": np.min}
+            extreme = next((f for name, f in kinds.items() if f"{name} reward" in sentence), None)
+            every = np.concatenate([t.rewards for t in tables])
+            (finding,) = (one for one in result.findings if one.check == check)
+            assert finding.evidence
+            for one in finding.evidence:
+                assert one.row is not None
+                reward = tables[one.step - 1].rewards[one.row - 1]
+                assert one.what.endswith(f" {reward:.4g}")
+                assert extreme is None or reward == extreme(every), (sentence, one)
             checked += 1
     assert checked >= count / 2
 
