@@ -21,11 +21,23 @@ from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Texts, file_stamp, read_twice
+from grpo_core.traces.trajectory import as_plain, from_plain
 
 SUFFIX = ".grpo"
 KEY = "recorded"
 """Key in the table ``meta`` for JSON of everything about the source that is not a setting."""
-ARRAYS = ("group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy", "staleness")
+ARRAYS = (
+    "group",
+    "rewards",
+    "reward_parts",
+    "advantage",
+    "length",
+    "truncated",
+    "counted",
+    "entropy",
+    "staleness",
+    "metrics",
+)
 TOKENS = ("sampling_logp", "training_logp")
 """Fields of :class:`Completions` that hold one array per completion."""
 
@@ -144,7 +156,10 @@ def plain_table(table: Completions) -> dict[str, Any]:
         "reward_names": table.reward_names,
         "reward_weights": table.reward_weights,
         "repeated": table.repeated,
+        "metric_names": table.metric_names,
     }
+    if table.trajectories is not None:
+        plain["trajectories"] = [None if one is None else as_plain(one) for one in table.trajectories]
     plain |= {name: None if (x := getattr(table, name)) is None else x.tolist() for name in ARRAYS}
     return plain | {
         name: None if (rows := getattr(table, name)) is None else [row.tolist() for row in rows] for name in TOKENS
@@ -157,7 +172,7 @@ def table_from(plain: dict[str, Any]) -> Completions:
     Raises:
         LookupError, TypeError, ValueError: it is not what that function gives.
     """
-    known = {"staleness": None, **plain}  # missing in older files
+    known = {"staleness": None, "metrics": None, **plain}  # missing in older files
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
     arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
     tokens = {
@@ -168,12 +183,18 @@ def table_from(plain: dict[str, Any]) -> Completions:
     if any(array is not None and len(array) != count for array in arrays.values()):
         raise ValueError("its columns are of different lengths")
     made: dict[str, Any] = {**arrays, **tokens}
+    turns = plain.get("trajectories")
+    if turns is not None:
+        if len(turns) != count:
+            raise ValueError("its columns are of different lengths")
+        made["trajectories"] = tuple(None if one is None else from_plain(one) for one in turns)
     return Completions(
         prompts=tuple(plain["prompts"]),
         completions=tuple(plain["completions"]),
         reward_names=tuple(plain["reward_names"]),
         reward_weights=tuple(map(float, plain["reward_weights"])),
         repeated=bool(plain["repeated"]),
+        metric_names=tuple(map(str, plain.get("metric_names", ()))),
         **made,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import stat
 from pathlib import Path
@@ -18,6 +19,8 @@ from grpo_core.recorded_series import numbers
 from grpo_core.traces.conversion import convert
 from grpo_core.traces.importers import IMPORTERS, open_source
 from grpo_core.traces.importers.converted import ConvertedRun
+from grpo_core.traces.importers.source import Completions
+from grpo_core.traces.trajectory import as_plain, from_plain
 from tests.core.sources import AGENT, TEXTS, source_path
 from tests.core.trace_files import DATA, FAULTY, HEALTHY
 
@@ -60,6 +63,46 @@ def test_a_source_of_texts_keeps_its_table_and_why_there_is_no_loss(name: str, t
     assert numbers(run, 1) == pytest.approx(numbers(source, 1), nan_ok=True)
     with pytest.raises(NotRecordedError, match="no loss to recompute"):
         run.step(1)
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "verifiers_agent/traces.jsonl"])
+def test_a_table_of_completions_comes_back_with_its_turns_and_metrics(name: str, tmp_path: Path) -> None:
+    source = open_source(AGENT if name.startswith("verifiers_agent") else source_path(name, tmp_path))
+    convert(source, out := tmp_path / "run.grpo")
+    run = open_source(out)
+    for position in range(1, len(source) + 1):
+        ours, theirs = run.completions(position), source.completions(position)
+        for field in dataclasses.fields(Completions):
+            one, other = getattr(ours, field.name), getattr(theirs, field.name)
+            if isinstance(other, np.ndarray) or (
+                isinstance(other, tuple) and any(isinstance(x, np.ndarray) for x in other)
+            ):
+                np.testing.assert_equal(one, other, err_msg=field.name)
+            else:
+                assert one == other, field.name
+
+
+TURNS = {"prompt": [], "turns": [{"role": "tool", "text": "4", "calls": [{"name": "add"}], "seconds": 0.5}]}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        [],
+        {"turns": []},
+        {"prompt": [], "turns": [{"role": 1, "text": ""}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "tokens": True}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "seconds": "fast"}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "sampled": 1}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "calls": [{"name": None}]}]},
+        {"prompt": [], "turns": [], "rewards": [["right", 1.0]]},
+        {"prompt": [], "turns": [], "unknown": 1},
+    ],
+)
+def test_a_trajectory_is_read_only_if_every_field_has_its_type(damaged: object) -> None:
+    assert as_plain(from_plain(TURNS)) == TURNS
+    with pytest.raises((LookupError, TypeError, ValueError)):
+        from_plain(damaged)
 
 
 @pytest.mark.parametrize("name", [*HEALTHY[:1], *FAULTY])
