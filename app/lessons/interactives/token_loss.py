@@ -49,9 +49,9 @@ LARGER = 1.3
 CROWDED = 1.6
 """Scale from which on the type is not enlarged further."""
 COLUMNS = (
-    Column("line", tr("Line"), chars=16, kind="text"),
-    Column("value", tr("Value"), chars=10, kind="text", help=tr("E explains the number.")),
-    Column("of", tr("Comes from"), chars=20, kind="text"),
+    Column("line", tr("Line"), chars=14, kind="text"),
+    Column("value", tr("Value"), chars=8, kind="text", help=tr("E explains the number.")),
+    Column("of", tr("Comes from"), chars=15.5, kind="text"),
 )
 
 
@@ -79,7 +79,7 @@ class TokenLoss(Interactive):
         below.setSpacing(16)
         below.addWidget(self.table, 3)
         below.addLayout(right, 2)
-        self.lay_out((self.tokens, 3), (below, 2), spacing=6)
+        self.lay_out((self.tokens, 5), (below, 4), spacing=6)
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -93,8 +93,9 @@ class TokenLoss(Interactive):
         larger = LARGER if view.scale < CROWDED else 1.0
         self.tokens.show_group(view, "plain", larger)
         self.table.set_look(view.theme, view.scale * larger)
-        narrow = self.width() < 800 * view.scale
-        self.table.set_columns(COLUMNS[:2] if narrow else COLUMNS)
+        self.table.set_columns(COLUMNS)
+        bar = self.table.verticalScrollBar().sizeHint().width()
+        self.table.fit_columns((0, 1, 2), self.table.width() - 2 * self.table.frameWidth() - bar)
         numbers, known = view.step.numbers, self.known
         if numbers is None or view.step.step is None:
             self.table.set_rows([])
@@ -105,7 +106,7 @@ class TokenLoss(Interactive):
                 [
                     TITLES[name],
                     "" if math.isnan(value) else _plain(value),
-                    *([] if narrow else [OF[name] if name in known else ""]),
+                    OF[name] if name in known else "",
                 ]
                 for name, value in zip(LINES, values, strict=True)
             ]
