@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def is_command(argument: str) -> bool:
-    """Whether an argument is one of the commands that need no window, such as “train”.
+    """Return whether an argument is one of the commands that need no window, such as “train”.
 
     A plain word that is neither a command nor a file counts as a mistyped command, so that the commands' parser lists
     all of them.
@@ -67,7 +67,7 @@ def is_command(argument: str) -> bool:
 
 
 def needs_no_qt(arguments: Sequence[str]) -> bool:
-    """Whether only the options or the version are requested."""
+    """Return whether only the options or the version are requested."""
     return bool({"-h", "--help", "--version"} & set(arguments)) and arguments[0] not in DRAWING
 
 
@@ -82,7 +82,9 @@ def _about(arguments: Sequence[str]) -> int:
 
 
 def lacking(message: str, arguments: Sequence[str] = ()) -> str:
-    """A text on what to install if Qt, or a system library that it needs, is missing. Empty for other errors."""
+    """Return a text on what to install if Qt, or a system library that it needs, is missing, or an empty string for
+    other errors.
+    """
     if message == QT_LACKING:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
         wheel = f"grpo_lab-{__version__}-py3-none-any.whl"

@@ -26,7 +26,7 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
-    """The reason why no window can be opened, in a sentence. None where one can.
+    """Return the reason why no window can be opened, in a sentence, or None if one can.
 
     Qt aborts the process when it finds no display, so this is checked first.
     """
@@ -39,7 +39,7 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
 
 
 def _answers(display: str) -> bool:
-    """Whether an X server can be reached. True if that cannot be determined."""
+    """Return whether an X server can be reached, or True if that cannot be determined."""
     name = ctypes.util.find_library("xcb")
     if name is None:
         return True

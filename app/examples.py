@@ -23,11 +23,11 @@ EXAMPLES = tuple(TITLES)
 
 
 def example(name: str = EXAMPLES[0]) -> Path:
-    """The file of a recorded run."""
+    """Return the file of a recorded run."""
     return resource("examples") / f"{name}.grpo"
 
 
 @lru_cache(maxsize=256)
 def is_example(path: Path) -> bool:
-    """Whether a run file is a shipped one, which is never written."""
+    """Return whether a run file is a shipped one, which is never written."""
     return path.resolve().parent == resource("examples").resolve()

@@ -59,8 +59,9 @@ def arrange(application: QApplication) -> None:
 
 @cache
 def _translated(source: str) -> str:
-    """The translation. One whose placeholders do not match the source is not used, because formatting it would raise an
-    error."""
+    """Return the translation. One whose placeholders do not match the source is not used, because formatting it
+    would raise an error.
+    """
     assert _catalogue is not None
     translation = _catalogue.translate("", source) or source
     if translation != source and (why := text.misfit(source, translation)):

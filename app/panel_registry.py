@@ -495,5 +495,5 @@ PANELS: tuple[PanelSpec[Panel], ...] = (
 
 
 def lesson_panels() -> tuple[str, ...]:
-    """Ids of the panels that can be shown beside a lesson."""
+    """Return the ids of the panels that can be shown beside a lesson."""
     return tuple(spec.id for spec in PANELS if spec.in_lessons)

@@ -34,7 +34,7 @@ def load_fonts() -> tuple[str, str]:
 
 
 def icon(name: str, colour: str, disabled: str = "") -> QIcon:
-    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon if there is none.
+    """Return the icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon if there is none.
 
     ``disabled`` is its colour when disabled, drawn fainter; by default the same.
     """
@@ -46,7 +46,7 @@ def icon(name: str, colour: str, disabled: str = "") -> QIcon:
 
 @cache
 def _read_icon(name: str) -> str:
-    """The SVG of the shipped icon ``name``, read once. Empty where there is none."""
+    """Return the SVG of the shipped icon ``name``, read once, or an empty string if there is none."""
     path = resource(f"icons/{name}.svg")
     return path.read_text("utf-8") if path.is_file() else ""
 

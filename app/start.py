@@ -71,7 +71,7 @@ def start(arguments: list[str]) -> int:
 
 
 def _command(name: str) -> Callable[[list[str]], int] | None:
-    """The command ``name`` that draws or plays without a window, or None."""
+    """Return the command ``name`` that draws or plays without a window, or None."""
     match name:
         case "export":
             from app.export.command import main
@@ -160,17 +160,17 @@ def _refused(sentence: str) -> int:
 
 
 def first_size(space: QSize) -> QSize:
-    """Size of a user's first window on a screen with the free area ``space``."""
+    """Return the size of a user's first window on a screen with the free area ``space``."""
     return QSize(*LEAST_SIZE).expandedTo(space * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:
-    """Whether a window of this size, with its title bar, would not fit into a screen with that much space."""
+    """Return whether a window of this size, with its title bar, would not fit into a screen with that much space."""
     return window.width() > screen.width() or window.height() + TITLE_BAR > screen.height()
 
 
 def _watched(program: Application) -> Watchdog:
-    """A watchdog that is fed by everything that wakes the window."""
+    """Return a watchdog that is fed by everything that wakes the window."""
     watchdog = Watchdog(program)
     program.window.windowHandle().installEventFilter(watchdog)
     program.workspace.pull.connect(watchdog.wake)

@@ -191,7 +191,7 @@ class Actions(QObject):
                 action.setShortcuts([])
 
     def keys_of(self, id: str) -> str:
-        """The shortcuts of a command in the platform's notation."""
+        """Return the shortcuts of a command in the platform's notation."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(key.toString(native) for key in self[id].shortcuts())
 

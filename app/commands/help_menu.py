@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def help_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Help."""
+    """Return the commands of the menu Help."""
     window, messages = targets.window, targets.window.messages
 
     def show_about() -> None:

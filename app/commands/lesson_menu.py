@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 def lesson_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Lessons."""
+    """Return the commands of the menu Lessons."""
     homework = targets.homework
     lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
 
@@ -62,7 +62,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _opening(lessons: LessonController) -> list[Command]:
-    """A command that opens the lesson, for each lesson."""
+    """Return a command that opens the lesson, for each lesson."""
     return [
         Command(
             id=f"lesson.open.{lesson.id}",

@@ -86,7 +86,7 @@ class PaletteModel(QAbstractListModel):
 
 
 def spoken(action: CommandAction, menu: bool = False) -> str:
-    """The words by which a command can be found."""
+    """Return the words by which a command can be found."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
 

@@ -18,7 +18,7 @@ FILM_STEP = 0.05
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Run."""
+    """Return the commands of the menu Run."""
     player, window, when = targets.player, targets.window, Conditions(targets)
 
     def change_speed(by: int) -> None:

@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 def view_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu View."""
+    """Return the commands of the menu View."""
     window, look, preferences = targets.window, targets.look, targets.preferences
 
     def toggle_full_screen() -> None:

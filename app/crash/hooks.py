@@ -125,7 +125,7 @@ class CrashHooks:
 
 
 def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
-    """The lines through which an exception passed. Exceptions with the same lines count as equal."""
+    """Return the lines through which an exception passed. Exceptions with the same lines count as equal."""
     lines = []
     while trace is not None:
         lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
@@ -142,7 +142,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _safe_text(error: BaseException) -> str:
-    """``str(error)``, safe for exceptions whose own ``__str__`` fails."""
+    """Return ``str(error)``, safe for exceptions whose own ``__str__`` fails."""
     try:
         return str(error)
     except Exception:

@@ -69,7 +69,7 @@ class Interrupt(QObject):
 
 
 def _listened() -> tuple[int, ...]:
-    """The signals that close the window. Windows has no SIGHUP."""
+    """Return the signals that close the window. Windows has no SIGHUP."""
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return _TWICE

@@ -68,7 +68,7 @@ def write_problem_report(paths: Paths, folder: Path) -> Path:
 
 
 def problem_report(paths: Paths) -> str:
-    """The whole text of the report."""
+    """Return the whole text of the report."""
     names = _names(paths)
     parts = [
         "GRPO Lab, problem report",
@@ -82,7 +82,7 @@ def problem_report(paths: Paths) -> str:
 
 
 def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
-    """``lines`` with names of persons, computers, files and runs masked.
+    """Return ``lines`` with names of persons, computers, files and runs masked.
 
     Args:
         lines: lines of a log.
@@ -98,7 +98,7 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
 
 def _program() -> list[str]:
-    """Lines on the program and its platform."""
+    """Return the lines on the program and its platform."""
     memory = psutil.virtual_memory()
     lines = [
         described(),
@@ -115,7 +115,7 @@ def _program() -> list[str]:
 
 
 def _names(paths: Paths) -> dict[str, str]:
-    """Replacements of names, the longest first, so that a folder comes before its parent."""
+    """Return replacements of names, the longest first, so that a folder comes before its parent."""
     folders = {
         paths.runs: "<runs>",
         paths.data: "<data>",

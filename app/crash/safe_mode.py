@@ -105,8 +105,9 @@ def _content(path: Path) -> tuple[float, bool]:
 
 
 def _alive(number: str, started: float) -> bool:
-    """Whether the process that left a marker still runs. The system reuses process ids, so the start time is
-    compared."""
+    """Return whether the process that left a marker still runs. The system reuses process ids, so the start time is
+    compared.
+    """
     try:
         return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)
     except (ValueError, OverflowError, psutil.Error):

@@ -111,7 +111,7 @@ class Watchdog(QObject):
 
 
 def stack_of(thread: int) -> str:
-    """The current stack of a thread in one line: file, line and function, the innermost first.
+    """Return the current stack of a thread in one line: file, line and function, the innermost first.
 
     No frame is kept longer than it takes to read it: a painter that outlives its function because its frame is held
     here ends after its device, which ends the process.

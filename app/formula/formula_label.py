@@ -66,8 +66,9 @@ class FormulaLabel(QWidget):
         return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     def lines(self, width: int) -> tuple[Picture, ...]:
-        """The formula within ``width`` pixels, on as few lines as it needs. Empty if its plain text is shown
-        instead."""
+        """Return the formula within ``width`` pixels, on as few lines as it needs, or an empty tuple if its plain
+        text is shown instead.
+        """
         if self._laid is None or self._laid[0] != width:
             self._laid = width, self._broken(width)
         return self._laid[1]
@@ -108,7 +109,7 @@ class FormulaLabel(QWidget):
         return self._text_area(width).height() if self.plain else 0
 
     def _height(self, lines: Sequence[Picture], share: float) -> float:
-        """Height in pixels of ``lines``, drawn at scale ``share``."""
+        """Return the height in pixels of ``lines``, drawn at scale ``share``."""
         between = LEADING * self._pixels * self.factor * (len(lines) - 1)
         return share * (sum(line.size.height() for line in lines) + between)
 
@@ -135,5 +136,5 @@ class FormulaLabel(QWidget):
 
 
 def _share(lines: Sequence[Picture], width: float) -> float:
-    """The scale at which the widest of ``lines`` fits."""
+    """Return the scale at which the widest of ``lines`` fits."""
     return min(width / max(1.0, *(line.size.width() for line in lines)), 1.0)

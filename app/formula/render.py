@@ -49,8 +49,8 @@ class Picture:
 
 @lru_cache(maxsize=KEPT)
 def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Picture | None:
-    """The picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel ratio
-    ``ratio``.
+    """Return the picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel
+    ratio ``ratio``.
 
     None if ziamath is missing or does not understand the formula; show its plain text then.
     """
@@ -79,7 +79,8 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
 
 @lru_cache(maxsize=KEPT)
 def svg(latex: str) -> str | None:
-    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings or drawn now.
+    """Return the formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings or
+    drawn now.
 
     None on any failure.
     """
@@ -87,7 +88,7 @@ def svg(latex: str) -> str | None:
 
 
 def drawn(latex: str) -> str | None:
-    """A formula as SVG, drawn now rather than taken from the shipped drawings. None on any failure."""
+    """Return a formula as SVG, drawn now rather than taken from the shipped drawings. None on any failure."""
     ziamath = formula_library()
     if ziamath is None or not latex.strip():
         return None
@@ -105,7 +106,9 @@ def drawn(latex: str) -> str | None:
 
 @cache
 def shipped_drawings() -> dict[str, str]:
-    """The shipped drawings (``python -m tools.make_formulas``) by LaTeX. Empty if the file is damaged."""
+    """Return the shipped drawings (``python -m tools.make_formulas``) by LaTeX, or an empty dictionary if the file
+    is damaged.
+    """
     try:
         kept = json.loads(resource("formulas.json").read_text(encoding="utf-8"))
         drawings: dict[str, str] = kept["drawings"]
@@ -119,7 +122,7 @@ def shipped_drawings() -> dict[str, str]:
 
 
 def digest(drawings: Mapping[str, str]) -> str:
-    """SHA-256 of drawings, in hexadecimal."""
+    """Return SHA-256 of drawings, in hexadecimal."""
     return hashlib.sha256(json.dumps(drawings, sort_keys=True).encode()).hexdigest()
 
 

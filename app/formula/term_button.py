@@ -93,8 +93,9 @@ class TermButton(QAbstractButton):
         return (3.0 if self.term.key else 1.0) * self.factor
 
     def measured(self) -> tuple[float, float, float]:
-        """Width including the value, extent above the baseline, and extent below it without the value. Cached for
-        layouts."""
+        """Return the width including the value, extent above the baseline, and extent below it without the value. Cached
+        for layouts.
+        """
         state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
         if self._measured is None or self._measured[0] != state:
             self._measured = state, self._measure()
@@ -116,11 +117,11 @@ class TermButton(QAbstractButton):
         return wide + 2 * self.side, ascent, descent
 
     def ascent(self) -> float:
-        """Extent of the term above the baseline."""
+        """Return the extent of the term above the baseline."""
         return self.measured()[1]
 
     def descent(self) -> float:
-        """Extent of the term below the baseline, without its value."""
+        """Return the extent of the term below the baseline, without its value."""
         return self.measured()[2]
 
     def explain_current(self) -> None:
@@ -144,7 +145,7 @@ class TermButton(QAbstractButton):
             super().keyPressEvent(event)
 
     def size_needed(self) -> QRectF:
-        """Width and height of the term alone, including its value's width. It never shrinks."""
+        """Return the width and height of the term alone, including its value's width. It never shrinks."""
         wide, ascent, descent = self.measured()
         self._widest = max(self._widest, wide)
         return QRectF(0, 0, self._widest, ascent + descent)

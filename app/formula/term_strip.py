@@ -135,7 +135,7 @@ class TermStrip(QWidget):
         self.update()
 
     def _place(self, width: int, *, move: bool) -> int:
-        """Height of the pieces in lines of ``width``. With ``move``, also place them."""
+        """Return the height of the pieces in lines of ``width``. With ``move``, also place them."""
         if not self.buttons:
             return 0
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
@@ -158,7 +158,7 @@ class TermStrip(QWidget):
         return round(y + high)
 
     def _glued_width(self, n: int) -> float:
-        """Width of the pieces from ``n`` on that stay on the line of the piece before them."""
+        """Return the width of the pieces from ``n`` on that stay on the line of the piece before them."""
         wide = 0.0
         for button in self.buttons[n:]:
             if not button.term.glue:
@@ -208,7 +208,7 @@ class TermStrip(QWidget):
 
 
 def _spoken(terms: Sequence[Term]) -> str:
-    """The formula as a line of text, followed by the removed and the new pieces."""
+    """Return the formula as a line of text, followed by the removed and the new pieces."""
     formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
     if not any(term.change for term in terms):
         return tr("Formula: {formula}").format(formula=formula)

@@ -79,11 +79,11 @@ class Glossary:
         return len(self._entries)
 
     def lookup(self, term: str) -> Entry | None:
-        """The entry with ``term`` as id, title, other name (ignoring case and hyphens) or symbol."""
+        """Return the entry with ``term`` as id, title, other name (ignoring case and hyphens) or symbol."""
         return self._names.get(_plain(term)) or self._symbols.get(term)
 
     def search(self, text: str) -> list[Entry]:
-        """Entries that contain every word of ``text``: those with it in their name first, then by title."""
+        """Return the entries that contain every word of ``text``: those with it in their name first, then by title."""
         words = text.casefold().split()
         entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
         first = words[0] if words else ""
@@ -91,7 +91,7 @@ class Glossary:
 
 
 def load_glossary(path: Path) -> Glossary:
-    """The glossary in ``path``.
+    """Return the glossary in ``path``.
 
     Raises:
         GlossaryError: the file is not readable, or an entry lacks a part or refers to a missing term.
@@ -117,17 +117,17 @@ def load_glossary(path: Path) -> Glossary:
 
 @cache
 def glossary() -> Glossary:
-    """The shipped glossary, read once on first use."""
+    """Return the shipped glossary, read once on first use."""
     return load_glossary(RESOURCES / "glossary.toml")
 
 
 def lookup(term: str) -> Entry | None:
-    """The shipped glossary's entry for ``term``."""
+    """Return the shipped glossary's entry for ``term``."""
     return glossary().lookup(term)
 
 
 def tooltip_html(term: str, note: str = "") -> str:
-    """A tooltip for ``term``: heading, sentence, ``note`` and source. Only the note if there is no such term."""
+    """Return a tooltip for ``term``: heading, sentence, ``note`` and source. Only the note if there is no such term."""
     entry = lookup(term)
     extra = f"<p>{html.escape(note)}</p>" if note else ""
     if entry is None:
@@ -139,13 +139,13 @@ def tooltip_html(term: str, note: str = "") -> str:
 
 
 def tooltip_text(term: str, note: str = "") -> str:
-    """A term's sentence and a note as plain text, for screen readers."""
+    """Return a term's sentence and a note as plain text, for screen readers."""
     entry = lookup(term)
     return " ".join(part for part in (entry.sentence if entry else "", note) if part)
 
 
 def _entry(id: str, table: Any, text: str) -> Entry:
-    """The entry of one table. ``text`` is the whole file's, used to locate an error.
+    """Return the entry of one table. ``text`` is the whole file's, used to locate an error.
 
     Raises:
         GlossaryError: a part is missing, unknown or of the wrong type.
@@ -177,7 +177,7 @@ def _entry(id: str, table: Any, text: str) -> Entry:
 
 
 def _line(text: str, id: str) -> int:
-    """The line in which a term's table begins."""
+    """Return the line in which a term's table begins."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() == f"[{id}]" or line.startswith(f"{id} ="):
             return number

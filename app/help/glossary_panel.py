@@ -79,7 +79,7 @@ class GlossaryPanel(QWidget):
         return str(self.list.item(row).data(_ID)) if row >= 0 else ""
 
     def shown(self) -> tuple[str, ...]:
-        """Ids of the terms listed."""
+        """Return the ids of the terms listed."""
         return tuple(str(self.list.item(row).data(_ID)) for row in range(self.list.count()))
 
     def show_term(self, term: str) -> bool:

@@ -64,7 +64,7 @@ class Published:
 
 
 def load_published(path: Path) -> tuple[Published, ...]:
-    """The entries in ``path``, in order.
+    """Return the entries in ``path``, in order.
 
     Raises:
         PublishedError: the file is not readable, or an entry lacks a part.
@@ -95,11 +95,11 @@ def load_published(path: Path) -> tuple[Published, ...]:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """The shipped entries, read once on first use."""
+    """Return the shipped entries, read once on first use."""
     return load_published(RESOURCES / "published.toml")
 
 
 def part_html(part: str, *, heading: bool = True) -> str:
-    """One of :data:`PARTS` as rich text, with its name as an anchor."""
+    """Return one of :data:`PARTS` as rich text, with its name as an anchor."""
     title = f'<h3><a name="{part}"></a>{html.escape(PARTS[part])}</h3>' if heading else ""
     return title + "".join(entry.block for entry in published() if entry.part == part)

@@ -43,7 +43,7 @@ class Reference:
 
 
 def load_references(path: Path) -> tuple[Reference, ...]:
-    """The references in ``path``, oldest first.
+    """Return the references in ``path``, oldest first.
 
     Raises:
         ReferencesError: the file is not readable, or an entry lacks a part.
@@ -71,5 +71,5 @@ def load_references(path: Path) -> tuple[Reference, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """The shipped references, read once on first use."""
+    """Return the shipped references, read once on first use."""
     return load_references(RESOURCES / "references.json")

@@ -43,7 +43,7 @@ class ReferencesPanel(QWidget):
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
-    """The papers, then the published results. Each part has a link at the top."""
+    """Return the papers, then the published results. Each part has a link at the top."""
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)

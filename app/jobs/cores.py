@@ -10,12 +10,12 @@ STAT = Path("/proc/stat")
 
 
 def allowed_cores() -> int:
-    """Number of cores on which this process may run, fewer than the machine's if an affinity is set."""
+    """Return the number of cores on which this process may run, fewer than the machine's if an affinity is set."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def free_cores() -> int:
-    """Allowed cores that are free at this moment, at least 1.
+    """Return allowed cores that are free at this moment, at least 1.
 
     On systems without ``/proc/stat`` (Windows, macOS) all allowed cores count as free.
     """
@@ -29,7 +29,7 @@ def free_cores() -> int:
 
 
 def left_free(cores: int, running: int, load: float) -> int:
-    """Number of the ``cores`` that are free, at least 1.
+    """Return the number of the ``cores`` that are free, at least 1.
 
     A core counts as busy only if both figures agree: a thread may run just for a moment, and the load still includes
     the previous experiment.

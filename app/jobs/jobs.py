@@ -98,7 +98,7 @@ class Jobs:
             process.close()
 
     def _taken(self) -> JobProcess | None:
-        """A process that is ready for a job. None if the calling thread has to compute."""
+        """Return a process that is ready for a job, or None if the calling thread has to compute."""
         from app.jobs.job_process import JobProcess
 
         with self._lock:

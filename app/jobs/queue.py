@@ -98,7 +98,7 @@ class BackgroundQueue(QObject):
         return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
-        """Estimated seconds of work left for the run at ``place``. None if unknown."""
+        """Return the estimated seconds of work left for the run at ``place``, or None if unknown."""
         assert self.queue is not None
         todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
@@ -279,7 +279,7 @@ class BackgroundQueue(QObject):
 
 
 def _started(folder: Path, where: str | None) -> JobProcess:
-    """A process that trains the queue in ``folder``, by the workers of the cluster ``where`` if given.
+    """Return a process that trains the queue in ``folder``, by the workers of the cluster ``where`` if given.
 
     Raises:
         GrpoError: it cannot be started.

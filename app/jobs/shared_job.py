@@ -52,12 +52,14 @@ class _Parts:
             self._given_up = True
 
     def take(self) -> int | None:
-        """The next part that no thread has taken yet, if more are wanted."""
+        """Return the next part that no thread has taken yet, if more are wanted."""
         with self._lock:
             return None if self._given_up else next(self._left, None)
 
     def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """The results of one part. The caller's poll is told only of the awaited part, as if it were the only one."""
+        """Yield the results of one part. The caller's poll is told only of the awaited part, as if it were the only
+        one.
+        """
 
         def poll() -> None:
             if self._given_up:
@@ -119,7 +121,7 @@ def shared_ensembles(
 def shared_results(
     jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """The results of ``job`` for the arguments of each part, in the order of the parts.
+    """Yield the results of ``job`` for the arguments of each part, in the order of the parts.
 
     A process that still has to start joins in when it is ready, and finds nothing to do if the others were faster.
 

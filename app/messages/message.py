@@ -32,7 +32,7 @@ class Severity(Enum):
         return self.value[1]
 
     def colour(self, palette: QPalette) -> QColor:
-        """The colour that contrasts with the window's background."""
+        """Return the colour that contrasts with the window's background."""
         dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
         return QColor(self.value[3 if dark else 2])
 

@@ -27,8 +27,8 @@ class Place(Enum):
 
 
 def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
-    """A rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, trying the lower right
-    first.
+    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, trying the lower
+    right first.
 
     It is never larger than ``space``.
     """
@@ -121,7 +121,7 @@ class MessageOverlay(QObject):
         self.lift()
 
     def _taken(self) -> QRect:
-        """Rectangle of the focused widget in the window. Empty if the focus is elsewhere."""
+        """Return the rectangle of the focused widget in the window. Empty if the focus is elsewhere."""
         focus = QApplication.focusWidget()
         if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()

@@ -253,5 +253,5 @@ class ExplainPanel(Panel):
 
 
 def marked_verdict(node: Node) -> str:
-    """A mark and one word on whether the second computation agrees."""
+    """Return a mark and one word on whether the second computation agrees."""
     return f"{'✓' if node.agrees else '✗'} {node.verdict}"

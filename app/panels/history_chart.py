@@ -82,7 +82,7 @@ class HistoryChart(Plot):
             self._style_margins()
 
     def own_labels(self) -> list[str]:
-        """The labels of the series that the run shown can have."""
+        """Return the labels of the series that the run shown can have."""
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
@@ -175,7 +175,7 @@ class HistoryChart(Plot):
                 band.show_runs(series.get(name))
 
     def _longest(self) -> float:
-        """The last update of anything behind the curves, as far as the axis shows it."""
+        """Return the last update of anything behind the curves, as far as the axis shows it."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 
@@ -185,8 +185,9 @@ class HistoryChart(Plot):
         return super().has_data() or bool(self.trials) or bool(self._repeats)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The table's columns: series that this run can have, since others would be empty, then those of the earlier
-        runs."""
+        """Return the table's columns: series that this run can have, since others would be empty, then those of the
+        earlier runs.
+        """
         curves = [curve for curve in self.curves if curve.key in self.possible]
         columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
@@ -199,7 +200,7 @@ class HistoryChart(Plot):
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """The run's values at ``x``, then those of earlier runs for the first visible series."""
+        """Return the run's values at ``x``, then those of earlier runs for the first visible series."""
         lines = super().read_at(x)
         curve = next((curve for curve in self.curves if curve.isVisible()), None)
         place = round(x) - 1

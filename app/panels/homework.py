@@ -147,7 +147,7 @@ class HomeworkPanel(Panel):
 
 
 def _picture(tally: Mapping[str, Any]) -> BarPicture:
-    """Bars of how often each answer was given, and of how often it was right."""
+    """Return bars of how often each answer was given, and of how often it was right."""
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
     return BarPicture(
@@ -165,7 +165,7 @@ def _column(head: str) -> Column:
 
 
 def _cell(cell: object) -> object:
-    """A cell as the table shows it, None for an empty one."""
+    """Return a cell as the table shows it, None for an empty one."""
     if isinstance(cell, bool):
         return tr("yes") if cell else tr("no")
     return None if cell == "" else cell

@@ -123,7 +123,7 @@ class MetricCard(QWidget):
         return max(widths)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Whether a card of ``width`` pixels fits the whole title in type of this role, and a chip below it."""
+        """Return whether a card of ``width`` pixels fits the whole title in type of this role, and a chip below it."""
         if self._theme is None:
             return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))

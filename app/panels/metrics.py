@@ -32,28 +32,29 @@ LONGEST_AGO = 1000
 
 
 def _revealed(name: str, view: View) -> bool:
-    """Whether the stage under the cursor reveals this number. Rewards appear with the scores, all others after the last
-    pass."""
+    """Return whether the stage under the cursor reveals this number. Rewards appear with the scores, all others
+    after the last pass.
+    """
     at_the_end = view.cursor.next_stage(max(view.step.passes, 1)) is None
     return at_the_end or (view.cursor.stage >= Stage.SCORE and METRICS[name].scored)
 
 
 def numbers_of(view: View) -> dict[str, float]:
-    """The numbers of the update shown. For a recorded run, those in its source."""
+    """Return the numbers of the update shown. For a recorded run, those in its source."""
     if isinstance(view.run, RecordedRun):
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
 
 
 def _before(name: str, view: View) -> float:
-    """The value of the previous update. NaN where there is none."""
+    """Return the value of the previous update, or NaN if there is none."""
     values = view.run.series[name].values
     place = view.cursor.step - 2  # the value of update n is at index n - 1
     return float(values[place]) if 0 <= place < len(values) else float("nan")
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
-    """The initial cards of a run under ``settings``."""
+    """Return the initial cards of a run under ``settings``."""
     if settings.is_recorded:
         return CARDS_RECORDED
     if not settings.is_language:
@@ -62,8 +63,9 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """The last held-out accuracy up to the update shown, as a text and as a shorter text. Empty where none was
-    measured."""
+    """Return the last held-out accuracy up to the update shown, as a text and as a shorter text, or an empty tuple
+    if none was measured.
+    """
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))

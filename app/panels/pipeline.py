@@ -211,13 +211,13 @@ def _name(stage: Stage, view: View) -> str:
 
 
 def _settings(view: View) -> Settings:
-    """The settings of the update shown. If there is none, those of the next one."""
+    """Return the settings of the update shown. If there is none, those of the next one."""
     shown_here = view.step.step is not None or view.run.is_recorded
     return view.step.settings if shown_here else view.next_settings
 
 
 def _prompts(view: View) -> int:
-    """Number of prompts in the update."""
+    """Return the number of prompts in the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1
@@ -225,7 +225,7 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Current values by key, as far as the stage has revealed them.
+    """Return the current values by key, as far as the stage has revealed them.
 
     They are short, so that the formula keeps its lines.
     """
@@ -254,8 +254,9 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
 
 
 def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
-    """Two texts, one shorter, that name the completion and token of the values below the terms. None if these belong to
-    no single token."""
+    """Return two texts, one shorter, that name the completion and token of the values below the terms, or None if
+    these belong to no single token.
+    """
     step = view.step.step
     if step is None or place is None:
         return ()

@@ -132,14 +132,14 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """The final policies of earlier runs. The same object until they change."""
+        """Return the final policies of earlier runs. The same object until they change."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
-        """Rewards under the settings of the update shown. At the head, under those of the next one."""
+        """Return rewards under the settings of the update shown. At the head, under those of the next one."""
         if view.run.origin.action_rewards is None:
             return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings

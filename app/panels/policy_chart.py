@@ -65,7 +65,9 @@ SMALLEST = 5e-5
 
 
 def policy_chart(*, headed: bool = True) -> LaneChart:
-    """A chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` adds the picture's sentence."""
+    """Return a chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` adds the picture's
+    sentence.
+    """
     return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
@@ -85,8 +87,9 @@ class Guess:
 def policy_picture(
     what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
 ) -> LanePicture:
-    """The lanes of ``what`` with ``action`` selected, on axes that also include the numbers of ``beside``, with
-    ``guess`` as a line."""
+    """Return the lanes of ``what`` with ``action`` selected, on axes that also include the numbers of ``beside``,
+    with ``guess`` as a line.
+    """
     here = action if action is not None and action < len(what.names) else None
     others = (what,) if beside is None else (what, beside)
     highest = max(float(max(one.after.max(), one.old.max())) for one in others)
@@ -133,7 +136,7 @@ def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPic
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """The lane of the actions' rewards. While a stage is shown, those of actions that were not drawn are dim."""
+    """Return the lane of the actions' rewards. While a stage is shown, those of actions that were not drawn are dim."""
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
     if drawn is not None and staged:
@@ -156,7 +159,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """The lane with the number of draws of each action."""
+    """Return the lane with the number of draws of each action."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -167,7 +170,7 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """The lane of probabilities on a scale of their own, with their numbers."""
+    """Return the lane of probabilities on a scale of their own, with their numbers."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -209,7 +212,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """The lane with this update's change so far, with digits."""
+    """Return the lane with this update's change so far, with digits."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(
@@ -234,7 +237,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
 
 
 def _advantages(what: PolicyPicture) -> Lane:
-    """The lane of the draws' advantages, shown in place of the change that they will cause."""
+    """Return the lane of the draws' advantages, shown in place of the change that they will cause."""
     draws, distance = what.draws, centred(what)
     assert draws is not None
     gained = draws.advantage
@@ -270,7 +273,9 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Text of a change or an advantage with its sign and, below ``least``, one more digit. Empty if there is none."""
+    """Return the text of a change or an advantage with its sign and, below ``least``, one more digit, or an empty string
+    if there is none.
+    """
     if value != value:
         return ""
     if abs(value) < least:

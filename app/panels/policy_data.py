@@ -56,8 +56,9 @@ NO_EARLIER = EarlierEnds()
 
 
 def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> EarlierEnds:
-    """The final policies of those ``trials`` that are drawn and have ``context`` with ``count`` entries of the
-    vocabulary."""
+    """Return the final policies of those ``trials`` that are drawn and have ``context`` with ``count`` entries of
+    the vocabulary.
+    """
     known = [
         (trial.name, trial.policy[context])
         for trial in trials
@@ -109,7 +110,7 @@ class PolicyPicture:
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:
-        """The completions that drew ``action``."""
+        """Return the completions that drew ``action``."""
         return self.draws.rows[action] if self.draws is not None and action < len(self.draws.rows) else []
 
 
@@ -123,7 +124,7 @@ def picture(
     *,
     quick: bool = False,
 ) -> PolicyPicture | None:
-    """The picture of ``context``. None where the policy's full distribution is not recorded.
+    """Return the picture of ``context``, or None if the policy's full distribution is not recorded.
 
     Args:
         view: the update, with the stage and the pass that are shown.

@@ -39,7 +39,7 @@ back."""
 
 
 def weights(picture: PolicyPicture) -> dict[str, float]:
-    """Relative height of each lane at the moment of ``picture``."""
+    """Return the relative height of each lane at the moment of ``picture``."""
     stage, progress = picture.stage, picture.progress
     whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
     if picture.draws is None or picture.quick or whole:
@@ -56,13 +56,13 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
-    """Interpolated weights at ``share`` of the way from ``one`` to ``other``, with ease-in-out."""
+    """Return interpolated weights at ``share`` of the way from ``one`` to ``other``, with ease-in-out."""
     eased = share * share * (3 - 2 * share)
     return {lane: weight + eased * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """Number of draws of each entry that have landed in the lane of samples, (A,)."""
+    """Return the number of draws of each entry that have landed in the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)
@@ -72,14 +72,16 @@ def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
 
 
 def mean_share(stage: Stage, progress: float) -> float:
-    """Drawn share of the line of the mean, from 0 to 1."""
+    """Return the drawn share of the line of the mean, from 0 to 1."""
     if stage is Stage.SCORE:
         return min(max((progress - RISING) / (1 - RISING), 0.0), 1.0)
     return 0.0 if stage is Stage.SAMPLE else 1.0
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Heights of the stems in the stage Normalize, (A,), growing to the advantages. NaN for an action without one."""
+    """Return the heights of the stems in the stage Normalize, (A,), growing to the advantages, or NaN for an action
+    without one.
+    """
     draws, share = picture.draws, picture.progress
     assert draws is not None
     distance = centred(picture)
@@ -91,7 +93,7 @@ def stem_heights(picture: PolicyPicture) -> np.ndarray:
 
 
 def centred(picture: PolicyPicture) -> np.ndarray | None:
-    """The reward of each drawn entry minus the mean, (A,). None if the advantage has no such part."""
+    """Return the reward of each drawn entry minus the mean, (A,), or None if the advantage has no such part."""
     draws = picture.draws
     if not picture.about_mean or picture.rewards is None or draws is None or draws.mean is None:
         return None
@@ -99,7 +101,7 @@ def centred(picture: PolicyPicture) -> np.ndarray | None:
 
 
 def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
-    """The marks above the lanes at the moment of ``picture``."""
+    """Return the marks above the lanes at the moment of ``picture``."""
     draws = picture.draws
     if draws is None:
         return ()
@@ -115,7 +117,7 @@ def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
 
 
 def _fallen(n: int, count: int, progress: float) -> float:
-    """Share of its path that draw ``n`` of ``count`` has covered."""
+    """Return the share of its path that draw ``n`` of ``count`` has covered."""
     start = LEAVING * n / count
     return min(max((progress - start) / (1 - LEAVING), 0.0), 1.0)
 
@@ -148,7 +150,9 @@ def _rising(picture: PolicyPicture, draws: Draws, share: float) -> list[Mark]:
 
 
 def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
-    """Lines where the ratios of clipped draws leave 1 ± ε, in the pass shown: beyond them these draws push nothing."""
+    """Return the lines where the ratios of clipped draws leave 1 ± ε, in the pass shown: beyond them these draws push
+    nothing.
+    """
     if picture.clip is None or picture.stage is not Stage.UPDATE or picture.passed < 0:
         return ()
     low, high = picture.clip

@@ -146,18 +146,20 @@ class ScorePanel(Panel):
         self.status.setEnabled(not stale)
 
     def _step(self, view: View) -> Step | None:
-        """The update whose group a completion joins: the one shown, or the one at which the user began to type."""
+        """Return the update whose group a completion joins: the one shown, or the one at which the user began to
+        type.
+        """
         if self.held is not None and self.held[1] != view.run.id:
             self.held = None
         return view.step.step if self.held is None else self.held[0]
 
     def _stale(self, step: Step) -> bool:
-        """Whether the answer belongs to another update or prompt than those shown."""
+        """Return whether the answer belongs to another update or prompt than those shown."""
         assert self.submission is not None
         return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """A sentence on the origin of the dimmed answer, and on how to get the one for the prompt shown."""
+        """Return a sentence on the origin of the dimmed answer, and on how to get the one for the prompt shown."""
         assert self.submission is not None
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)
@@ -189,7 +191,9 @@ class ScorePanel(Panel):
         self.redraw()
 
     def _known(self, text: str) -> bool:
-        """Whether the model can read ``text``. If not, the field is marked and a sentence names the unknown sign."""
+        """Return whether the model can read ``text``. If not, the field is marked and a sentence names the unknown
+        sign.
+        """
         if self.workspace.view.run.origin.settings.model.folder:
             self._mark(False)  # a tokenizer reads any text
             return True
@@ -255,7 +259,7 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """The claims about the result of a completion."""
+    """Return the claims about the result of a completion."""
     advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

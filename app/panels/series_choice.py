@@ -27,7 +27,7 @@ SPACING, MARGINS = 8, 48
 
 
 def _first(settings: Settings) -> frozenset[str]:
-    """The series shown at first in a run under ``settings``."""
+    """Return the series shown at first in a run under ``settings``."""
     if not settings.is_language:
         return frozenset(SHOWN)
     first = frozenset(SHOWN_LANGUAGE)
@@ -71,7 +71,7 @@ class SeriesChoice(QWidget):
         top.addWidget(self.table)
 
     def wanted(self, names: tuple[str, ...]) -> list[str]:
-        """Those of ``names`` that are selected and that the run has."""
+        """Return those of ``names`` that are selected and that the run has."""
         return [name for name in names if self.boxes[name].isChecked() and name in self.offered]
 
     def show_run(self, view: View) -> None:

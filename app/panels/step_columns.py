@@ -71,14 +71,15 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
 
 
 def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
-    """The columns of an update's table from the left. The prompt's column is left out if the run has only one
-    prompt."""
+    """Return the columns of an update's table from the left. The prompt's column is left out if the run has only one
+    prompt.
+    """
     columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
     return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
 def table_column(column: step_table.Column, step: Step, origin: Origin) -> Column:
-    """The table widget's form of a column, with its width. The same for every update of a run."""
+    """Return the table widget's form of a column, with its width. The same for every update of a run."""
     kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
     return Column(
         column.name,
@@ -94,7 +95,7 @@ def table_column(column: step_table.Column, step: Step, origin: Origin) -> Colum
 
 
 def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
-    """Width of a column in digits."""
+    """Return the width of a column in digits."""
     if column.name == "sample":
         return len(str(len(step.mask))) + MARGIN
     if column.name == "action":
@@ -106,7 +107,7 @@ def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
 def values_shown(
     column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None
 ) -> Sequence[object]:
-    """A column's values as shown in the table, blank if only a later stage reveals them."""
+    """Return a column's values as shown in the table, blank if only a later stage reveals them."""
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return [None] * len(values)
@@ -155,8 +156,8 @@ def sums(
 
 
 def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:
-    """The widest texts to reserve space for in the summed columns: the sums, and a reward of 1 for every completion, so
-    that widths stay the same from update to update.
+    """Return the widest texts to reserve space for in the summed columns: the sums, and a reward of 1 for every
+    completion, so that widths stay the same from update to update.
 
     Args:
         texts: the displayed sums, by the column's name.

@@ -180,7 +180,7 @@ class StepDetailPanel(Panel):
             self.passes.setCurrentIndex(view.step.passed)
 
     def _place_of(self, view: View) -> int | None:
-        """The table row of the selected completion and token."""
+        """Return the table row of the selected completion and token."""
         wanted = view.selection
         if wanted.row is None:
             return None
@@ -221,8 +221,9 @@ class StepDetailPanel(Panel):
 
 
 def _only(view: View, step: Step) -> int | None:
-    """The only completion listed if the update has too many tokens for one table: the selected one, or else the first.
-    None for all."""
+    """Return the only completion listed if the update has too many tokens for one table: the selected one, or else
+    the first, or None for all.
+    """
     if int(step.mask.sum()) <= MOST_ROWS:
         return None
     row = view.selection.row
@@ -230,13 +231,13 @@ def _only(view: View, step: Step) -> int | None:
 
 
 def _groups(view: StepView) -> list[step_table.GroupRow]:
-    """The groups of the update shown."""
+    """Return the groups of the update shown."""
     assert view.step is not None
     return step_table.groups(view.step, origin=view.origin)
 
 
 def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None) -> str:
-    """Mean and standard deviation of each group's rewards, or of group ``only``, once they are known."""
+    """Return the mean and standard deviation of each group's rewards, or of group ``only``, once they are known."""
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards come with the next stage.")
     parts = []

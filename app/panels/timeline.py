@@ -332,12 +332,12 @@ class TimelinePanel(Panel):
 
 
 def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
-    """Width in pixels of the longest of ``texts``, with a little for the label's margins."""
+    """Return the width in pixels of the longest of ``texts``, with a little for the label's margins."""
     return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """A tooltip of a few lines on an update."""
+    """Return a tooltip of a few lines on an update."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

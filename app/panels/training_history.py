@@ -199,7 +199,7 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """The earlier repeats drawn beside the run.
+        """Return the earlier repeats drawn beside the run.
 
         There are none for a run of another kind or task.
         """
@@ -233,7 +233,7 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """A text about the runs behind the curves."""
+        """Return a text about the runs behind the curves."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:

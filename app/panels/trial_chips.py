@@ -156,7 +156,7 @@ class ChipRow(QWidget):
         self._place()
 
     def fitting(self, widgets: Sequence[QWidget]) -> int:
-        """Number of ``widgets`` that fit, counted from the first, and at least 1."""
+        """Return the number of ``widgets`` that fit, counted from the first, and at least 1."""
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)

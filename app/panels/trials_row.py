@@ -230,14 +230,14 @@ class TrialsRow(QWidget):
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
-    """A language model's last share of right held-out answers, and the update before which it was measured."""
+    """Return a language model's last share of right held-out answers, and the update before which it was measured."""
     values = run.series["accuracy_greedy"].values
     known = np.flatnonzero(np.isfinite(values))
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """Text of the chip for the run shown."""
+    """Return the text of the chip for the run shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -249,8 +249,9 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Text of the chip for an earlier run: its seed, its differences, and when one action came to hold most of the
-    policy."""
+    """Return the text of the chip for an earlier run: its seed, its differences, and when one action came to hold most
+    of the policy.
+    """
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -268,7 +269,7 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """Tooltip of a chip: its run, and the available actions."""
+    """Return the tooltip of a chip: its run, and the available actions."""
     return tr(
         "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."

@@ -32,7 +32,7 @@ COLUMNS = (
 def trial_rows(
     run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: RepeatResults | None
 ) -> list[list[object]]:
-    """The rows: ``run``, then ``trials``, the newest first, then the repeats in the order of their seeds."""
+    """Return the rows: ``run``, then ``trials``, the newest first, then the repeats in the order of their seeds."""
     rows = [_row(run, tr("this run"), "", past_half)]
     rows += [_row(one.run, one.run.title, ", ".join(one.differs), one.past_half) for one in reversed(trials)]
     return rows + (_repeats(repeats) if repeats is not None and repeats.count else [])

@@ -26,7 +26,7 @@ CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 
 
 def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
-    """Rectangles of the visible, usable controls of ``window``, except those in ``but``."""
+    """Return the rectangles of the visible, usable controls of ``window``, except those in ``but``."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
     return [
         QRect(part.mapTo(window, QPoint()), part.size())
@@ -36,7 +36,7 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 
 
 def seen_content(window: QWidget) -> list[QRect]:
-    """Rectangles of the visible plots and texts of ``window``."""
+    """Return the rectangles of the visible plots and texts of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
     drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
@@ -120,8 +120,9 @@ class StepCounter(QWidget):
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
-        """The right end of its row, or the first corner with the fewest controls below it and, among those, with the
-        least of plots and texts."""
+        """Return the right end of its row, or the first corner with the fewest controls below it and, among those,
+        with the least of plots and texts.
+        """
         window, edge = self.window(), round(MARGIN * self._scale)
         places = [self._at(corner) for corner in CORNERS]
         row = window.findChild(QWidget, self._beside) if self._beside else None

@@ -20,14 +20,14 @@ BARS = (900, 110)
 
 
 def scale_alone(size: QSize, panel: str, scale: float) -> float:
-    """The scale for a panel that fills a window of ``size``, at least the usual ``scale``."""
+    """Return the scale for a panel that fills a window of ``size``, at least the usual ``scale``."""
     wide, high = next(spec.size for spec in PANELS if spec.id == panel)
     most = min(size.width() / max(wide, BARS[0]), size.height() / (high + BARS[1]), scale * MOST)
     return max((step for step in SCALES if step <= most), default=scale) if most > scale else scale
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """The widget that has the focus in ``window``, or will have it there. Often None."""
+    """Return the widget that has the focus in ``window``, or will have it there. Often None."""
     return window.focusWidget()
 
 

@@ -49,7 +49,7 @@ class NotesFile(QObject):
 
 
 def _read(path: Path) -> str:
-    """The stored notes. Empty if they cannot be read."""
+    """Return the stored notes, or an empty string if they cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", errors="replace")

@@ -22,7 +22,7 @@ LEGIBLE = 0.02
 
 
 def screens() -> list[QScreen]:
-    """The screens with distinct content. Of mirrored ones, the first."""
+    """Return the screens with distinct content. Of mirrored ones, the first."""
     distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
         if all(screen.geometry() != known.geometry() for known in distinct):
@@ -31,7 +31,7 @@ def screens() -> list[QScreen]:
 
 
 def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
-    """The screen for the class: the one called ``chosen``, else the first that is not the primary one.
+    """Return the screen for the class: the one called ``chosen``, else the first that is not the primary one.
 
     A laptop's own screen is usually the primary one, and the projector the other.
     """
@@ -42,12 +42,14 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """The first of the screens ``there`` other than ``shown``, which the class sees. None if there is no other."""
+    """Return the first of the screens ``there`` other than ``shown``, which the class sees, or None if there is no
+    other.
+    """
     return next((screen for screen in there if screen is not shown), None)
 
 
 def described(screen: QScreen, place: int) -> str:
-    """A recognizable description of a screen, ``place`` counted from 1."""
+    """Return a recognizable description of a screen, ``place`` counted from 1."""
     size = screen.geometry().size()
     main = tr(", main screen") if screen is QGuiApplication.primaryScreen() else ""
     name = screen.name() or screen.model()
@@ -59,13 +61,13 @@ def described(screen: QScreen, place: int) -> str:
 
 
 def fitting_scale(space: QRect, needed: tuple[int, int] = SPACE) -> float:
-    """The largest scale at which content that needs ``needed`` at 100 % fits on a screen of this size."""
+    """Return the largest scale at which content that needs ``needed`` at 100 % fits on a screen of this size."""
     most = min(space.width() / needed[0], space.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
 
 
 def least_type(height: int) -> int:
-    """Type size in pixels that the back row can read on a screen of ``height`` pixels, 2 % of it."""
+    """Return the type size in pixels that the back row can read on a screen of ``height`` pixels, 2 % of it."""
     return math.ceil(LEGIBLE * height)
 
 

@@ -81,12 +81,12 @@ def exported(window: QWidget, target: Path) -> str:
 
 
 def _pixels(image: QImage) -> np.ndarray:
-    """The pixels (height, width, 4) of ``image`` as blue, green, red, alpha."""
+    """Return the pixels (height, width, 4) of ``image`` as blue, green, red, alpha."""
     plain = image.convertToFormat(QImage.Format.Format_ARGB32)
     rows = np.frombuffer(plain.constBits(), np.uint8).reshape(plain.height(), plain.bytesPerLine() // 4, 4)
     return rows[:, : plain.width()].copy()  # Qt frees the pixels with `plain`
 
 
 def _ink(image: QImage) -> np.ndarray:
-    """The covered pixels (height, width) of a picture on a transparent background."""
+    """Return the covered pixels (height, width) of a picture on a transparent background."""
     return np.asarray(_pixels(image)[..., 3] > 100)

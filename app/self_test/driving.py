@@ -102,7 +102,7 @@ def turn(milliseconds: int) -> None:
 
 
 def own_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder with a space and non-ASCII letters in its name, like users' folders have.
+    """Return a temporary folder with a space and non-ASCII letters in its name, like users' folders have.
 
     Raises:
         OSError: there is no folder that can be written.

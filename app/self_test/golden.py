@@ -22,12 +22,12 @@ bits."""
 
 
 def golden_file() -> Path:
-    """Path of the golden numbers. ``python -m tools.make_golden`` writes them."""
+    """Return the path of the golden numbers. ``python -m tools.make_golden`` writes them."""
     return resource("golden.json")
 
 
 def numbers(step: Step) -> dict[str, Any]:
-    """The compared numbers of an update: the drawn actions, the logits after it, and all its series."""
+    """Return the compared numbers of an update: the drawn actions, the logits after it, and all its series."""
     series = {name: value for name, value in metrics(step).items() if not math.isnan(value)}
     return {
         "actions": step.tokens.ravel().tolist(),
@@ -37,13 +37,13 @@ def numbers(step: Step) -> dict[str, Any]:
 
 
 def golden_numbers(settings: Settings) -> dict[str, Any]:
-    """The content for the file, computed here."""
+    """Return the content for the file, computed here."""
     updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
     return {"settings": json.loads(settings.to_json()), "updates": updates}
 
 
 def compared(path: Path) -> str:
-    """A text on the largest difference from the numbers in ``path``.
+    """Return a text on the largest difference from the numbers in ``path``.
 
     Raises:
         CheckFailed: a number differs, or the file cannot be read.
@@ -70,7 +70,7 @@ def compared(path: Path) -> str:
 
 
 def _pairs(computed: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """(name, number here, golden number)."""
+    """Return (name, number here, golden number)."""
     here = {f"logit {place}": value for place, value in enumerate(computed["logits"], start=1)} | computed["series"]
     right = {f"logit {place}": value for place, value in enumerate(wanted["logits"], start=1)} | wanted["series"]
     if here.keys() != right.keys():

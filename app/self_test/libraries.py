@@ -29,7 +29,7 @@ def own_libraries() -> str:
 
 
 def foreign_libraries(maps: str, package: Path, held: Iterable[str]) -> list[str]:
-    """The libraries that a process has loaded from outside ``package`` although the package contains them.
+    """Return the libraries that a process has loaded from outside ``package`` although the package contains them.
 
     Args:
         maps: the text of ``/proc/PID/maps``.

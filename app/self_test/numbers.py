@@ -43,7 +43,7 @@ def gradient_is_the_slope() -> str:
 
 
 def _slope(step: Step, passed: int) -> np.ndarray:
-    """The derivative of the loss by each logit from central differences, (C, A)."""
+    """Return the derivative of the loss by each logit from central differences, (C, A)."""
     dist_logp = step.distribution(passed)
     if dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
@@ -57,7 +57,7 @@ def _slope(step: Step, passed: int) -> np.ndarray:
 
 
 def _loss(step: Step, logits: np.ndarray) -> float:
-    """The loss of ``step``'s completions under a policy with other logits (C, A)."""
+    """Return the loss of ``step``'s completions under a policy with other logits (C, A)."""
     if step.context is None or step.ref_dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
     now = policy.log_probs(logits[None], step.settings.learner.temperature)[0]

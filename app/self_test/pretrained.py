@@ -46,5 +46,5 @@ def pretrained(driven: Driven) -> str:
 
 
 def _is_small(run: RunHandle | None) -> bool:
-    """Whether the run without an update has been replaced by one with the changed settings."""
+    """Return whether the run without an update has been replaced by one with the changed settings."""
     return run is not None and all(run.origin.settings.get(path) == value for path, value in SMALL.items())

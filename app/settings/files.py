@@ -25,12 +25,12 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """The system's reason for an error, in plain words without a full stop."""
+    """Return the system's reason for an error, in plain words without a full stop."""
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 
 def exists(path: str | Path) -> bool:
-    """Whether a file or folder exists. False for an invalid name."""
+    """Return whether a file or folder exists, or False for an invalid name."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):

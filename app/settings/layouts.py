@@ -37,7 +37,7 @@ class Layouts:
         self._folder = folder
 
     def names(self) -> tuple[str, ...]:
-        """Names of the user's saved layouts, in alphabetical order."""
+        """Return the names of the user's saved layouts, in alphabetical order."""
         names = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
         return tuple(sorted(names - {LAST}))
 
@@ -91,7 +91,7 @@ class LayoutError(Exception):
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
-    """``wanted``, made no larger than the screen it overlaps most (else the first) and moved inside it."""
+    """Return ``wanted``, made no larger than the screen it overlaps most (else the first) and moved inside it."""
     if not screens:
         return wanted
 
@@ -145,7 +145,7 @@ def _packed(state: dict[str, Any]) -> bytes:
 
 
 def _unpacked(content: bytes) -> dict[str, Any]:
-    """The state in the content of a file.
+    """Return the state in the content of a file.
 
     Raises:
         LayoutError: the file is damaged, or written by another version.

@@ -70,7 +70,7 @@ class Paths:
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The user's folders, created if needed. An unwritable one is replaced by a temporary folder, and reported.
+    """Return the user's folders, created if needed. An unwritable one is replaced by a temporary folder, and reported.
 
     Raises:
         GrpoError: no folder can be written, not even a temporary one.
@@ -101,7 +101,7 @@ def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
 
 
 def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
-    """A sentence on the folders that could not be used, why, and what is used instead."""
+    """Return a sentence on the folders that could not be used, why, and what is used instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
@@ -119,7 +119,7 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
 
 
 def _wanted(home: str) -> dict[str, Path]:
-    """The preferred folder of each kind."""
+    """Return the preferred folder of each kind."""
     if home:
         root = Path(home).expanduser().absolute()
         return {kind: root / kind for kind in _PURPOSE}
@@ -133,7 +133,7 @@ def _wanted(home: str) -> dict[str, Path]:
 
 
 def _refusal(folder: Path) -> str:
-    """The reason why ``folder`` cannot be written. Empty if it can."""
+    """Return the reason why ``folder`` cannot be written, or an empty string if it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # permissions alone are not enough: a network share or a mount may refuse what the mode bits allow

@@ -130,7 +130,7 @@ class Preferences:
         return {False: Tempo(speed=self.speed, length=self.run_length), True: language}
 
     def with_tempi(self, tempi: Mapping[bool, Tempo]) -> Preferences:
-        """A copy with other speeds and lengths."""
+        """Return a copy with other speeds and lengths."""
         bandit, language = tempi[False], tempi[True]
         return self.replace(
             speed=bandit.speed,
@@ -140,22 +140,22 @@ class Preferences:
         )
 
     def replace(self, **changes: Any) -> Preferences:
-        """A copy with ``changes``, checked like a new one."""
+        """Return a copy with ``changes``, checked like a new one."""
         return dataclasses.replace(self, **changes)
 
     def with_recent(self, path: Path) -> Preferences:
-        """A copy in which ``path`` is the most recent file."""
+        """Return a copy in which ``path`` is the most recent file."""
         others = [name for name in self.recent if name != str(path)]
         return self.replace(recent=(str(path), *others)[:RECENT])
 
     def zoomed(self, steps: int) -> Preferences:
-        """A copy enlarged by ``steps`` tenths, within the limits. 0 steps is 100 %."""
+        """Return a copy enlarged by ``steps`` tenths, within the limits. 0 steps is 100 %."""
         scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
         return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
 
 def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
-    """The preferences in ``path``, and a sentence for everything that had to be reset. Never raises."""
+    """Return the preferences in ``path``, and a sentence for everything that had to be reset. Never raises."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -182,7 +182,7 @@ def save_preferences(preferences: Preferences, path: Path) -> str | None:
 
 
 def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
-    """Preferences from the content of a file, key by key, and sentences on what was reset."""
+    """Return the preferences from the content of a file, key by key, and sentences on what was reset."""
     try:
         if len(content) > LARGEST:
             raise ValueError
@@ -211,14 +211,14 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def _stored(name: str, value: Any) -> Any:
-    """The value of the preference ``name`` from its JSON form."""
+    """Return the value of the preference ``name`` from its JSON form."""
     if not isinstance(value, list):
         return value
     return tuple(map(breakpoint_from_json, value)) if name == "breakpoints" else tuple(value)
 
 
 def title(name: str) -> str:
-    """Displayed name of the preference ``name``."""
+    """Return the displayed name of the preference ``name``."""
     rules = dict(described(Preferences))
     return rules[name].title if name in rules else name.replace("_", " ").capitalize()
 

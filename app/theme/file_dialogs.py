@@ -12,17 +12,17 @@ _ONLY_CHOOSES = QFileDialog.Option.ReadOnly
 
 
 def file_to_open(parent: QWidget | None, title: str, folder: str, kinds: str = "") -> str:
-    """The path of an existing file of one of ``kinds`` (Qt's filters). Empty after Cancel."""
+    """Return the path of an existing file of one of ``kinds`` (Qt's filters). Empty after Cancel."""
     name, _ = QFileDialog.getOpenFileName(parent, title, folder, kinds, "", _ONLY_CHOOSES)
     return name
 
 
 def folder_to_use(parent: QWidget | None, title: str, folder: str) -> str:
-    """The path of an existing folder. Empty after Cancel."""
+    """Return the path of an existing folder. Empty after Cancel."""
     options = QFileDialog.Option.ShowDirsOnly | _ONLY_CHOOSES
     return QFileDialog.getExistingDirectory(parent, title, folder, options)
 
 
 def file_to_save(parent: QWidget | None, title: str, suggestion: str, kinds: str) -> tuple[str, str]:
-    """(path to save to, the chosen one of ``kinds``). The path is empty after Cancel."""
+    """Return (path to save to, the chosen one of ``kinds``). The path is empty after Cancel."""
     return QFileDialog.getSaveFileName(parent, title, suggestion, kinds, "", _ONLY_CHOOSES)

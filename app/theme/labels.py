@@ -44,17 +44,17 @@ class RichLabel(QLabel):
 
 
 def plain_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it literally, with its line breaks."""
+    """Return ``text`` for a tooltip that shows it literally, with its line breaks."""
     if "<" not in text:  # a text without a tag is never taken for HTML
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
 
 
 def wrapped_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it literally, in lines of a readable length."""
+    """Return ``text`` for a tooltip that shows it literally, in lines of a readable length."""
     return f"<p>{html.escape(text)}</p>" if text else ""
 
 
 def rich_tip(text: str) -> str:
-    """HTML written by this program, for a tooltip. Text of other origin in it must be escaped already."""
+    """Return HTML written by this program, for a tooltip. Text of other origin in it must be escaped already."""
     return text

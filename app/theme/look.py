@@ -27,7 +27,7 @@ FUSION = "fusion_is_set"
 
 
 def families() -> tuple[str, str]:
-    """The shipped fonts (sans, mono). An empty name means the system's font, if one is missing."""
+    """Return the shipped fonts (sans, mono). An empty name means the system's font, if one is missing."""
     try:
         from app.resources import load_fonts
     except ImportError:
@@ -36,8 +36,8 @@ def families() -> tuple[str, str]:
 
 
 def choose(app: QApplication, choice: str) -> Theme:
-    """The theme that ``choice`` means now. "system" follows the system's contrast setting first, then its colour
-    scheme, else light.
+    """Return the theme that ``choice`` means now. "system" follows the system's contrast setting first, then its
+    colour scheme, else light.
 
     Raises:
         ValueError: ``choice`` is not in ``CHOICES``.
@@ -52,7 +52,7 @@ def choose(app: QApplication, choice: str) -> Theme:
 
 
 def _high_contrast(app: QApplication) -> bool:
-    """Whether the system asks for high contrast. PySide6 6.11 can lose the object that provides this."""
+    """Return whether the system asks for high contrast. PySide6 6.11 can lose the object that provides this."""
     hints = app.styleHints()
     try:
         return hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
@@ -63,7 +63,7 @@ def _high_contrast(app: QApplication) -> bool:
 def apply(
     app: QApplication, choice: str = "system", scale: float = 1.0, *, legible: int = 0, sheet: bool = True
 ) -> Theme:
-    """Style the application and return the theme, with its font families filled in.
+    """Return the style the application and return the theme, with its font families filled in.
 
     Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the
     scale themselves.
@@ -118,7 +118,7 @@ def put_font_on_all(app: QApplication) -> None:
 
 
 def clamp(scale: float) -> float:
-    """``scale`` clamped to the supported range."""
+    """Return ``scale`` clamped to the supported range."""
     return min(max(scale, SCALES[0]), SCALES[-1])
 
 

@@ -39,7 +39,7 @@ class PaintedText(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def text(self) -> str:
-        """The whole text, even if it does not fit."""
+        """Return the whole text, even if it does not fit."""
         return self._text
 
     def set_look(self, theme: Theme, scale: float) -> bool:
@@ -53,7 +53,7 @@ class PaintedText(QWidget):
         return True
 
     def lines_needed(self, text: str) -> int:
-        """Number of lines of ``text`` at the current width."""
+        """Return the number of lines of ``text`` at the current width."""
         return len(self._lines_of(text))
 
     def set_lines(self, lines: int) -> None:
@@ -90,7 +90,7 @@ class PaintedText(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
 
     def _broken(self) -> list[str]:
-        """The lines that fit."""
+        """Return the lines that fit."""
         lines = self._lines_of(self._text)
         if len(lines) > self._lines and self._shorter:
             lines = self._lines_of(self._shorter)
@@ -101,7 +101,7 @@ class PaintedText(QWidget):
         return [*(line.strip() for line in lines[: self._lines - 1]), cut]
 
     def _lines_of(self, text: str) -> list[str]:
-        """``text`` broken between words at the current width."""
+        """Return ``text`` broken between words at the current width."""
         layout = QTextLayout(text, self.font())
         layout.setTextOption(QTextOption())
         layout.beginLayout()

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 def plain_scroll_area(widget: QWidget | None = None, *, bars: bool = True) -> QScrollArea:
-    """An area around ``widget`` that takes any width, without a frame, skipped by Tab.
+    """Return an area around ``widget`` that takes any width, without a frame, skipped by Tab.
 
     Args:
         widget: its content; it can also be set later.

@@ -108,7 +108,7 @@ class Theme:
         return hash(self.name)
 
     def hex(self, meaning: str) -> str:
-        """The hex value of ``meaning``.
+        """Return the hex value of ``meaning``.
 
         Raises:
             KeyError: no such meaning.
@@ -120,22 +120,24 @@ class Theme:
         return value
 
     def colour(self, meaning: str) -> QColor:
-        """The colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in bold
-        themes)."""
+        """Return the colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in
+        bold themes).
+        """
         return QColor(self.hex(meaning))
 
     def ink(self, meaning: str) -> QColor:
-        """The colour of ``meaning`` for text, moved towards the text colour until it is readable on background and
-        surface."""
+        """Return the colour of ``meaning`` for text, moved towards the text colour until it is readable on
+        background and surface.
+        """
         return QColor(_readable(self, meaning))
 
     def on(self, fill: QColor) -> QColor:
-        """The text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
+        """Return the text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
         under = blend(fill, self.colour("ground"), fill.alphaF())
         return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
 
     def faint(self, meaning: str, share: float) -> QColor:
-        """The colour of ``meaning`` at opacity ``share`` over the background, opaque."""
+        """Return the colour of ``meaning`` at opacity ``share`` over the background, opaque."""
         return blend(self.colour(meaning), self.colour("ground"), share)
 
     @property
@@ -149,7 +151,7 @@ class Theme:
         return 3.0 if self.bold else 2.0
 
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
-        """A cosmetic pen in the colour and line style of ``meaning``."""
+        """Return a cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)
         pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
         pen.setCosmetic(True)
@@ -159,30 +161,32 @@ class Theme:
         return pen
 
     def brush(self, meaning: str) -> QBrush:
-        """A brush for ``meaning``. Hollow meanings have no fill, "clipped" is a hatch."""
+        """Return a brush for ``meaning``. Hollow meanings have no fill, "clipped" is a hatch."""
         if meaning == "clipped":
             return self.hatch("push_down")
         filled = CUES.get(meaning, Cue()).filled
         return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
 
     def hatch(self, meaning: str) -> QBrush:
-        """A brush of diagonal lines in the colour of ``meaning``, for tokens stopped by the clip."""
+        """Return a brush of diagonal lines in the colour of ``meaning``, for tokens stopped by the clip."""
         return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
-        """A font of the type scale by its role (``ROLES``), with digits of equal width."""
+        """Return a font of the type scale by its role (``ROLES``), with digits of equal width."""
         family = self.mono if role in MONO_ROLES else self.sans
         least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:
-        """The factor by which words and digits within pictures are enlarged from 100 %."""
+        """Return the factor by which words and digits within pictures are enlarged from 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 
 @lru_cache(maxsize=256)
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """The cached font of a role. Copying it costs a tenth of making it, and a picture needs some twenty a frame."""
+    """Return the cached font of a role. Copying it costs a tenth of making it, and a picture needs some twenty a
+    frame.
+    """
     if family:
         font = QFont(family)
     else:
@@ -287,19 +291,19 @@ def _readable(theme: Theme, meaning: str) -> QColor:
 
 
 def blend(over: QColor, under: QColor, share: float) -> QColor:
-    """``share`` of ``over`` on ``under``, mixed in sRGB. Opaque."""
+    """Return ``share`` of ``over`` on ``under``, mixed in sRGB. Opaque."""
     mixed = (o * share + u * (1 - share) for o, u in zip(_rgb(over), _rgb(under), strict=True))
     return QColor.fromRgbF(*(min(max(c, 0.0), 1.0) for c in mixed))
 
 
 def contrast(a: QColor, b: QColor) -> float:
-    """The contrast ratio of WCAG 2.2: (L + 0.05) / (l + 0.05), 1 to 21."""
+    """Return the contrast ratio of WCAG 2.2: (L + 0.05) / (l + 0.05), 1 to 21."""
     low, high = sorted((luminance(a), luminance(b)))
     return (high + 0.05) / (low + 0.05)
 
 
 def luminance(colour: QColor) -> float:
-    """Relative luminance of an opaque sRGB colour, 0 to 1 (WCAG 2.2)."""
+    """Return the relative luminance of an opaque sRGB colour, 0 to 1 (WCAG 2.2)."""
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour))
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 

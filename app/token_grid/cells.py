@@ -86,7 +86,9 @@ class Cells:
         painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
 
     def _laid(self, text: str) -> QStaticText:
-        """The layout of a token's text, cached because that is four times as fast as shaping it at every occurrence."""
+        """Return the layout of a token's text, cached because that is four times as fast as shaping it at every
+        occurrence.
+        """
         if text not in self._texts:
             laid = self._texts[text] = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)
@@ -113,7 +115,9 @@ class Cells:
             painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
     def columns(self, notes: Sequence[Sequence[Note]], space: float) -> list[float]:
-        """Width of each column of notes including its gap. Columns that do not fit into ``space`` are left out."""
+        """Return the width of each column of notes including its gap. Columns that do not fit into ``space`` are left
+        out.
+        """
         metrics = QFontMetricsF(self.small)
         count = max(map(len, notes), default=0)
         widths = [
@@ -145,6 +149,6 @@ class Cells:
 
 @lru_cache(maxsize=16)
 def _ramp(theme: Theme, meaning: str) -> list[tuple[QBrush, QPen]]:
-    """The fills and text pens from no tint to full tint."""
+    """Return the fills and text pens from no tint to full tint."""
     fills = [theme.faint(meaning, 0.06 + 0.74 * level / LEVELS) for level in range(LEVELS + 1)]
     return [(QBrush(fill), QPen(theme.on(fill))) for fill in fills]

@@ -28,16 +28,16 @@ class Flow:
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """Index of the line that holds ``token``."""
+        """Return the index of the line that holds ``token``."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:
-        """Indices of the tokens of a line."""
+        """Return the indices of the tokens of a line."""
         end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
         return range(self.starts[line], end)
 
     def nearest(self, line: int, x: float) -> int | None:
-        """The token of a line nearest to ``x``. None where the completion is empty."""
+        """Return the token of a line nearest to ``x``, or None if the completion is empty."""
         tokens = self.tokens(line)
         return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
 

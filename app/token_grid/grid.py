@@ -129,14 +129,14 @@ class TokenGrid(QAbstractScrollArea):
         bar.setSingleStep(round(cells.line))
 
     def box(self, n: int, token: int) -> QRectF:
-        """Rectangle of a token in the row drawn as number ``n``, from the top of the first row."""
+        """Return the rectangle of a token in the row drawn as number ``n``, from the top of the first row."""
         assert self._cells is not None
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
 
     def explained_box(self) -> QRect:
-        """Rectangle of the selected token in the widget."""
+        """Return the rectangle of the selected token in the widget."""
         if self.rows is None or self._selected is None:
             return self.rect()
         row, token = self._selected
@@ -146,7 +146,7 @@ class TokenGrid(QAbstractScrollArea):
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
-        """The (row drawn, token) under a point of the viewport. The token is None beside the tokens."""
+        """Return the (row drawn, token) under a point of the viewport. The token is None beside the tokens."""
         if self._cells is None:
             return None
         y = point.y() + self.verticalScrollBar().value()

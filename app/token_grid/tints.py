@@ -43,7 +43,7 @@ class Tint:
 
 
 def strength(share: float) -> float:
-    """Strength of a tint, from 0 to 1, for a share of its limit: the square root.
+    """Return the strength of a tint, from 0 to 1, for a share of its limit: the square root.
 
     With a linear scale, a token that moves a tenth of the limit, as many do, would hardly be visible.
     """
@@ -51,7 +51,9 @@ def strength(share: float) -> float:
 
 
 def largest_advantage(view: StepView) -> float:
-    """The largest advantage that a group of this size can give: (G − 1)/√G with n − 1, √(G − 1) with n, else 1."""
+    """Return the largest advantage that a group of this size can give: (G − 1)/√G with n − 1, √(G − 1) with n, else
+    1.
+    """
     group = max(view.settings.learner.group_size, 2)
     deviation = DEVIATIONS[view.objective.std]
     if not deviation.divides or deviation.of_batch:
@@ -93,7 +95,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 
 
 def _ratio_limit(view: StepView) -> float:
-    """The nearer edge of the clip. A factor of two where nothing is clipped."""
+    """Return the nearer edge of the clip. A factor of two where nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
     if clip is None:
         return math.log(2)
@@ -102,7 +104,7 @@ def _ratio_limit(view: StepView) -> float:
 
 
 def _weight_limit(view: StepView) -> float:
-    """Three times the weight of a token if all had the same weight."""
+    """Return three times the weight of a token if all had the same weight."""
     if view.terms is None or view.step is None:
         return 1.0
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
@@ -118,7 +120,7 @@ def _importance(view: StepView) -> np.ndarray | None:
 
 
 def _cap(view: StepView) -> float:
-    """The upper end of the scale of the log-ratio cap: log C, at least that of a factor of 1.1."""
+    """Return the upper end of the scale of the log-ratio cap: log C, at least that of a factor of 1.1."""
     cap = view.objective.importance_cap
     return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
 

@@ -46,7 +46,7 @@ class Moment:
 
 
 def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
-    """The part of ``group`` that ``cursor`` reveals. None where the whole update is shown and no film plays."""
+    """Return the part of ``group`` that ``cursor`` reveals, or None if the whole update is shown and no film plays."""
     if cursor == Cursor(step=cursor.step):
         return None
     rows, progress = step.group == group, cursor.progress
@@ -63,20 +63,21 @@ def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
 
 
 def _share(cursor: Cursor, stage: Stage) -> float:
-    """Progress of ``stage`` at ``cursor``."""
+    """Return the progress of ``stage`` at ``cursor``."""
     if cursor.stage is stage:
         return cursor.progress
     return 1.0 if cursor.stage > stage else 0.0
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Number of items, out of ``count``, that have appeared in ``stage`` at ``share`` of it."""
+    """Return the number of items, out of ``count``, that have appeared in ``stage`` at ``share`` of it."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 
 def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
-    """Each completion's advantage divided by the largest of its group, (n,) from −1 to 1. None with one advantage per
-    token."""
+    """Return each completion's advantage divided by the largest of its group, (n,) from −1 to 1. None with one
+    advantage per token.
+    """
     if view.advantage is None or view.step is None or view.advantage.ndim != 1:
         return None
     own = np.nan_to_num(view.advantage[view.step.group == group])
@@ -84,8 +85,8 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
 
 
 def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
-    """A sentence on what the stage shown does to ``group``. Constant throughout a stage's film, and empty where the
-    step has none.
+    """Return a sentence on what the stage shown does to ``group``. Constant throughout a stage's film, and empty
+    where the step has none.
 
     ``short``: in fewer words, for a narrow panel.
     """

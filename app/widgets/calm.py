@@ -41,7 +41,7 @@ class CalmBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:
-        """Size that fits the widest text. Under a stylesheet Qt's own hint is a few pixels too narrow."""
+        """Return the size that fits the widest text. Under a stylesheet Qt's own hint is a few pixels too narrow."""
         hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
         self.initStyleOption(option)
         option.rect = QRect(QPoint(), hint)
@@ -58,7 +58,7 @@ class CalmBox(QComboBox):
 
 
 def in_percent(position: int) -> str:
-    """The text for a screen reader of a slider from 0 to 100 %."""
+    """Return the text for a screen reader of a slider from 0 to 100 %."""
     return f"{position} %"
 
 

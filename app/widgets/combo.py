@@ -12,7 +12,7 @@ from app.widgets.calm import CalmBox
 
 
 def choice_box(name: str) -> CalmBox:
-    """A combo box called ``name``, as wide as its widest entry."""
+    """Return a combo box called ``name``, as wide as its widest entry."""
     box = CalmBox()
     box.setAccessibleName(name)
     box.setToolTip(plain_tip(name))

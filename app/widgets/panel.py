@@ -14,7 +14,7 @@ from app.workspace.workspace import Workspace
 
 
 def in_window(widget: QWidget) -> bool:
-    """Whether any part of ``widget`` is within the visible area of its window."""
+    """Return whether any part of ``widget`` is within the visible area of its window."""
     window = widget.window()
     here = QRect(widget.mapTo(window, QPoint()), widget.size())
     return widget.isVisible() and window.rect().intersects(here)
@@ -114,14 +114,14 @@ class Panel(QWidget):
         is drawn."""
 
     def summary(self, view: View) -> str:
-        """The panel in one sentence, for screen readers."""
+        """Return the panel in one sentence, for screen readers."""
         return ""
 
     def focus_picture(self) -> None:
         """Give the keyboard focus to the panel's picture, if it has one."""
 
     def minimumSizeHint(self) -> QSize:
-        """Minimum size, capped so that a large scale cannot push the window beyond a small screen."""
+        """Return the minimum size, capped so that a large scale cannot push the window beyond a small screen."""
         scale = self.workspace.scale
         least = super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(80 * scale)))
         return QSize(least.width(), min(self.row_height, round(ROW * scale))) if self.row_height else least

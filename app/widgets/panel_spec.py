@@ -59,7 +59,7 @@ class DockPlace:
 
 
 def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
-    """The same place in several layouts, by default in all of them."""
+    """Return the same place in several layouts, by default in all of them."""
     return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
 
 

@@ -52,7 +52,7 @@ class Wrap(QLayout):
         return least.grownBy(self.contentsMargins())
 
     def _placed(self, rect: QRect, *, moves: bool) -> int:
-        """Height of the widgets laid out in ``rect``. With ``moves``, place them there."""
+        """Return the height of the widgets laid out in ``rect``. With ``moves``, place them there."""
         inner, space = rect.marginsRemoved(self.contentsMargins()), max(self.spacing(), 0)
         lines: list[list[QLayoutItem]] = [[]]
         x = 0

@@ -56,7 +56,7 @@ class Passage:
 def passages(
     prompt: str | None, completion: str | None, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = ()
 ) -> tuple[list[Passage], int]:
-    """A completion under its prompt, and the number of passages before the completion.
+    """Return a completion under its prompt, and the number of passages before the completion.
 
     Args:
         prompt, completion: None where they are not recorded as text.
@@ -89,8 +89,9 @@ def passages(
 
 
 def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
-    """Stretches of a completion's tokens that the loss counts or does not count, in order. Empty where it counts all of
-    them, or where the texts of tokens are unknown."""
+    """Return the stretches of a completion's tokens that the loss counts or does not count, in order, or an empty list
+    if it counts all of them, or where the texts of tokens are unknown.
+    """
     there, mask = np.flatnonzero(step.there[row]), step.mask[row]
     if not origin.vocabulary or mask[there].all():
         return []
@@ -108,7 +109,7 @@ def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
 
 
 def format_of(look: str, theme: Theme) -> QTextCharFormat:
-    """The colours and the weight of a passage."""
+    """Return the colours and the weight of a passage."""
     written = QTextCharFormat()
     if look in STRENGTH:
         behind = theme.faint("policy", STRENGTH[look])
@@ -131,7 +132,7 @@ def _side(text: str | None, turns: Sequence[Turn] | None) -> list[Passage]:
 
 
 def _turn(turn: Turn) -> Iterator[Passage]:
-    """The speaker with the known facts on the turn, and below it the thoughts, words and calls."""
+    """Yield the speaker with the known facts on the turn, and below it the thoughts, words and calls."""
     who, *facts = _facts(turn)
     yield Passage(text=who, look=SPEAKER)
     if facts:
@@ -146,7 +147,7 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """The style of a turn's words by what the loss counts of them. Plain where that is not recorded."""
+    """Return the style of a turn's words by what the loss counts of them. Plain where that is not recorded."""
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
@@ -174,7 +175,7 @@ def _facts(turn: Turn) -> Iterator[str]:
 
 
 def _end(trajectory: Trajectory) -> Iterator[str]:
-    """Lines on the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
+    """Yield lines on the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
     yield ""
     if trajectory.ended:
         yield tr("End: {why}").format(why=trajectory.why_ended())

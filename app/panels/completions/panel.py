@@ -264,8 +264,9 @@ class CompletionsPanel(Panel):
         )
 
     def _chosen(self, view: View) -> int | None:
-        """The completion selected in all panels. The first of the list if none is selected, or if it lacks the searched
-        text."""
+        """Return the completion selected in all panels. The first of the list if none is selected, or if it lacks
+        the searched text.
+        """
         assert self._batch is not None
         row = view.selection.row
         if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
@@ -273,12 +274,12 @@ class CompletionsPanel(Panel):
         return next(iter(self._listed), None)
 
     def texts(self, row: int) -> tuple[str | None, str | None]:
-        """Prompt and completion of a row of the batch, None for one that was not recorded."""
+        """Return the prompt and completion of a row of the batch, None for one that was not recorded."""
         assert self._batch is not None
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Arguments for ``CompletionText.show_text`` for a row of the batch, or empty ones without a row."""
+        """Return the arguments for ``CompletionText.show_text`` for a row of the batch, or empty ones without a row."""
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)
@@ -296,7 +297,7 @@ class CompletionsPanel(Panel):
         }
 
     def _tree(self, row: int) -> list[Passage]:
-        """The rollouts of the prompt of completion ``row`` as a tree. Empty where none has turns."""
+        """Return the rollouts of the prompt of completion ``row`` as a tree, or an empty list if none has turns."""
         assert self._batch is not None
         column = [column.key for column in COLUMNS].index("group")
         same = [n for n, cells in enumerate(self._batch.cells) if cells[column] == self._batch.cells[row][column]]
@@ -305,7 +306,7 @@ class CompletionsPanel(Panel):
         return tree_passages(told, {n: float(str(self._batch.cells[n][paid])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
-        """Index of a completion's prompt in the list of prompts. None where it is not listed."""
+        """Return the index of a completion's prompt in the list of prompts, or None if it is not listed."""
         assert self._prompts is not None
         listed = enumerate(self._prompts_listed)
         return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)

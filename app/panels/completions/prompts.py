@@ -70,13 +70,13 @@ class Prompts:
         return {column.key for n, column in enumerate(PROMPTS) if n not in filled}
 
     def listed(self, batch: Batch, wanted: Filter) -> list[int]:
-        """The prompts with a completion that passes a filter, by their index in :attr:`groups`."""
+        """Return the prompts with a completion that passes a filter, by their index in :attr:`groups`."""
         passing = set(batch.listed(wanted))
         return [place for place, rows in enumerate(self.rows) if not passing.isdisjoint(rows)]
 
 
 def prompts_of(batch: Batch) -> Prompts:
-    """The prompts of a batch, in the order of their numbers."""
+    """Return the prompts of a batch, in the order of their numbers."""
     place = {column.key: n for n, column in enumerate(COLUMNS)}
     rows_of: dict[int, list[int]] = {}
     for row, of_row in enumerate(batch.cells):
@@ -114,7 +114,7 @@ NUMBERS = ("reward", "advantage", "length", "turns", "tools", "errors", "age")
 
 
 def strip(rewards: np.ndarray, low: float, high: float) -> str:
-    """Rewards (n,) as bars, sorted, NaN last as dots.
+    """Return rewards (n,) as bars, sorted, NaN last as dots.
 
     Args:
         rewards: of a prompt's completions.

@@ -99,7 +99,7 @@ class CompletionText(QWidget):
         cursor.endEditBlock()
 
     def matches(self, wanted: str) -> list[QTextCursor]:
-        """The matches of ``wanted`` in the text, ignoring case, at most :data:`MOST`."""
+        """Return the matches of ``wanted`` in the text, ignoring case, at most :data:`MOST`."""
         found: list[QTextCursor] = []
         document = self.text.document()
         match = document.find(wanted) if wanted else QTextCursor()
@@ -127,7 +127,7 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """A text as it is, or the speakers and what they say if it is a conversation in JSON."""
+    """Return a text as it is, or the speakers and what they say if it is a conversation in JSON."""
     if text is None:
         return tr("(not recorded as text)")
     turns = turns_in(text)

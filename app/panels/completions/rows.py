@@ -86,7 +86,7 @@ class Batch:
         return {column.key for n, column in enumerate(COLUMNS) if n not in filled}
 
     def listed(self, wanted: Filter) -> list[int]:
-        """The completions that pass a filter, by their row in the update."""
+        """Return the completions that pass a filter, by their row in the update."""
         return [row for row in range(len(self.cells)) if self._passes(row, wanted)]
 
     def _passes(self, row: int, wanted: Filter) -> bool:
@@ -103,7 +103,7 @@ class Batch:
 
 
 def batch_of(view: View) -> Batch | None:
-    """The completions of the update shown. None where it has none.
+    """Return the completions of the update shown, or None if it has none.
 
     Raises:
         RunFileError: the file of a recorded run cannot be read there.
@@ -141,15 +141,16 @@ def batch_of(view: View) -> Batch | None:
 
 
 def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, int | None]:
-    """The numbers of the model's turns, of its tool calls and of errors."""
+    """Return the numbers of the model's turns, of its tool calls and of errors."""
     if trajectory is None:
         return None, None, None
     return trajectory.spoken, trajectory.called, trajectory.failures
 
 
 def _importance(step: Step) -> np.ndarray | None:
-    """The mean importance weight of each completion's tokens, (B,), NaN where none has one. None without a
-    sampler's log-probabilities."""
+    """Return the mean importance weight of each completion's tokens, (B,), NaN where none has one, or None without a
+    sampler's log-probabilities.
+    """
     weights, both = recompute.importance_weights(step), recompute.scored_by_sampler(step)
     if weights is None:
         return None
@@ -158,12 +159,12 @@ def _importance(step: Step) -> np.ndarray | None:
 
 
 def preview(text: str | None) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     return "" if text is None else " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
 
 
 def _of_tokens(view: StepView) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Mean KL estimate and summed push of each completion in the pass shown, (B,) each."""
+    """Return the mean KL estimate and summed push of each completion in the pass shown, (B,) each."""
     step = view.step
     assert step is not None
     try:

@@ -19,7 +19,7 @@ further."""
 
 
 def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]) -> list[Passage]:
-    """The tree of rollouts as passages of text.
+    """Return the tree of rollouts as passages of text.
 
     Args:
         rollouts: row in the update -> rollout.
@@ -35,7 +35,7 @@ def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, floa
 def _branches(
     branches: Sequence[Branch], depth: int, rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]
 ) -> Iterator[Passage]:
-    """The passages of all branches, each with its turns and then the branches into which it divides."""
+    """Yield the passages of all branches, each with its turns and then the branches into which it divides."""
     for branch in branches:
         before = INDENT * min(depth, DEEPEST)
         yield Passage(text=before + _who(branch.rows), look=SPEAKER)
@@ -52,7 +52,7 @@ def _branches(
 
 
 def _who(rows: Sequence[int]) -> str:
-    """The numbers of the completions in a branch, as a text."""
+    """Return the numbers of the completions in a branch, as a text."""
     if len(rows) == 1:
         return f"#{rows[0] + 1}"
     return tr("{numbers} ({count} rollouts)").format(

@@ -29,7 +29,7 @@ OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
 
 
 def applies(path: str, settings: Settings) -> bool:
-    """Whether the setting at a dotted path has an effect in a run under ``settings``."""
+    """Return whether the setting at a dotted path has an effect in a run under ``settings``."""
     part, _, name = path.partition(".")
     if path == "objective.importance_cap":
         return settings.learner.staleness > 0 or settings.objective.importance_cap is not None
@@ -61,7 +61,7 @@ def applies(path: str, settings: Settings) -> bool:
 
 
 def described_model(settings: Settings) -> str:
-    """A short description of the model. Empty for a bandit."""
+    """Return a short description of the model, or an empty string for a bandit."""
     if not settings.is_language:
         return ""
     if settings.model.folder:

@@ -16,7 +16,8 @@ PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
 
 
 def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
-    """The ``changes`` made in the controls, with a file added if they select the user's own prompts and none is set.
+    """Return the ``changes`` made in the controls, with a file added if they select the user's own prompts and none
+    is set.
 
     If the user chooses no file, the result is empty.
     """

@@ -201,7 +201,7 @@ class ControlsPanel(Panel):
             widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """The controls that a session may lock or hide, each with the paths of its settings."""
+        """Return the controls that a session may lock or hide, each with the paths of its settings."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:
@@ -275,7 +275,7 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """The row of one of the settings that are always shown."""
+    """Return the row of one of the settings that are always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
         return NumberRow(CLIP, rule, whole=False)

@@ -59,7 +59,7 @@ class RecordedSettings(QWidget):
 
 
 def rows(settings: Settings) -> list[tuple[str, str]]:
-    """(name, value) of each known setting: those that affect the loss, then the trainer's own."""
+    """Return (name, value) of each known setting: those that affect the loss, then the trainer's own."""
     objective = settings.objective
     acting = acting_fields(objective)
     if not settings.recorded.names_loss:  # the source does not name its loss
@@ -75,7 +75,7 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _of_task(settings: Settings) -> list[tuple[str, str]]:
-    """The rewards with their weights, and the size of a group."""
+    """Return the rewards with their weights, and the size of a group."""
     task = settings.recorded
     weights = task.reward_weights or (None,) * len(task.reward_names)
     rewards = [

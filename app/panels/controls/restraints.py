@@ -67,7 +67,7 @@ class Restraints(QFrame):
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
-    """A sentence with the numbers of controls that a session locks and hides."""
+    """Return a sentence with the numbers of controls that a session locks and hides."""
     patterns = {
         (1, 0): tr("{locked} control is locked for this session."),
         (2, 0): tr("{locked} controls are locked for this session."),
@@ -84,12 +84,12 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
-    """Whether a control that changes ``paths`` is among ``names``."""
+    """Return whether a control that changes ``paths`` is among ``names``."""
     return any(path in names for path in paths)
 
 
 def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
-    """The menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
+    """Return the menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
     menu, paths = QMenu(parent), control.paths
     locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
     lock = menu.addAction(control.lock)
@@ -107,7 +107,7 @@ def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lif
 def control_under(
     event: QContextMenuEvent, outer: QWidget, others: Mapping[QWidget, Restrainable]
 ) -> Restrainable | None:
-    """The control under the pointer at ``event``. ``others`` are the controls that are not rows."""
+    """Return the control under the pointer at ``event``. ``others`` are the controls that are not rows."""
     widget = outer.childAt(event.pos())
     while widget is not None and widget is not outer:
         if isinstance(widget, Row):

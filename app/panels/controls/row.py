@@ -84,7 +84,7 @@ class Row(QWidget):
 
 
 def usual(about: About) -> str:
-    """A text on a setting's usual range and its allowed range."""
+    """Return a text on a setting's usual range and its allowed range."""
     parts = (
         []
         if about.usual is None

@@ -77,7 +77,7 @@ class NumberRow(Row):
                 self.slider.setValue(self._scale.position(float(value)))
 
     def _spoken(self, position: int) -> str:
-        """The slider's value for a screen reader: the current value with its unit if the slider is at it."""
+        """Return the slider's value for a screen reader: the current value with its unit if the slider is at it."""
         here = self._value is not None and self._scale.position(self._value) == position
         value = self._value if here else self._scale.value(position)
         return f"{shown(value)} {self.about.unit}".rstrip()
@@ -205,13 +205,13 @@ class ListRow(Row):
 
 
 def setting_row(part: str, owner: type, name: str) -> Row:
-    """The row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
+    """Return the row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
     default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
     return row_for(f"{part}.{name}", about(owner, name), default)
 
 
 def row_for(path: str, about: About, default: Any) -> Row:
-    """A row of the right kind for a setting."""
+    """Return a row of the right kind for a setting."""
     if about.choices:
         return ChoiceRow((path,), about)
     if about.text:

@@ -8,14 +8,14 @@ from app.theme.labels import Label
 
 
 def section_heading(text: str) -> Label:
-    """The heading of a section."""
+    """Return the heading of a section."""
     label = Label(text)
     label.setObjectName("section")
     return label
 
 
 def muted(text: str) -> Label:
-    """A note in muted ink, word-wrapped."""
+    """Return a note in muted ink, word-wrapped."""
     label = Label(text)
     label.setObjectName("muted")
     label.setWordWrap(True)

@@ -131,7 +131,7 @@ class FindingCard(QFrame):
 
 
 def _table(columns: Sequence[Column], title: str) -> TableTwin:
-    """A table that shows all of its rows, for a page that scrolls."""
+    """Return a table that shows all of its rows, for a page that scrolls."""
     table = TableTwin(columns, title)
     table.horizontalHeader().setStretchLastSection(True)
     for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
@@ -148,7 +148,7 @@ def _paragraph(text: str) -> Label:
 
 
 def _chip(theme: Theme, scale: float) -> str:
-    """Style sheet of a grade's chip."""
+    """Return the style sheet of a grade's chip."""
     return (
         f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
         f" padding: {round(scale)}px {round(7 * scale)}px;"

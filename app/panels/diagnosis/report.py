@@ -75,8 +75,9 @@ class Entry:
         return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
 
     def place(self, row: int) -> Evidence | None:
-        """The place that a row leads to. For a healthy check, the step of its largest value. None if there is no such
-        place."""
+        """Return the place that a row leads to. For a healthy check, the step of its largest value. None if there is
+        no such place.
+        """
         if not self.healthy:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
@@ -89,7 +90,7 @@ class Entry:
 
 
 def entries(examined: Result) -> list[Entry]:
-    """All cards: the findings, the worst first, then the audit, then checks without a finding."""
+    """Return all cards: the findings, the worst first, then the audit, then checks without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
@@ -102,7 +103,7 @@ def entries(examined: Result) -> list[Entry]:
 
 
 def problems(examined: Result) -> list[str]:
-    """Titles of all faults: the findings except notices, and the audit if the recorded loss departs."""
+    """Return the titles of all faults: the findings except notices, and the audit if the recorded loss departs."""
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
@@ -148,7 +149,7 @@ def _of_moved(step: int, one: Moved) -> Evidence:
 
 
 def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
-    """The cards of healthy checks and of checks that could not be made, with the reason."""
+    """Return the cards of healthy checks and of checks that could not be made, with the reason."""
     listed = []
     if diagnosis.looked_at:
         listed.append(Entry(title=tr("Looked at, and nothing found"), healthy=diagnosis.looked_at))
@@ -162,7 +163,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
-    """A sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
+    """Return a sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
     if not run.is_recorded:
         return NOT_RECORDED
     if busy:

@@ -147,8 +147,9 @@ class RightDial(QWidget):
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:
-    """A text on the number of right answers: ``counts`` if the number of judged answers is known, ``uncounted`` if
-    not."""
+    """Return a text on the number of right answers: ``counts`` if the number of judged answers is known,
+    ``uncounted`` if not.
+    """
     if share.last is None:
         return tr("held out: not asked yet")
     text = counts if share.asked else uncounted

@@ -18,8 +18,9 @@ _STEPS = (1, 2, 5)
 
 
 def axis_end(head: int) -> int:
-    """The last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips grow into free
-    space."""
+    """Return the last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips grow
+    into free space.
+    """
     decade = 10
     while True:
         for step in _STEPS:
@@ -70,7 +71,7 @@ class Geometry:
         since: float,
         end: int,
     ) -> Geometry:
-        """The layout for ``count`` prompts of up to ``longest`` characters.
+        """Return the layout for ``count`` prompts of up to ``longest`` characters.
 
         Args:
             width, height: the available size.
@@ -128,24 +129,24 @@ class Geometry:
         return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
-        """The whole row of prompt ``place``."""
+        """Return the whole row of prompt ``place``."""
         return QRectF(0, self.top + place * self.line, self.width, self.line)
 
     def cell(self, column: tuple[float, float], place: int) -> QRectF:
-        """One column of the row of prompt ``place``."""
+        """Return one column of the row of prompt ``place``."""
         return QRectF(column[0], self.top + place * self.line, column[1], self.line)
 
     def place_at(self, y: float) -> int:
-        """The prompt whose row is at ``y``. −1 where there is none."""
+        """Return the prompt whose row is at ``y``, or −1 if there is none."""
         place = int((y - self.top) // self.line)
         return place if 0 <= place < self.count else -1
 
     def x_of(self, update: float) -> float:
-        """The x coordinate of the end of update ``update``. Its middle is half an update to the left."""
+        """Return the x coordinate of the end of update ``update``. Its middle is half an update to the left."""
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """The update at ``x``, of ``head`` updates. 0 beside the strips, and where no update exists yet."""
+        """Return the update at ``x``, of ``head`` updates. 0 beside the strips, and where no update exists yet."""
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0

@@ -136,7 +136,7 @@ class EvolutionPanel(Panel):
         super().on_frame()
 
     def of_run(self) -> Evolution | None:
-        """The answers of the active run read so far. Those of closed runs are discarded."""
+        """Return the answers of the active run read so far. Those of closed runs are discarded."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
@@ -168,7 +168,7 @@ class EvolutionPanel(Panel):
         self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
-        """The rows at the cursor. They come from the step itself, however far the others have been read."""
+        """Return the rows at the cursor. They come from the step itself, however far the others have been read."""
         step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
@@ -194,8 +194,9 @@ class EvolutionPanel(Panel):
         )
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """A sentence on the number of right answers at the cursor. Before the first update, on the origin of the
-        answers."""
+        """Return a sentence on the number of right answers at the cursor. Before the first update, on the origin of
+        the answers.
+        """
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
@@ -213,7 +214,7 @@ class EvolutionPanel(Panel):
 
     @staticmethod
     def _model_in_fewer_words(view: View) -> str:
-        """A short description of a model from a folder before its first update. Otherwise empty."""
+        """Return a short description of a model from a folder before its first update. Otherwise empty."""
         settings = view.run.origin.settings
         return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
 

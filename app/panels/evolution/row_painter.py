@@ -110,7 +110,7 @@ class RowPainter:
             self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
 
     def _caption_of_answers(self) -> str:
-        """The longest caption that fits. Beside sampled completions it says that the answers are greedy."""
+        """Return the longest caption that fits. Beside sampled completions it says that the answers are greedy."""
         picture, greedy = self._picture, self._picture.sampled is not None
         captions = [tr("greedy answer") if greedy else tr("answer")]
         if picture.cursor:
@@ -258,7 +258,7 @@ class RowPainter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _points(self, share: RightShare, top: float, bottom: float) -> list[QPointF]:
-        """Points of the measurements between the 100 % line at ``top`` and the 0 % line at ``bottom``."""
+        """Return the points of the measurements between the 100 % line at ``top`` and the 0 % line at ``bottom``."""
         place = self._place
         xs = np.asarray(place.strip[0] + place.strip[1] * (share.steps - 0.5) / place.end)
         ys = np.asarray(bottom + (top - bottom) * share.shares)
@@ -273,11 +273,11 @@ class RowPainter:
 
 
 def _ink(change: Change) -> str:
-    """The colour of an answer by its verdict."""
+    """Return the colour of an answer by its verdict."""
     return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
 
 
 def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Spans in which ``flags`` is nonzero: [(first, behind the last)]."""
+    """Return the spans in which ``flags`` is nonzero: [(first, behind the last)]."""
     edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

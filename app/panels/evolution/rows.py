@@ -72,11 +72,11 @@ class EvolutionRows(QWidget):
         )
 
     def row(self, place: int) -> QRectF:
-        """Rectangle of the row of prompt ``place``."""
+        """Return the rectangle of the row of prompt ``place``."""
         return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:
-        """The middle of update ``update`` on the strip of prompt ``place``."""
+        """Return the middle of update ``update`` on the strip of prompt ``place``."""
         here = self.geometry_now
         return QPointF(here.x_of(update - 0.5), here.row(place).center().y())
 
@@ -90,7 +90,7 @@ class EvolutionRows(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def _under(self, point: QPointF) -> tuple[int, int]:
-        """The (prompt, update) under the mouse, −1 and 0 where there is none."""
+        """Return the (prompt, update) under the mouse, −1 and 0 where there is none."""
         if self._picture is None or self._theme is None or not self._picture.begun:
             return -1, 0
         here = self.geometry_now

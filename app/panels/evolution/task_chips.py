@@ -33,12 +33,13 @@ class Chip:
     along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
-        """Whether ``settings`` are settings of this task."""
+        """Return whether ``settings`` are settings of this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
-        """The changes of settings for a new run of this task after a run under ``settings``. Settings that only an
-        agent's run needs are reset."""
+        """Return the changes of settings for a new run of this task after a run under ``settings``. Settings that
+        only an agent's run needs are reset.
+        """
         left = settings.is_language and settings.language.has_tool and not self.along
         usual = {path: language_settings().get(path) for path, value in AGENT.items() if settings.get(path) == value}
         return {**(usual if left else {}), **self.changes, **self.along}

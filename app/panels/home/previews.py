@@ -38,8 +38,8 @@ class Preview:
 
 
 def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
-    """The most recently written runs of ``folder``, the newest first. Broken ones and those without an update are left
-    out.
+    """Return the most recently written runs of ``folder``, the newest first. Broken ones and those without an update
+    are left out.
 
     Raises:
         Cancelled: ``cancelled()`` turned true.
@@ -49,7 +49,7 @@ def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
 
 
 def examples() -> list[Preview]:
-    """The recorded runs that are shipped."""
+    """Return the recorded runs that are shipped."""
     return _read([(example(name), TITLES[name]) for name in EXAMPLES])
 
 
@@ -63,7 +63,9 @@ def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
 
 
 def shortened(values: np.ndarray) -> np.ndarray:
-    """The finite entries of ``values`` (n,). If there are more than :data:`POINTS`, the means of as many parts."""
+    """Return the finite entries of ``values`` (n,). If there are more than :data:`POINTS`, the means of as many
+    parts.
+    """
     values = values[np.isfinite(values)]
     if len(values) <= POINTS:
         return values

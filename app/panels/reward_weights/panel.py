@@ -137,7 +137,7 @@ class RewardWeightsPanel(Panel):
         return why_not(step) if step is not None else view.run.why_no_step or tr("Move to a step to weigh its rewards.")
 
     def _parts(self, step: Step) -> np.ndarray:
-        """The scores of every reward function, with pasted ones in place of the recorded ones."""
+        """Return the scores of every reward function, with pasted ones in place of the recorded ones."""
         assert step.reward_parts is not None
         parts = np.array(step.reward_parts, np.float64)
         for place, scores in self.scores.items():
@@ -204,7 +204,7 @@ def _line() -> Label:
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
-    """The rows of :data:`COLUMNS`."""
+    """Return the rows of :data:`COLUMNS`."""
     sides = []
     for step in (ran, other):
         push, pull = recompute.token_gradient(step, passed)

@@ -177,7 +177,7 @@ class StepSummaryPanel(Panel):
 
 
 def _padded(label: Label) -> Label:
-    """A word-wrapped sentence with margins."""
+    """Return a word-wrapped sentence with margins."""
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     label.setContentsMargins(12, 0, 12, 0)

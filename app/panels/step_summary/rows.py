@@ -55,7 +55,7 @@ class Summary:
 
 
 def table_of(view: View) -> Completions | None:
-    """The recorded run's completions at the update shown.
+    """Return the recorded run's completions at the update shown.
 
     Raises:
         RunFileError: they cannot be read.
@@ -64,7 +64,7 @@ def table_of(view: View) -> Completions | None:
 
 
 def summary_of(view: View) -> Summary | None:
-    """The groups of the update shown. None if no groups are recorded.
+    """Return the groups of the update shown, or None if no groups are recorded.
 
     Raises:
         RunFileError: a recorded run cannot be read there.
@@ -104,7 +104,7 @@ def _ends(group: Group) -> str:
 
 
 def _short(reward: float) -> str:
-    """A reward without trailing zeros."""
+    """Return a reward without trailing zeros."""
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
@@ -124,8 +124,9 @@ class TokenSummary:
 
 
 def tokens_of(view: StepView, name: str) -> TokenSummary | None:
-    """The tokens of the pass shown that contribute most to ``name``, a key of
-    :data:`~grpo_core.leading.CONTRIBUTIONS`. None where the record lacks it."""
+    """Return the tokens of the pass shown that contribute most to ``name``, a key of
+    :data:`~grpo_core.leading.CONTRIBUTIONS`, or None if the record lacks it.
+    """
     step, terms, gradient = view.step, view.terms, view.gradient
     if step is None or terms is None or gradient is None:
         return None

@@ -34,7 +34,7 @@ class Window:
 
 
 def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
-    """Number of empty places before the first token of each completion, (B,), none below 0.
+    """Return the number of empty places before the first token of each completion, (B,), none below 0.
 
     Args:
         there: tokens that exist, boolean (B, T).
@@ -59,7 +59,9 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """``values`` (B, T) with each row shifted ``before`` (B,) places to the right. NaN where there is no token."""
+    """Return ``values`` (B, T) with each row shifted ``before`` (B,) places to the right, or NaN if there is no
+    token.
+    """
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
@@ -68,14 +70,16 @@ def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.nda
 
 
 def edges(count: int, pixels: int) -> np.ndarray:
-    """Boundaries for drawing ``count`` items on ``pixels`` pixels: the first item of each, and ``count``, (pixels +
-    1,)."""
+    """Return the boundaries for drawing ``count`` items on ``pixels`` pixels: the first item of each, and ``count``,
+    (pixels + 1,).
+    """
     return np.arange(pixels + 1) * count // pixels
 
 
 def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
-    """``values`` (R, C) reduced to ``high`` x ``wide`` pixels. Each takes the value furthest from 0, or NaN if it has
-    none. With fewer items than pixels, an item covers several pixels."""
+    """Return ``values`` (R, C) reduced to ``high`` x ``wide`` pixels. Each takes the value furthest from 0, or NaN
+    if it has none. With fewer items than pixels, an item covers several pixels.
+    """
     for axis, pixels in ((1, wide), (0, high)):
         count = values.shape[axis]
         first = edges(count, pixels)[:-1]
@@ -90,7 +94,7 @@ def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
 
 
 def picture(share: np.ndarray, up: np.ndarray, down: np.ndarray, ground: int) -> np.ndarray:
-    """Colours (H, W) of values in shares of full tint, from −1 to 1 or beyond.
+    """Return the colours (H, W) of values in shares of full tint, from −1 to 1 or beyond.
 
     Args:
         share: (H, W), NaN where there is no token.

@@ -114,14 +114,14 @@ class TokenStrips(QWidget):
         return self.rect().adjusted(MARGIN, 2, -MARGIN, -2)
 
     def place_at(self, point: QPoint) -> tuple[int, int]:
-        """The (row, place) at a pixel, or the nearest one if the pixel is outside."""
+        """Return the (row, place) at a pixel, or the nearest one if the pixel is outside."""
         area, shown = self.area, self.window_shown
         row = shown.top + (point.y() - area.top()) * shown.rows // max(area.height(), 1)
         place = shown.left + (point.x() - area.left()) * shown.places // max(area.width(), 1)
         return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
 
     def box(self, row: int, place: int) -> QRectF:
-        """Rectangle of a drawn token in pixels, at least three by three."""
+        """Return the rectangle of a drawn token in pixels, at least three by three."""
         area, shown = QRectF(self.area), self.window_shown
         high, wide = area.height() / shown.rows, area.width() / shown.places
         found = QRectF(
@@ -161,7 +161,7 @@ class TokenStrips(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _raster(self, area: QRect) -> QImage:
-        """The part shown as an image, rebuilt when something has changed."""
+        """Return the part shown as an image, rebuilt when something has changed."""
         ratio = self.devicePixelRatioF()
         size = round(area.width() * ratio), round(area.height() * ratio)
         key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
@@ -240,7 +240,7 @@ def _whole(shares: np.ndarray) -> Window:
 
 
 def _levels(theme: Theme, meaning: str) -> np.ndarray:
-    """The colours of the levels of a tint, from none to full."""
+    """Return the colours of the levels of a tint, from none to full."""
     return np.array(
         [theme.faint(meaning, 0.06 + 0.84 * level / LEVELS).rgba() for level in range(LEVELS + 1)], np.uint32
     )

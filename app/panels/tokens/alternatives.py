@@ -49,7 +49,7 @@ class Alternative:
 
 
 def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    """The likeliest tokens at this place. Empty where none are recorded.
+    """Return the likeliest tokens at this place, or an empty list if none are recorded.
 
     Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
     """
@@ -62,7 +62,7 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
 
 
 def remark(view: StepView, row: int, token: int) -> str:
-    """A note on the alternatives of a place: that they are not all tokens, or why there are none."""
+    """Return a note on the alternatives of a place: that they are not all tokens, or why there are none."""
     step = view.step
     if step is None or not step.there[row, token]:
         return ""

@@ -57,7 +57,7 @@ class Writing:
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
-        """The known part of an update in progress. None where its completions are not reported."""
+        """Return the known part of an update in progress, or None if its completions are not reported."""
         written = progress.written
         if written is None:
             return None
@@ -133,7 +133,7 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """(columns, lines in each) for as many completions as fit in a panel of this size."""
+        """Return (columns, lines in each) for as many completions as fit in a panel of this size."""
         assert self._look is not None
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
@@ -163,7 +163,7 @@ class BeingWritten(QWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def box(self, place: int) -> QRectF:
-        """Rectangle of completion ``place``. Empty where it does not fit."""
+        """Return the rectangle of completion ``place``. Empty where it does not fit."""
         assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)
@@ -239,7 +239,7 @@ class BeingWritten(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def tip(self, point: QPointF) -> str:
-        """Tooltip at ``point``: the whole completion, the whole caption, or the progress of each group."""
+        """Return the tooltip at ``point``: the whole completion, the whole caption, or the progress of each group."""
         if self.writing is None:
             return ""
         if any(bar.contains(point) for bar in self.bars):

@@ -88,7 +88,7 @@ class TokenChoices(QWidget):
 
 
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
-    """A box with its name beside it, and the label with the name."""
+    """Return a box with its name beside it, and the label with the name."""
     both = QWidget()
     row = QHBoxLayout(both)
     row.setContentsMargins(0, 0, 8, 0)

@@ -32,7 +32,7 @@ MARGIN = 8.0
 
 
 def row_height(theme: Theme, scale: float) -> float:
-    """Height of a row in pixels, for both painting and the size hint."""
+    """Return the height of a row in pixels, for both painting and the size hint."""
     return QFontMetricsF(theme.font("section", scale)).height() * 1.45
 
 
@@ -221,7 +221,7 @@ class TokenDetail(QWidget):
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
-        """Rectangle of the current row."""
+        """Return the rectangle of the current row."""
         return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

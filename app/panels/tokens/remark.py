@@ -10,7 +10,9 @@ from grpo_core.text import tr
 
 
 def remark(view: StepView, group: int) -> str:
-    """A remark on ``group``, a number in ``view.step.group``. Empty if there is nothing to remark."""
+    """Return a remark on ``group``, a number in ``view.step.group``, or an empty string if there is nothing to
+    remark.
+    """
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
@@ -24,8 +26,9 @@ def remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """(completion, token, share) of the token that carries at least half of the batch's KL estimate. None if there is
-    none."""
+    """Return (completion, token, share) of the token that carries at least half of the batch's KL estimate, or None
+    if there is none.
+    """
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return None

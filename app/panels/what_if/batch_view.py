@@ -80,7 +80,7 @@ class BatchView(QStackedWidget):
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
-        """The group of the selected completion. Without a selection, the first group with a signal."""
+        """Return the group of the selected completion. Without a selection, the first group with a signal."""
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):
             return int(group[row])
@@ -121,7 +121,7 @@ class BatchView(QStackedWidget):
 
 
 def centred(name: str) -> Label:
-    """A sentence centred in an empty area."""
+    """Return a sentence centred in an empty area."""
     label = Label()
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -138,6 +138,6 @@ def _selected(view: View, step: Step) -> tuple[int, int] | None:
 
 
 def _context(view: View, step: Step) -> int:
-    """The context in which the selected token was chosen."""
+    """Return the context in which the selected token was chosen."""
     chosen = _selected(view, step)
     return 0 if step.context is None or chosen is None else int(step.context[chosen])

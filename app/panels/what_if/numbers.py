@@ -31,11 +31,11 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 
 def width_of(table: TableTwin) -> int:
-    """Width at which the whole table is visible."""
+    """Return the width at which the whole table is visible."""
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
 
 
 def _wanted_text(difference: Difference) -> str:
-    """The what-if's value. It is in brackets if it cannot affect a batch that is already sampled."""
+    """Return the what-if's value. It is in brackets if it cannot affect a batch that is already sampled."""
     text = worded(difference.wanted)
     return text if difference.replayed else f"({text})"

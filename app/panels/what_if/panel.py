@@ -41,7 +41,7 @@ BESIDE = 300
 
 
 def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
-    """Result of ``work``, including everything that the panel needs from it."""
+    """Yield result of ``work``, including everything that the panel needs from it."""
     poll()
     evaluated = work()
     picture = evaluated.picture
@@ -152,7 +152,7 @@ class WhatIfPanel(Panel):
             self._show(view, self.picture)
 
     def _is_known(self, view: View, step: Step) -> bool:
-        """Whether both sides can be shown at once. For a large update they are first computed in a thread.
+        """Return whether both sides can be shown at once. For a large update they are first computed in a thread.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -180,7 +180,7 @@ class WhatIfPanel(Panel):
         self.redraw()
 
     def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
-        """Both sides in the pass shown everywhere, or in an additional pass that only the what-if has."""
+        """Return both sides in the pass shown everywhere, or in an additional pass that only the what-if has."""
         picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
         if self._further is not None and self._further >= picture.what_if.other.step.passes:
             self._further = None
@@ -223,7 +223,7 @@ class WhatIfPanel(Panel):
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:
-        """The available views: the policy if it is a fully known table, tokens if there are several."""
+        """Return the available views: the policy if it is a fully known table, tokens if there are several."""
         whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []

@@ -118,7 +118,7 @@ class WhatIfQuestion:
         self.changes = wanted
 
     def wanted(self, settings: Settings) -> Settings:
-        """The settings of the what-if, for an update recorded under ``settings``.
+        """Return the settings of the what-if, for an update recorded under ``settings``.
 
         Raises:
             SettingsError: the changes are incompatible with the settings of the update.
@@ -131,7 +131,7 @@ class WhatIfQuestion:
     # -- the model's answers -----------------------------------------------------------------------------------------
 
     def replay(self, step: Step) -> Replay:
-        """The question for the model."""
+        """Return the question for the model."""
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def keep(self, run: str, question: Replay, answer: Replayed) -> None:
@@ -141,14 +141,14 @@ class WhatIfQuestion:
             del self._answers[old]
 
     def answer(self, run: str, step: Step) -> Replayed | None:
-        """The model's answer to the current question, if it is available."""
+        """Return the model's answer to the current question, if it is available."""
         question = self.replay(step)
         return self._answers.get((run, question.step, question.settings))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def picture(self, view: View, step: Step, passed: int) -> WhatIfPicture:
-        """Both sides in pass ``passed``, computed again only if the question has changed.
+        """Return both sides in pass ``passed``, computed again only if the question has changed.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -156,7 +156,7 @@ class WhatIfQuestion:
         return self.known(view, step, passed) or self.keep_picture(self.work(view, step, passed)())
 
     def known(self, view: View, step: Step, passed: int) -> WhatIfPicture | None:
-        """The picture, if it is the last one computed.
+        """Return the picture, if it is the last one computed.
 
         Raises:
             SettingsError: the chosen settings are incompatible.
@@ -165,7 +165,7 @@ class WhatIfQuestion:
         return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
 
     def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
-        """A function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
+        """Return a function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
 
         Raises:
             SettingsError: the chosen settings are incompatible.
@@ -218,8 +218,9 @@ def _evaluated(
 
 
 def _before(view: View, step: Step) -> Step | None:
-    """The update before this one, at whose end a bandit's update starts. None for the first, and where it is not
-    available."""
+    """Return the update before this one, at whose end a bandit's update starts, or None for the first, and where it
+    is not available.
+    """
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
     try:
@@ -229,7 +230,7 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """The view of a record, revealed as far as it is known."""
+    """Return the view of a record, revealed as far as it is known."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:

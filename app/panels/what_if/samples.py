@@ -60,7 +60,7 @@ class SampleTable(TableTwin):
         self.select_row(next(iter(exact or places), None))
 
     def place(self, n: int) -> tuple[int, int]:
-        """(completion, token) of a row."""
+        """Return (completion, token) of a row."""
         return self._rows[n].row, self._rows[n].token
 
 

@@ -45,19 +45,19 @@ class PairGrid(TokenGrid):
 
 
 def offered(picture: WhatIfPicture) -> list[str]:
-    """The tints that both sides have. Changes are known only of whole updates."""
+    """Return the tints that both sides have. Changes are known only of whole updates."""
     whole = all(side.complete for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 
 def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
-    """The common value of full tint of both sides, and whether there is anything to tint by."""
+    """Return the common value of full tint of both sides, and whether there is anything to tint by."""
     known = all(view.derived(tint.values) is not None for view in picture.views)
     return max(view.derived(tint.limit) for view in picture.views), known
 
 
 def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
-    """The completions of ``group``, each as recorded and, below, under the what-if."""
+    """Return the completions of ``group``, each as recorded and, below, under the what-if."""
     tint = TINTS[tint_name]
     limit, _ = scale_of(picture, tint)
     values = [view.derived(tint.values) for view in picture.views]
@@ -87,7 +87,7 @@ def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
 
 
 def _woven_counts(ran: TokenRows, other: TokenRows) -> list[list[bool]] | None:
-    """The tokens that count in the loss, alternating between both sides. None where all do."""
+    """Return the tokens that count in the loss, alternating between both sides, or None if all do."""
     if ran.counts is None and other.counts is None:
         return None
     whole = [[True] * len(texts) for texts in ran.texts]
@@ -98,12 +98,12 @@ SIDES = (tr("As it ran"), tr("What if"))
 
 
 def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The rows of two arrays (n, T), alternating, (2 n, T)."""
+    """Return the rows of two arrays (n, T), alternating, (2 n, T)."""
     return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
 
 
 def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
-    """The notes beside a row: advantage, share of all weight, clipped tokens."""
+    """Return the notes beside a row: advantage, share of all weight, clipped tokens."""
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
