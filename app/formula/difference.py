@@ -26,7 +26,9 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """Return the definitions of letters of the formula that differ among objectives, by the letter. Each is on one line."""
+    """Return the definitions of letters of the formula that differ among objectives, by the letter. Each is on one
+    line.
+    """
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)

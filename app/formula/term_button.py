@@ -93,8 +93,8 @@ class TermButton(QAbstractButton):
         return (3.0 if self.term.key else 1.0) * self.factor
 
     def measured(self) -> tuple[float, float, float]:
-        """Return the width including the value, extent above the baseline, and extent below it without the value. Cached
-        for layouts.
+        """Return the width including the value, extent above the baseline, and extent below it without the value.
+        Cached for layouts.
         """
         state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
         if self._measured is None or self._measured[0] != state:

@@ -273,8 +273,8 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Return the text of a change or an advantage with its sign and, below ``least``, one more digit, or an empty string
-    if there is none.
+    """Return the text of a change or an advantage with its sign and, below ``least``, one more digit, or an empty
+    string if there is none.
     """
     if value != value:
         return ""
