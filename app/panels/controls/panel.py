@@ -1,4 +1,4 @@
-"""The controls: the settings of the next update at the head."""
+"""The controls: the settings of the next update."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEXT, FOR_A_BRANCH = tr("Next update"), tr("For a branch of this run (Ctrl+B)")
 
 
 class ControlsPanel(Panel):
-    """The controls: preset, task, the five most important knobs, and all other settings under “More”.
+    """The controls: preset, task, the five most important settings, and all others under “More settings”.
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
@@ -118,7 +118,7 @@ class ControlsPanel(Panel):
 
     @property
     def rows(self) -> list[Row]:
-        """All settings, those under “More settings” included."""
+        """All settings, including those under “More settings”."""
         self._make_further()
         return self._rows
 
@@ -194,7 +194,7 @@ class ControlsPanel(Panel):
             super().contextMenuEvent(event)
 
     def focus_setting(self, path: str) -> None:
-        """Move the keyboard focus to the control of a visible setting, to its slider if it has one."""
+        """Move the keyboard focus to the control of a visible setting, or to its slider if it has one."""
         row = next((row for row in self.rows if path in row.paths and not row.isHidden()), None)
         widget = None if row is None else getattr(row, "slider", None) or row.focusProxy()
         if widget is not None:
@@ -252,8 +252,9 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """Show the nearest preset. If settings differ from it, its name is marked and the tooltip lists the
-        differences."""
+        """Show the nearest preset. If settings differ from it, mark its name and list the differences in the
+        tooltip.
+        """
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
@@ -275,7 +276,7 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """Return the row of one of the settings that are always shown."""
+    """Return the row of a setting that is always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
         return NumberRow(CLIP, rule, whole=False)

@@ -1,5 +1,6 @@
-"""The panel Diagnosis: what is wrong with a recorded run, where, what to change, and whether its loss can be
-reproduced."""
+"""The Diagnosis panel: what is wrong with a recorded run and where, what to change, and whether its loss can be
+reproduced.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from grpo_core.text import tr
 
 
 class DiagnosisPanel(Panel):
-    """A page with a card per finding, the most urgent first. The evidence links to step and token.
+    """A page with a card per finding, most urgent first. The evidence links to steps and tokens.
 
     Attributes:
         cards: the findings on the run shown.
@@ -82,14 +83,14 @@ class DiagnosisPanel(Panel):
         self.draw_cards(view)
 
     def draw_cards(self, view: View) -> None:
-        """Draw every card in the current look, with a mark at the step shown."""
+        """Draw every card in the current style, with a mark at the step shown."""
         run = view.run
         now = run.label(view.cursor.step) if isinstance(run, RecordedRun) and view.cursor.step else None
         for card in self.cards:
             card.draw(view, now)
 
     def show_entries(self, listed: list[Entry]) -> None:
-        """Make a card for each of ``listed``. Cards of unchanged entries are kept."""
+        """Create a card for each of ``listed``. Cards of unchanged entries are kept."""
         if listed == self.entries:
             return
         kept = {id(card.entry): card for card in self.cards}
@@ -132,9 +133,10 @@ class DiagnosisPanel(Panel):
             self.show_place(one, in_front=in_front)
 
     def show_place(self, one: Evidence, *, in_front: bool) -> None:
-        """Show the step of a piece of evidence, and mark its completion and token.
+        """Show the step of a piece of evidence, and select its completion and token.
 
-        ``in_front``: bring the panel of completions or tokens to the front."""
+        ``in_front``: whether to bring the completions or tokens panel to the front.
+        """
         run = self.workspace.view.run
         if isinstance(run, RecordedRun) and self._on_step(one.step):
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
@@ -143,7 +145,7 @@ class DiagnosisPanel(Panel):
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:
-        """Show the trainer's step ``label``. Returns whether the run has it."""
+        """Show the trainer's step ``label``. Return whether the run has it."""
         run = self.workspace.view.run
         position = run.position(label) if isinstance(run, RecordedRun) else None
         if position is not None:
