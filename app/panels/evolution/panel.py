@@ -284,8 +284,9 @@ class EvolutionPanel(Panel):
 
     @Slot()
     def _on_dial(self) -> None:
-        """Explain the number on the dial. The held-out share is explained at the update that measured it, since only
-        that holds it."""
+        """Explain the number on the dial. The held-out share is explained at the update that measured it, since no
+        other update has it.
+        """
         view = self.workspace.view
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))

@@ -12,7 +12,7 @@ from grpo_core.record import Step
 
 
 class ModelReplay(QObject):
-    """Puts the panel's current question to the model. Answers come between two updates, whatever is shown by then.
+    """Sends the panel's current question to the model. Answers arrive between two updates, whatever is shown by then.
 
     Signals:
         changed: a question was answered or refused.
@@ -40,7 +40,7 @@ class ModelReplay(QObject):
             self._workspace.ask(question)
 
     def waits(self, step: Step) -> bool:
-        """Return whether the current question has been asked and is not answered yet."""
+        """Return whether the current question has been asked but not yet answered."""
         question = self._current_question(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 

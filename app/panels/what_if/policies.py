@@ -1,4 +1,4 @@
-"""The policy after the update, as recorded and as it would have been, each over the policy before it."""
+"""The policy after the update, as recorded and as it would have been, each drawn over the policy before it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Switch between tables and pictures of both policies."""
+        """Switch both policies between tables and pictures."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:

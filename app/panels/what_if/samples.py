@@ -1,4 +1,4 @@
-"""The samples of an update with the numbers of both sides next to each other, a row per token."""
+"""The samples of an update with the numbers of both sides next to each other, one row per token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAIRS = {
     "token_loss": ("loss", "number", 6.5),
     "gradient": ("push", "push", 8.5),
 }
-"""Numbers that both sides have: (heading, kind, width)."""
+"""Numbers shown for both sides: (heading, kind, width)."""
 IF = "{} if"
 """Heading of the what-if's column."""
 

@@ -1,4 +1,4 @@
-"""Sentences on a what-if: how the pushes compare, what stays the same, what a recorded batch cannot tell."""
+"""Sentences on a what-if: how the pushes compare, what stays the same, and what a recorded batch cannot tell."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """Return a text on the what-if: its headline, what does not change, what the record cannot tell. One paragraph
-    each.
-    """
+    """Return three paragraphs on the what-if: the headline, what does not change, and what the record cannot tell."""
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (
