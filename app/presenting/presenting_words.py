@@ -1,4 +1,4 @@
-"""Texts on what is shown now, and on what the next key shows."""
+"""Sentences on what is shown now, and on what the next key shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def shown_now(view: View) -> tuple[str, str]:
-    """Return the update, and its stage (with its pass). Without an update, the state of the run."""
+    """Return the update, and its stage with its pass. Without an update, return the state of the run."""
     if view.step.step is None:
         return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes

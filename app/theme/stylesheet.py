@@ -1,4 +1,4 @@
-"""The stylesheet and the palette of the application, both made from the tokens."""
+"""The stylesheet and the palette of the application, both generated from the tokens."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The colour tokens. Every colour has one meaning, and is never the only cue.
 
-Okabe and Ito's family, adjusted until the tests on contrast and on simulated colour blindness pass.
+The palette is that of Okabe and Ito, adjusted until the tests on contrast and on simulated colour blindness pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GRID = 4
 INSIDE, BETWEEN, AROUND = 8, 12, 16
 RADIUS = 6
 READABLE = 4.5
-"""Contrast required of text against its background (WCAG 2.2, 1.4.3)."""
+"""Contrast required between text and its background (WCAG 2.2, 1.4.3)."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,15 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
-"""Font sizes in pixels at 100 %, with weights. "digits" and "heading" are for pictures ("digits" also for the values of
-a formula), "question" for a lesson's questions, "reading" for the stages and for what to watch, and "answer", in the
-monospace family, for a model's answers. Table cells use the last two, table headings "digits"."""
+"""Font sizes in pixels at 100 %, with weights.
+
+"digits" and "heading" are for pictures ("digits" also for the values of a formula), "question" for a lesson's
+questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's
+answers. Table cells use the last two, table headings "digits".
+"""
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
-"""Roles that are never smaller than ``Theme.legible``."""
+"""Roles whose font is never smaller than ``Theme.legible``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +80,10 @@ class Theme:
 
     Attributes:
         name: "light", "dark", "projector" or "contrast".
-        dark: light marks on a dark ground.
+        dark: whether marks are light on a dark background.
         bold: whether lines and rings are wide, for a projector or low vision.
         sans, mono: font families; empty means the system's.
-        legible: least size in pixels of questions, values, and words in pictures, so that the back row can read them.
+        legible: minimum size in pixels of questions, values, and words in pictures, so that the back row can read them.
     """
 
     name: str
@@ -104,7 +107,7 @@ class Theme:
     legible: int = 0
 
     def __hash__(self) -> int:
-        """Hash by the name alone, because colours are looked up by theme some thirty times a frame."""
+        """Hash by the name alone, because colours are looked up by theme about thirty times per frame."""
         return hash(self.name)
 
     def hex(self, meaning: str) -> str:
@@ -137,7 +140,7 @@ class Theme:
         return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
 
     def faint(self, meaning: str, share: float) -> QColor:
-        """Return the colour of ``meaning`` at opacity ``share`` over the background, opaque."""
+        """Return an opaque colour: that of ``meaning`` at opacity ``share`` over the background."""
         return blend(self.colour(meaning), self.colour("ground"), share)
 
     @property
@@ -161,31 +164,32 @@ class Theme:
         return pen
 
     def brush(self, meaning: str) -> QBrush:
-        """Return a brush for ``meaning``. Hollow meanings have no fill, "clipped" is a hatch."""
+        """Return a brush for ``meaning``. Hollow meanings have no fill; "clipped" is hatched."""
         if meaning == "clipped":
             return self.hatch("push_down")
         filled = CUES.get(meaning, Cue()).filled
         return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
 
     def hatch(self, meaning: str) -> QBrush:
-        """Return a brush of diagonal lines in the colour of ``meaning``, for tokens stopped by the clip."""
+        """Return a brush of diagonal lines in the colour of ``meaning``, used for clipped tokens."""
         return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
-        """Return a font of the type scale by its role (``ROLES``), with digits of equal width."""
+        """Return the font of a role in the type scale (``ROLES``), with digits of equal width."""
         family = self.mono if role in MONO_ROLES else self.sans
         least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:
-        """Return the factor by which words and digits within pictures are enlarged from 100 %."""
+        """Return the factor by which words and digits within pictures are enlarged from their size at 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 
 @lru_cache(maxsize=256)
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """Return the cached font of a role. Copying it costs a tenth of making it, and a picture needs some twenty a
-    frame.
+    """Return the cached font of a role.
+
+    Copying a font costs a tenth of creating one, and a picture needs about twenty per frame.
     """
     if family:
         font = QFont(family)
@@ -206,7 +210,7 @@ SAME_AS = {
     "push": "text",
     "": "text",
 }
-"""Meanings that share another's colour and differ by their second cue."""
+"""Meanings that share another meaning's colour and differ in their second cue."""
 TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
 
 LIGHT = Theme(
@@ -291,7 +295,7 @@ def _readable(theme: Theme, meaning: str) -> QColor:
 
 
 def blend(over: QColor, under: QColor, share: float) -> QColor:
-    """Return ``share`` of ``over`` on ``under``, mixed in sRGB. Opaque."""
+    """Return ``over`` at opacity ``share`` on ``under``, mixed in sRGB. The result is opaque."""
     mixed = (o * share + u * (1 - share) for o, u in zip(_rgb(over), _rgb(under), strict=True))
     return QColor.fromRgbF(*(min(max(c, 0.0), 1.0) for c in mixed))
 

@@ -1,4 +1,4 @@
-"""Layout of a completion's tokens one after the other, on as many lines as they need."""
+"""Layout of a completion's tokens one after another, on as many lines as they need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """One completion, laid out.
+    """The layout of one completion.
 
     Attributes:
-        left, width: of each token, in pixels.
-        starts: first token of each line; one line at least.
+        left, width: position and width of each token, in pixels.
+        starts: first token of each line; at least one line.
     """
 
     left: list[float]
@@ -28,7 +28,7 @@ class Flow:
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """Return the index of the line that holds ``token``."""
+        """Return the index of the line that contains ``token``."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:
@@ -43,7 +43,7 @@ class Flow:
 
 
 def flow(texts: Sequence[str], *, left: float, space: float, glyph: float, gap: float) -> Flow:
-    """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than that has a line of its own."""
+    """Lay out ``texts`` between ``left`` and ``left + space``. A token wider than that is placed alone on a line."""
     if not texts:
         return Flow(left=[], width=[], starts=[0])
     letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)

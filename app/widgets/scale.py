@@ -21,7 +21,7 @@ class SliderScale:
 
     @classmethod
     def of(cls, about: About, whole: bool) -> SliderScale:
-        """Return the slider of a setting, over its usual range or, if it has none, over its whole allowed range."""
+        """Return the slider of a setting, over its usual range or, if it has none, over its full allowed range."""
         low, high = about.usual or (about.low, about.high)
         return cls(low=low, high=high, whole=whole, logarithmic=about.logarithmic and low > 0)
 
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
 
 
 def parsed(text: str, whole: bool) -> object:
-    """Return the value of a typed text, as a number if it is one. A decimal comma is accepted."""
+    """Return the value of typed text, as a number if it is one. A decimal comma is accepted."""
     text = text.strip().replace("\u2212", "-")
     if not text:
         return None
