@@ -39,8 +39,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shown_in_window(options: argparse.Namespace) -> str:
-    """Return the reason why the requested options need a window, and what would work without one, or an empty string
-    if they need none.
+    """Return the reason why the requested options need a window, and what would work without one.
+
+    The string is empty if they need no window.
     """
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."

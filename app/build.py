@@ -33,7 +33,7 @@ class Build:
 
 
 def this_build() -> Build:
-    """Return the build of this copy. Packages contain a small file with it."""
+    """Return the build of this copy. Packages describe it in a small file."""
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:

@@ -1,4 +1,4 @@
-"""Menus made from the table of commands."""
+"""Menus built from the table of commands."""
 
 from __future__ import annotations
 

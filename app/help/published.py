@@ -1,4 +1,4 @@
-"""Published results of papers and programs, which are cited texts, never this program's own numbers."""
+"""Published results of papers and programs. They are quotations, never this program's own numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS = {
 }
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
-"""The mark shown with every entry, one for papers and one for programs."""
+"""The marks shown with the entries: one for papers and one for programs."""
 
 
 class PublishedError(GrpoError):
@@ -37,7 +37,7 @@ class Published:
         figure: the number as the source gives it, or empty.
         claim: what is reported, in a sentence or two.
         source: paper with its section, or documentation.
-        url: its page.
+        url: address of the source.
     """
 
     part: str
@@ -67,7 +67,7 @@ def load_published(path: Path) -> tuple[Published, ...]:
     """Return the entries in ``path``, in order.
 
     Raises:
-        PublishedError: the file is not readable, or an entry lacks a part.
+        PublishedError: the file is not readable, or an entry lacks a field.
     """
     try:
         stored = tomllib.loads(path.read_text("utf-8")).get("entries", [])

@@ -1,4 +1,4 @@
-"""Checks of drawing: whether fonts, icons and formulas produce ink, rather than merely raise no error."""
+"""Checks of drawing: whether fonts, icons and formulas produce visible marks, rather than merely raising no error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from grpo_core.record import Step
 from grpo_core.shipped import resource
 
 SPOTS = 6
-"""Number of columns of a formula that must each contain ink, since a lost glyph leaves a gap."""
+"""Number of columns of a formula that must each contain a mark, since a lost glyph leaves a gap."""
 COLOURS = 40
-"""Number of different colours below which a window counts as blank."""
+"""Number of distinct colours below which a window counts as blank."""
 LANGUAGE_FILE = "checkpoints/arithmetic.safetensors"
 
 
@@ -49,7 +49,7 @@ def resources() -> str:
 
 
 def formula(step: Step) -> str:
-    """Draw the surrogate's formula, in letters and with the values of ``step``."""
+    """Draw the surrogate's formula, once with symbols and once with the values of ``step``."""
     node = explain_from(Numbers(step), Quantity("surrogate", passed=step.passes - 1, row=0, token=0))
     smallest = 1.0
     for latex in (node.latex, node.latex_values):
