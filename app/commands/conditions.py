@@ -61,7 +61,7 @@ class Conditions:
         return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
 
     def needs_own_update(self) -> str:
-        """Check that the run can be repeated here and has an update."""
+        """Check that the run was trained by this program, and has an update."""
         if self._run.is_recorded:
             return tr("Another program trained this run: its files stay where they are.")
         return self.needs_update()
