@@ -40,7 +40,7 @@ def main() -> int:
     try:
         from app import language
 
-        untranslated = language.choose(sys.argv[1:])  # before importing any module with texts
+        untranslated = language.choose(sys.argv[1:])  # before importing any module with translatable strings
         from app.start import start
     except ImportError as error:
         why = lacking(str(error), sys.argv[1:])

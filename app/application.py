@@ -76,8 +76,8 @@ class Application(QObject):
         actions: the commands as actions.
         targets: the objects on which the commands act.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter,
-        prompts, model_folders, structural, zooming, startup, shutdown: the functions of the commands, by subject.
+            background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter,
+            prompts, model_folders, structural, zooming, startup, shutdown: the functions of the commands, by subject.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Application(QObject):
             preferences: the user's settings.
             hooks: the collectors of crash reports.
             own_process: whether to compute runs and experiments in separate processes rather than in threads of this
-            one.
+                one.
         """
         super().__init__()
         self.paths = paths

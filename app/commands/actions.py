@@ -166,7 +166,7 @@ class Actions(QObject):
             action.refresh()
 
     def set_context(self, context: Context) -> None:
-        """Activate the shortcuts of ``context``, which take precedence over those of the whole program."""
+        """Activate the shortcuts of ``context``, which take precedence over those of the entire program."""
         self._context = context
         self._share_keys()
 

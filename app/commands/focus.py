@@ -68,7 +68,7 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
 
 
 REMOTE = frozenset((Key.Key_PageUp, Key.Key_PageDown))
-"""Keys sent by the buttons of a remote control."""
+"""Keys that the buttons of a remote control send."""
 
 
 _READING = (QAbstractItemView, QPlainTextEdit, QTextEdit)

@@ -1,4 +1,4 @@
-"""Fuzzy search of commands by a few letters."""
+"""Fuzzy search for commands by a few letters."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class _Row(QStyledItemDelegate):
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         ink = palette.color(role)
         if action.why:
-            # a disabled colour would fall below the required contrast of text
+            # the disabled colour would be below the contrast required of text
             ink.setAlphaF(1.0 if chosen else _FAINT)
         painter.setPen(ink)
         box = option.rect.adjusted(12, 5, -12, -5)
@@ -157,7 +157,7 @@ class CommandPalette(QDialog):
         self._on_text("")
         self._place()
         self.show()
-        self.list.doItemsLayout()  # blocked rows now have the reason, and are higher
+        self.list.doItemsLayout()  # blocked rows now include the reason, and are taller
         self.activateWindow()
         self.line.setFocus()
 

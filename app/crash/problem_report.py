@@ -52,7 +52,7 @@ _FILE = re.compile(
 )
 _QUOTED = re.compile(r"“[^”\n]*”?")
 _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.json$|notes\.txt$")
-"""The program's own files, whose names reveal nothing."""
+"""Pattern of the program's own files, whose names reveal nothing."""
 
 
 def write_problem_report(paths: Paths, folder: Path) -> Path:
@@ -98,7 +98,7 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
 
 def _program() -> list[str]:
-    """Return the lines on the program and its platform."""
+    """Return lines that describe the program and its platform."""
     memory = psutil.virtual_memory()
     lines = [
         described(),

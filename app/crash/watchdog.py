@@ -23,7 +23,7 @@ from PySide6.QtCore import QEvent, QObject, QTimer, Slot
 LIMIT = 1.0
 """Seconds without activity after which a blocked thread is logged."""
 BEAT_MS = 250
-"""Milliseconds between two signs of life of a busy thread."""
+"""Milliseconds between two heartbeats of a busy thread."""
 DEEPEST = 12
 """Maximum number of stack lines that are logged, innermost first."""
 
@@ -101,7 +101,7 @@ class Watchdog(QObject):
                     _log.info(
                         "the whole program stood still for %.1f s: stopped or suspended, or held by one call", late
                     )
-                    self._sleep(self._limit / 2)  # the window's thread has to show first that it continues
+                    self._sleep(self._limit / 2)  # first the window's thread has to show that it is running again
             elif self._awake.is_set():
                 _log.info("the window's thread stands still for %.1f s, at %s", quiet, stack_of(watched))
                 while self._alive == alive and not self._closing.is_set():

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from app.formula.plain import plain_text
 
 WIDE = 24
-"""Number of plain-text characters from which a fraction is written on one line."""
+"""Number of plain-text characters above which a fraction is written on one line."""
 _TOKEN = re.compile(r"\\left\s*\\?.|\\right\s*\\?.|\\[A-Za-z]+|\\.|.", re.DOTALL)
 _BREAKS = ("=", "+", "-")
 _BEFORE_A_SIGN = (*_BREAKS, "(", "[", ",", "/", "⟮", "⟦", r"\cdot", r"\times", r"\left(", r"\left[")
@@ -73,7 +73,7 @@ def _flat(latex: str) -> str:
     """Return ``latex`` with brackets of normal height, and with a slash for each fraction that is too wide."""
     flat, place = "", 0
     for found in re.finditer(r"\\[dt]?frac\s*(?={)", latex):
-        if found.start() < place:  # within a fraction that is converted already
+        if found.start() < place:  # within a fraction that is already converted
             continue
         above, after = _group(latex, found.end())
         below, end = _group(latex, after)

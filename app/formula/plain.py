@@ -1,4 +1,4 @@
-"""A formula as one line of plain text, for screen readers, tooltips, and as a fallback."""
+"""A formula as one line of plain text, for screen readers and tooltips, and as a fallback."""
 
 from __future__ import annotations
 

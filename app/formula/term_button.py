@@ -108,7 +108,7 @@ class TermButton(QAbstractButton):
         drawn, small = self.drawn, self.small
         body = QFontMetricsF(self.theme.font("body", self.factor))
         wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
-        if self.term.key:  # with a value or without, since the first stages of an update show none
+        if self.term.key:  # whether or not it has a value, since the first stages of an update show none
             metrics = QFontMetricsF(small)
             wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(SPACE))
         if self.waits:
@@ -148,7 +148,7 @@ class TermButton(QAbstractButton):
             super().keyPressEvent(event)
 
     def size_needed(self) -> QRectF:
-        """Return the width and height of the term alone, where the width fits its value and never shrinks."""
+        """Return the width and height of the term alone. The width fits the value and never shrinks."""
         wide, ascent, descent = self.measured()
         self._widest = max(self._widest, wide)
         return QRectF(0, 0, self._widest, ascent + descent)

@@ -16,9 +16,9 @@ from grpo_core.formula_term import Term
 from grpo_core.text import tr
 
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
-"""Letter scales tried before a formula takes a second line."""
+"""Font scales tried before a formula is wrapped onto a second line."""
 SMALLEST = (0.75, 0.7, 0.65)
-"""Further letter scales for a formula that temporarily replaces another."""
+"""Further font scales for a formula that temporarily replaces another."""
 
 
 class TermStrip(QWidget):
@@ -82,7 +82,7 @@ class TermStrip(QWidget):
             self._arrange()
 
     def highlight(self, key: str | None) -> None:
-        """Mark one term, or none."""
+        """Highlight the term with ``key``, or none."""
         for button in self.buttons:
             button.set_marked(bool(key) and button.term.key == key)
 

@@ -188,7 +188,7 @@ def _line(text: str, id: str) -> int:
     return 1
 
 
-@lru_cache(maxsize=4096)  # a new window needs some 70 terms, each by the name in its row
+@lru_cache(maxsize=4096)  # a new window needs about 70 terms, each by the name in its row
 def _plain(name: str) -> str:
     folded = name.casefold()
     return _NAME.sub(" ", folded).strip() if folded.isascii() else folded

@@ -29,7 +29,7 @@ class Jobs:
     Attributes:
         own_process: whether processes are started; becomes False when one cannot be started.
         cluster: the scheduler that computes the jobs of :meth:`spread`, in the form expected by
-        :class:`grpo_core.jobs.cluster.Cluster`; None for this machine.
+            :class:`grpo_core.jobs.cluster.Cluster`; None for this machine.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:

@@ -145,7 +145,7 @@ class BackgroundQueue(QObject):
         """Cancel the update in progress. The process ends, and everything finished is on disk."""
         if self._process is None:
             return
-        if self.loading:  # it does not listen yet, and has begun nothing
+        if self.loading:  # it is not listening yet, and has begun nothing
             self._rest()
         elif self.state is QueueState.WORKING:
             self._waited = 0

@@ -24,7 +24,7 @@ is abandoned.
 
 
 class _Job:
-    """One experiment, until it has ended or is cancelled."""
+    """One experiment, until it ends or is cancelled."""
 
     def __init__(self, make: Make) -> None:
         self.make = make
@@ -44,8 +44,8 @@ class Runner(QObject):
 
     Signals:
         arrived: the next result, in order.
-        ended: the experiment is over, with None if it is complete, otherwise with a sentence that says why results
-        are missing.
+        ended: the experiment is over, with None if it is complete, otherwise with a sentence that says why results are
+            missing.
     """
 
     arrived = Signal(object)

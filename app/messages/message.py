@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
-"""Milliseconds for which information is shown: to notice it, and for each character."""
+"""Milliseconds for which information is shown: a base time for noticing it, and an additional time per character."""
 
 
 class Severity(Enum):

@@ -136,7 +136,7 @@ class MessageBar(QFrame):
     def event(self, event: QEvent) -> bool:
         key = event.key() if isinstance(event, QKeyEvent) else None
         if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
-            event.accept()  # it leaves the messages, whatever else it would do in the window
+            event.accept()  # the key leaves the messages, whatever else it would do in the window
             return True
         return super().event(event)
 

@@ -113,7 +113,7 @@ class MessageLine(QWidget):
 
     @Slot()
     def read(self) -> None:
-        """Expire at the end of the reading time, unless the message contains the keyboard focus."""
+        """Emit ``expired`` at the end of the reading time, unless the message contains the keyboard focus."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)

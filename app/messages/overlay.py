@@ -49,8 +49,8 @@ class MessageOverlay(QObject):
 
     Attributes:
         place: the current location.
-        mark: a small button with the number of messages in a corner of the window, for when not everybody should see
-        them.
+        mark: a small button with the number of messages in a corner of the window, used when not everybody should see
+            them.
     """
 
     def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:

@@ -37,7 +37,9 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 OFFERED = tuple(name for name in METRICS if name != "best_action")
-"""Series to choose from. An action's number is left out because comparing it with a threshold makes no sense."""
+"""Series offered for conditions. An action's number is left out because comparing it with a threshold makes no
+sense.
+"""
 ALWAYS = tr("A number that is not finite stops every run.")
 
 

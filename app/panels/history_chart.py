@@ -37,7 +37,7 @@ OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
 NAMED = 180.0
-"""Plot height in pixels at 100 % from which the axis of updates has a title. In a lower plot the curves need that
+"""Plot height in pixels at 100 % from which the axis of updates has a title. In a shorter plot the curves need that
 space, and the readout names the axis.
 """
 RING = 7.0
@@ -60,7 +60,7 @@ class HistoryChart(Plot):
         super().__init__(title, Scale(label=tr("update"), low=1, whole=True), y, zoomable=True)
         self.names, self._unit = names, tr("update")
         self.possible = frozenset(names)
-        self._any_reward = False  # rewards of any size, as from another trainer
+        self._any_reward = False  # rewards of arbitrary scale, as from another trainer
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands: dict[str, RepeatBand] = {}
@@ -125,7 +125,7 @@ class HistoryChart(Plot):
         return self._unit
 
     def _name_axis(self) -> None:
-        """Give the axis of updates a title, unless the plot is so low that only the readout names it."""
+        """Give the axis of updates a title, unless the plot is so short that only the readout names it."""
         named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
@@ -156,7 +156,7 @@ class HistoryChart(Plot):
                 self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats: (n, S) by series name. A series that is not given has no range."""
+        """Draw the range of repeats, given as (n, S) arrays by series name. A series that is not given has no range."""
         self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
         if self._repeats and not self.bands:
             backed = [name for name in self.names if name in SERIES]
@@ -176,7 +176,7 @@ class HistoryChart(Plot):
                 band.show_runs(series.get(name))
 
     def _longest(self) -> float:
-        """Return the last update of anything behind the curves, limited to what the axis shows."""
+        """Return the last update of the items behind the curves, limited to the range of the axis."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 

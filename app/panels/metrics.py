@@ -118,7 +118,7 @@ class MetricsPanel(Panel):
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
-        """Use titles that are legible from the back row if they fit in every card, otherwise small ones for all."""
+        """Use titles that are legible from the back row if they fit in every card, otherwise small titles for all."""
         cards = [card for card in self.cards if not card.isHidden()]
         legible = all(card.has_space_for("digits", self.width() / len(cards)) for card in cards)
         for card in cards:

@@ -28,7 +28,9 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
-"""Pixels: margins of the panel, gap between two stages, and gap before the label of the completion and token."""
+"""Pixels: margins of the panel, gap between two stages, and gap before the label that names the completion and
+token.
+"""
 CHANGE_MS = 7000
 """Milliseconds for which a change of the formula is shown, unless another one comes first."""
 
@@ -163,7 +165,7 @@ class PipelinePanel(Panel):
             self._change, self._change_from = (before, objective), (0 if run is None else run.head) + 1
             self.change_timer.start()
             self.redraw()
-        elif self._change is not None:  # a number was edited meanwhile
+        elif self._change is not None:  # a number has been edited in the meantime
             self.change_timer.stop()
             self._on_change_over()
 
@@ -264,7 +266,7 @@ def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
     if step is None or place is None:
         return ()
     long = step.tokens.shape[1] > 1
-    if view.cursor.stage is Stage.UPDATE:  # then L has a value too, that of the whole update
+    if view.cursor.stage is Stage.UPDATE:  # then L, too, has a value: that of the entire update
         patterns = (
             (
                 tr("values of sample {sample}, token {token}; L sums all"),

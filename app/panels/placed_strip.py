@@ -23,9 +23,9 @@ BARS = 8
 PILE = 3
 """Number of marks with equal advantage that are stacked before a second stack begins next to the first."""
 DOT, AXIS = 3.2, 20.0
-"""Radius of a mark at 100 %, and pixels around the axis."""
+"""Radius of a mark and margin around the axis, in pixels at 100 %."""
 BESIDE, BESIDE_LOW = 560, 300
-"""Widths in pixels at 100 % from which the axis is next to the tokens: in a strip of any height, and in a low one."""
+"""Widths in pixels at 100 % from which the axis is next to the tokens: in a strip of any height, and in a short one."""
 TOKENS = 5
 """Number of lines that tokens, bars and numbers need above the axis."""
 STALE = 0.45

@@ -1,6 +1,4 @@
-"""The policy in vertically stacked lanes: rewards, draws, the current, previous and reference probabilities, and the
-update's change.
-"""
+"""The policy in vertically stacked lanes: rewards, draws, probabilities, and the update's change."""
 
 from __future__ import annotations
 
@@ -134,14 +132,14 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """Return the final policies of earlier runs, as the same object until they change."""
+        """Return the final policies of earlier runs. The same object is returned until they change."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
-        """Return the rewards under the settings of the update shown, or of the next one at the head."""
+        """Return the rewards under the settings of the update shown, or at the head under those of the next one."""
         if view.run.origin.action_rewards is None:
             return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings

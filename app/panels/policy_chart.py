@@ -277,7 +277,7 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Return the number of a change or an advantage with its sign, and with one more digit below ``least``.
+    """Return the number of a change or an advantage with its sign, and with an extra digit below ``least``.
 
     The string is empty if there is no value.
     """

@@ -83,7 +83,7 @@ class PolicyPicture:
         passes: number of passes of the update, 0 at update 0.
         clip: how far the ratio can fall below and rise above 1 before it is clipped; None if there is no clipping.
         quick: whether its film is too short for lanes to change height for a stage.
-        about_mean: whether the advantage is based on the reward minus the group's mean.
+        about_mean: whether the advantage is computed from the reward minus the group's mean.
         earlier: final policies of earlier runs.
     """
 

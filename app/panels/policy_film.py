@@ -95,7 +95,7 @@ def stem_heights(picture: PolicyPicture) -> np.ndarray:
 
 
 def centred(picture: PolicyPicture) -> np.ndarray | None:
-    """Return the reward of each drawn entry minus the mean, (A,), or None if the advantage is not based on it."""
+    """Return the reward of each drawn entry minus the mean, (A,), or None if the advantage is not computed from it."""
     draws = picture.draws
     if not picture.about_mean or picture.rewards is None or draws is None or draws.mean is None:
         return None
@@ -152,8 +152,8 @@ def _rising(picture: PolicyPicture, draws: Draws, share: float) -> list[Mark]:
 
 
 def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
-    """Return the lines where the ratios of clipped draws leave 1 ± ε in the pass shown. Beyond them, these draws
-    have no push.
+    """Return the lines at which the ratios of clipped draws leave 1 ± ε in the pass shown. Beyond them, these draws
+    have no effect.
     """
     if picture.clip is None or picture.stage is not Stage.UPDATE or picture.passed < 0:
         return ()

@@ -11,7 +11,7 @@ from grpo_core.reasons.normalized import normalized_words
 from grpo_core.text import tr
 
 NAMED = 3
-"""Maximum number of rising actions, and of falling ones, that are named: those that move most."""
+"""Maximum number of rising actions, and of falling ones, that are named. Those that move most come first."""
 
 
 def stage_sentence(picture: PolicyPicture) -> str:

@@ -1,4 +1,4 @@
-"""The Score your own panel: a typed completion to a prompt of the update shown, scored and placed in its group."""
+"""The "Score your own" panel: a typed completion to a prompt of the update shown, scored and placed in its group."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class ScorePanel(Panel):
     def _known(self, text: str) -> bool:
         """Return whether the model can read ``text``. If it cannot, mark the field and name the unknown character."""
         if self.workspace.view.run.origin.settings.model.folder:
-            self._mark(False)  # a tokenizer reads any text
+            self._mark(False)  # a tokenizer can read any text
             return True
         try:
             encode(text)

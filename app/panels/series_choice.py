@@ -1,4 +1,4 @@
-"""The choice of series of the training history: a row of check boxes, and a menu for those that do not fit."""
+"""The selection of series in the training history: a row of check boxes, and a menu for those that do not fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "kl", "entropy")
 
 NEWEST = 1000
-"""Number of the newest values that are checked first. Even in a long series they usually show whether it has any
+"""Number of the newest values that are checked first. Even in a long series, they usually reveal whether it has any
 values.
 """
 SPACING, MARGINS = 8, 48

@@ -113,7 +113,7 @@ def values_shown(
     if computed and revealed is not None and column.name not in revealed:
         return [None] * len(values)
     if column.name == "gradient":
-        # the step goes against the gradient, so the sign is flipped: what is pushed up points up
+        # the step is opposite to the gradient, so the sign is flipped: a push up is positive
         return residues([None if value is None else -value for value in values])
     if column.name == "advantage":
         return residues(values)
@@ -139,7 +139,7 @@ def sums(
         rows: rows of the table, one per token.
         columns: the columns shown.
         places: index of each column's cell in a row.
-        revealed: names of the columns revealed by the stage; None for all.
+        revealed: names of the columns that the stage reveals; None for all.
     """
     total_of = {}
     # the first token of each completion, and the completion of each token

@@ -150,7 +150,7 @@ class StepDetailPanel(Panel):
         self.sums.update()
 
     def _fit_foot(self) -> None:
-        """Show the sentences on all groups below the table or, in a low panel, only the one on the selected
+        """Show the sentences on all groups below the table or, in a short panel, only the one on the selected
         completion's group.
 
         Their height grows with the text and shrinks only when the style or the width changes, so that no update

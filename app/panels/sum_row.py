@@ -46,7 +46,7 @@ class SumRow(QWidget):
             )
         )
         self.setToolTip(plain_tip(self.accessibleDescription()))
-        if self.sizeHint() != self._asked:  # updating the geometry would lay out the whole window again
+        if self.sizeHint() != self._asked:  # updating the geometry would lay out the entire window again
             self._asked = self.sizeHint()
             self.updateGeometry()
         self.update()

@@ -37,7 +37,7 @@ VERBS = (tr("Update"), tr("Viewing"))
 GAPS = 72
 """Total width in pixels of the margins and gaps in the row."""
 RESERVED = 99_999
-"""Largest update number for which space is reserved, so that the line does not shrink while a run grows."""
+"""Update number for which space is always reserved, so that the line does not shrink while a run grows."""
 SHORTEST = 320
 """Minimum length of the line in pixels at 100 %. If space runs out, the labels next to it are hidden first."""
 
@@ -66,7 +66,7 @@ class TimelineTrack(QWidget):
         return QSize(200, 24)
 
     def show_view(self, view: View) -> None:
-        """Draw the state in ``view``."""
+        """Draw the timeline of ``view``."""
         self._view = view
         self.setAccessibleDescription(tr("Update {step:,} of {head:,}.").format(step=view.cursor.step, head=view.head))
         self.update()
@@ -199,8 +199,8 @@ it, and for none.
 class TimelinePanel(Panel):
     """The position of the cursor among all updates, the marks on the line, and a button to the next event.
 
-    Nothing next to the line changes its width with the cursor, so that a position on the line always means the same
-    update.
+    Nothing next to the line changes its width as the cursor moves, so that a position on the line always means the
+    same update.
     """
 
     plans = False

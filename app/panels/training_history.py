@@ -269,7 +269,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(float)
     def _on_explain(self, x: float) -> None:
-        """Explain the first series of the plot at the update under the pointer."""
+        """Explain the first visible series of the plot at the update under the pointer."""
         chart = self.sender()
         shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
         self.workspace.move_to(round(x))

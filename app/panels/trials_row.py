@@ -128,7 +128,7 @@ class TrialsRow(QWidget):
             busy: whether repeats are still being computed.
             drawn: whether the repeats are drawn.
             space: available height in pixels; if it is too low, the sentence about the repeats is hidden first, then
-            the row.
+                the row.
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
@@ -203,7 +203,9 @@ class TrialsRow(QWidget):
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
-        """Set the button's label, and a width that fits both labels so that nothing moves when they alternate."""
+        """Set the button's label, and a width that fits both of its labels, so that nothing moves when they
+        alternate.
+        """
         words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
         self.button.setMinimumWidth(0)
         widths = []
@@ -251,8 +253,8 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Return the label of the chip for an earlier run: its name, and when one action came to hold most of the
-    policy.
+    """Return the label of the chip for an earlier run: its name, and when one action first had most of the
+    probability.
     """
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:

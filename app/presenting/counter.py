@@ -1,4 +1,4 @@
-"""The update and the stage in letters that the back row can read."""
+"""The update and the stage in a font that the back row can read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 def seen_content(window: QWidget) -> list[QRect]:
     """Return the rectangles of the visible plots and labels of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
+    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides its plot from Qt
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
 
 
@@ -57,7 +57,7 @@ class StepCounter(QWidget):
         self._scale = 1.0
         self._lines = ("", "")
         self._grip: QPoint | None = None
-        self._place: tuple[float, float] | None = None  # where it was dragged, as a share of the free space
+        self._place: tuple[float, float] | None = None  # where it was dragged, as a fraction of the free space
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAccessibleName(tr("Step counter"))
@@ -87,7 +87,7 @@ class StepCounter(QWidget):
     def sizeHint(self) -> QSize:
         large, small = self._fonts()
         edge = round(16 * self._scale)
-        # The widest text in a run of four digits, so that it does not jump with each update.
+        # The widest text in a run with a four-digit number of updates, so that it does not jump with each update.
         usual = ("0,000", tr("Update, pass 4/4"))
         wide = max(
             *(large.horizontalAdvance(text) for text in (usual[0], self._lines[0])),

@@ -1,4 +1,4 @@
-"""One panel shown in place of all others, in a larger font, and the restoration of the others."""
+"""Showing one panel in place of all others, in a larger font, and restoring the others."""
 
 from __future__ import annotations
 

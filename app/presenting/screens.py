@@ -90,7 +90,7 @@ def go_to(window: QWidget, screen: QScreen) -> None:
     """Move a window to ``screen``, reduced to fit if needed."""
     handle = window.windowHandle()
     if handle is not None:
-        # otherwise the window learns its place only when the system reports it, which is too late
+        # otherwise the window learns its screen only when the system reports it, which is too late
         handle.setScreen(screen)
     if not screen.geometry().contains(window.geometry()):
         window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))

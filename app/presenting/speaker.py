@@ -24,7 +24,7 @@ KEYS = (
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
     "lesson.keep", "lesson.leave", "messages",
 )  # fmt: skip # table, one row per line
-"""Commands whose shortcuts act in the speaker's window too."""
+"""Commands whose shortcuts also work in the speaker's window."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
 
 
@@ -32,10 +32,10 @@ class SpeakerWindow(QWidget):
     """A normal window in addition to the one that the class sees.
 
     Attributes:
-        notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and
-        of a remote control do not end up in them.
+        notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
+            a remote control do not end up in them.
         key_target: returns the widget of the main window that receives the keys that this window does not use, for
-        example an open question; None for no widget.
+            example an open question; None for no widget.
         choice: the combo box for the screen that the class sees.
 
     Signals:
@@ -207,7 +207,7 @@ class SpeakerWindow(QWidget):
     @Slot()
     def restart(self) -> None:
         """Restart the clock of the talk at 0:00."""
-        self._begun = time.monotonic()  # the wall clock may be adjusted meanwhile
+        self._begun = time.monotonic()  # the wall clock may be adjusted in the meantime
         self._tick()
 
     @Slot()

@@ -213,7 +213,7 @@ class FileTasks(QObject):
     @Slot(object)
     def _on_done(self, result: object) -> None:
         finish = self._finish
-        if finish is None:  # it was closed while this was on its way
+        if finish is None:  # it was closed while this signal was pending
             return
         self._clear()
         finish(result)

@@ -25,7 +25,7 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """Return the system's reason for an error, in plain words without a full stop."""
+    """Return the reason for a system error, in plain words without a full stop."""
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 

@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
-"""Environment variable with a folder that contains all four folders."""
+"""Environment variable with the path of a folder that contains all four folders."""
 
 _PURPOSE = {
     "data": tr("runs"),

@@ -21,7 +21,7 @@ class Label(QLabel):
 
 
 class EmptyLabel(Label):
-    """A sentence in the middle of an empty panel about what it will show.
+    """A sentence in the middle of an empty panel that says what it will show.
 
     Args:
         margin: pixels around it.
@@ -45,7 +45,7 @@ class RichLabel(QLabel):
 
 def plain_tip(text: str) -> str:
     """Return ``text`` for a tooltip that shows it literally, with its line breaks."""
-    if "<" not in text:  # a text without a tag is never taken for HTML
+    if "<" not in text:  # text without a tag is never taken for HTML
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
 

@@ -1,4 +1,4 @@
-"""Reasons why a widget is disabled, in its tooltip and for screen readers."""
+"""The reason why a widget is disabled, shown in its tooltip and read by screen readers."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "knob_out": out + ring,
         "knob_round": knob // 2 + ring,
     }
-    # A search path of its own, because a path with letters beyond ASCII makes Qt reject the whole stylesheet.
+    # A separate search path, because a path with non-ASCII characters makes Qt reject the entire stylesheet.
     QDir.setSearchPaths("glyphs", [str(GLYPHS)])
     check = "check-dark" if theme.dark else "check-light"
     names = ("ground", "surface", "border", "text", "muted", "accent", "selection", "dead", "push_down")

@@ -25,7 +25,7 @@ class Cue:
     Attributes:
         line: line style of its curve.
         filled: whether its bars and markers are filled.
-        glyph: its mark in text, or empty.
+        glyph: the character that represents it in text, or empty.
     """
 
     line: Qt.PenStyle = Qt.PenStyle.SolidLine

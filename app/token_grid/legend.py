@@ -13,7 +13,7 @@ from app.token_grid.tints import Tint, strength
 from grpo_core.text import tr
 
 STOPS = 24
-"""Colour stops of the scale. Qt interpolates between them."""
+"""Number of colour stops of the scale. Qt interpolates between them."""
 GAP, SHORT, LEAST = 8.0, 48.0, 24.0
 """Pixels: gap between the parts, scale width from which labels fit next to it, and minimum width."""
 

@@ -94,7 +94,7 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
 
 
 def _entropy(view: StepView, row: int, token: int) -> list[Line]:
-    """Return the entropy at the token's position, before the update and after the part of it that is revealed."""
+    """Return the entropy at the token's position, before the update and after the part revealed so far."""
     step = view.step
     if step is None or step.context is None:
         return []

@@ -96,7 +96,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 
 
 def _ratio_limit(view: StepView) -> float:
-    """Return the distance of log r = 0 to the nearer edge of the clip, or log 2 if nothing is clipped."""
+    """Return the distance from log r = 0 to the nearer edge of the clip range, or log 2 if nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
     if clip is None:
         return math.log(2)
@@ -105,7 +105,7 @@ def _ratio_limit(view: StepView) -> float:
 
 
 def _weight_limit(view: StepView) -> float:
-    """Return three times the weight that a token would have if all weights were equal."""
+    """Return three times the average weight of a token."""
     if view.terms is None or view.step is None:
         return 1.0
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)

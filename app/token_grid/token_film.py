@@ -88,7 +88,7 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
 def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
     """Return a sentence on what the stage shown does to ``group``.
 
-    It does not change during a stage's film, and is empty if there is no step. ``short`` requests fewer words, for a
+    It stays the same during a stage's film, and is empty if there is no step. ``short`` requests fewer words, for a
     narrow panel.
     """
     step = view.step
@@ -143,14 +143,14 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
         return ""
     push, fork = -view.gradient[rows], fork_of(step, group)
     if fork is not None and not push[:, fork].any():
-        fork = None  # nothing happens there: all tokens count
+        fork = None  # nothing is pushed there, so all tokens are counted
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
     number = step.step if step.label is None else step.label
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
-        through_all = needs_distributions(view.objective)  # tokens that were not sampled may then be pushed
+        through_all = needs_distributions(view.objective)  # then tokens that were not sampled can be pushed too
         sentence = (
             tr("Update {step:,}: the rewards push nothing here.")
             if through_all

@@ -32,13 +32,13 @@ class Panel(QWidget):
     """The content of a dock. It draws the workspace's current view at most once per frame, and only while visible.
 
     Attributes:
-        id, title: stable name and displayed name, from its row of the panel registry; empty for a panel that is part
-        of another widget.
+        id, title: stable name and displayed name, from its row of the panel registry; empty for a panel that is part of
+            another widget.
         plans: whether it shows the settings of the next update.
         films: whether it shows the film within a stage.
         controls_are_content: its controls are its content, so exported pictures include them.
         large: while in front, it needs most of the centre's height and the panels below it little.
-        row_height: the height of a low panel that needs no more; 0 for all others.
+        row_height: the height of a short panel that needs no more; 0 for all others.
 
     Signals:
         row_changed: its required height has changed.

@@ -1,4 +1,4 @@
-"""Facts about a panel that are known before it is created: its name, its factory, and its place in layouts."""
+"""Properties of a panel that are known before it is created: its name, its factory, and its place in layouts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Area(Enum):
     """The second row of the toolbar, as wide as the window. It is not a dock."""
     LEFT = auto()
     STRIP = auto()
-    """Low rows above the centre. They have a grip on the left because a title bar would take too much height."""
+    """Short rows above the centre. They have a grip on the left because a title bar would take too much height."""
     CENTRE = auto()
     """Tabs in the middle. A small window shows them together with those at the bottom."""
     BOTTOM = auto()
@@ -52,8 +52,8 @@ class DockPlace:
 
     Attributes:
         area: the part of the window.
-        rank: position in its area, smaller first; panels of equal rank follow the order of the registry. The first
-        tab of the centre and of the bottom is in front.
+        rank: position in its area, smaller first; panels of equal rank follow the order of the registry. The first tab
+            of the centre and of the bottom is in front.
     """
 
     area: Area
@@ -78,8 +78,8 @@ class PanelSpec(Generic[P_co]):
         shown: its location in each layout that shows it initially.
         eager: whether it is created with the window, because the window shows it or because it works in the background.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
-        shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; others
-        compute or are text.
+        shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; others compute
+            or are text.
         kind: the kind of run for which it shows something: "bandit", "language", "recorded", or empty for all.
         in_lessons: whether it can be shown next to a lesson.
     """

@@ -12,7 +12,7 @@ STEPS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class SliderScale:
-    """A slider's range: linear, over powers of ten, or over whole numbers."""
+    """A slider's range: linear, logarithmic, or over whole numbers."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""A completion as a conversation: passages of text, styled by their kind, with the loss mask drawn over them."""
+"""A completion as a conversation: passages of text, styled by kind, with the loss mask drawn over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
     "unseen",
 )
 LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
-"""Legend entries: the styles of text for which it is known whether the loss counts it, and what they mean."""
+"""Legend entries: the styles that show whether the loss counts the text, and what they mean."""
 STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
 """Opacity of the policy's colour behind text that the loss counts."""
 
@@ -61,8 +61,8 @@ def passages(
     Args:
         prompt, completion: None if they are not recorded as text.
         trajectory: the completion's turns; None if the source has none.
-        tokens: the completion as stretches of tokens that the loss counts or does not count; empty if it counts all
-        of them or if none are recorded.
+        tokens: the completion as stretches of tokens that the loss counts or does not count; empty if it counts all of
+            them or if none are recorded.
     """
     before = [
         Passage(text=tr("Prompt"), look=HEADING),

@@ -222,7 +222,7 @@ class CompletionsPanel(Panel):
 
     @Slot()
     def _fit_columns(self) -> None:
-        """Show as many columns as fit without horizontal scrolling, giving priority to the one being filtered by."""
+        """Show as many columns as fit without horizontal scrolling, giving priority to the one used by the filter."""
         keys = [column.key for column in COLUMNS]
         empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
         first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))

@@ -116,7 +116,7 @@ def strip(rewards: np.ndarray, low: float, high: float) -> str:
     """Return rewards (n,) as bars in ascending order, followed by a dot for each NaN.
 
     Args:
-        rewards: of a prompt's completions.
+        rewards: rewards of a prompt's completions.
         low, high: rewards of the shortest and the tallest bar.
     """
     paid = np.sort(rewards[np.isfinite(rewards)])

@@ -27,14 +27,14 @@ class CompletionText(QWidget):
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
-        # no text may move the splitter
+        # the text must not move the splitter
         self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()
         self.legend.hide()
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
-        self.text.setMinimumHeight(1)  # even in a low panel the heading is shown in full
+        self.text.setMinimumHeight(1)  # even in a short panel the heading is shown in full
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.setAccessibleName(title)
         column = QVBoxLayout(self)
@@ -64,8 +64,8 @@ class CompletionText(QWidget):
             scale: the user's font scale.
             heading: shown above the text.
             prompt, completion: None if they are not recorded as text.
-            wanted: the search text. All matches are highlighted, and the first is scrolled into view, preferably in
-            the completion rather than in the prompt.
+            wanted: the search text. All matches are highlighted, and the first is scrolled into view, preferably in the
+                completion rather than in the prompt.
             tree: shown in place of the completion unless it is empty.
             trajectory, tokens: see :func:`~app.panels.completions.conversation.passages`.
         """
@@ -129,7 +129,7 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """Return text unchanged, or as speakers and their words if it is a conversation in JSON."""
+    """Return ``text`` unchanged, or as speakers and their words if it is a conversation in JSON."""
     if text is None:
         return tr("(not recorded as text)")
     turns = turns_in(text)

@@ -148,7 +148,7 @@ def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, in
 
 
 def _importance(step: Step) -> np.ndarray | None:
-    """Return the mean importance weight of each completion's tokens, (B,), NaN if it has none.
+    """Return the mean importance weight of each completion's tokens, (B,), or NaN for a completion without any.
 
     The result is None if the sampler's log-probabilities are not recorded.
     """

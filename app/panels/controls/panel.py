@@ -144,7 +144,7 @@ class ControlsPanel(Panel):
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
         row = next(r for r in self._rows if r.paths == paths)
-        if not applies(paths[0], self.workspace.editing.wanted):  # a run of the other kind is shown by now
+        if not applies(paths[0], self.workspace.editing.wanted):  # by now, a run of the other kind is shown
             self.redraw()
             return
         try:
@@ -252,7 +252,7 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """Show the nearest preset. If settings differ from it, mark its name and list the differences in the
+        """Show the most similar preset. If settings differ from it, mark its name and list the differences in the
         tooltip.
         """
         name, changed = nearest_preset(wanted)

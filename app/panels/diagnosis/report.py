@@ -49,7 +49,7 @@ class Entry:
         text: the finding, in sentences.
         change: a sentence on what to change; empty if nothing.
         source: a sentence with the reference that describes the fault; empty if there is none.
-        course: measured values over the run, as (trainer's step number, value).
+        course: the values measured over the run, as (trainer's step number, value).
         evidence: the locations that show it.
         put_right: a recorded update next to the same update with the cause corrected; None if there is none.
         healthy: the checks that found nothing, if the card is about these.

@@ -57,7 +57,7 @@ class CourseStrip(QWidget):
             self.update()
 
     def place_at(self, x: float) -> int:
-        """Return the index in the course at ``x`` pixels."""
+        """Return the index of the measurement at ``x`` pixels."""
         return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:

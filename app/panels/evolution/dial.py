@@ -113,7 +113,7 @@ class RightDial(QWidget):
         for place, line in enumerate(self.lines):
             font = theme.font("digits", scale)
             needed = QFontMetricsF(font).horizontalAdvance(line)
-            if needed > self.width():  # in presenting mode letters are larger, the dial is not
+            if needed > self.width():  # in presenting mode the letters are larger, but the dial is not
                 font.setPixelSize(int(font.pixelSize() * self.width() / needed))
             painter.setFont(font)
             painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
@@ -147,7 +147,7 @@ class RightDial(QWidget):
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:
-    """Return a phrase on the number of right answers.
+    """Return a phrase about the number of right answers.
 
     It is formatted from ``counts`` if the number of judged answers is known, otherwise from ``uncounted``.
     """

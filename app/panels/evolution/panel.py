@@ -159,7 +159,7 @@ class EvolutionPanel(Panel):
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
         self.head.show_story(picture, view, self.height())
-        # in presenting mode the class looks at the strips
+        # in presenting mode, the strips matter most
         wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:

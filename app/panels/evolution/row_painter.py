@@ -1,5 +1,7 @@
-"""Painting of a fixed prompt's row: the prompt, its answer, the strip of right and wrong answers, and the update
-where the answer last changed.
+"""Painting of a fixed prompt's row.
+
+A row has the prompt, its answer, the strip of right and wrong answers, and the update where the answer last turned
+right or wrong.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ class RowsPicture:
 
     Attributes:
         evolution: the answers read so far.
-        now: for each prompt, the answer at the cursor; before the first update, the recorded one.
-        turns: for each prompt, the last turn of its answer.
+        now: for each prompt, the answer at the cursor; before the first update, the answer of the starting weights.
+        turns: for each prompt, when its answer last turned right or wrong.
         cursor: the update shown; 0 is the run before its first update.
         selected: the selected prompt.
         held_out: shares of right greedy answers to the held-out prompts; None if no prompts are held out.
@@ -184,7 +186,7 @@ class RowPainter:
 
     def _strip(self, n: int) -> None:
         """Paint the strip of prompt ``n``: full height for right answers, a hatched lower half for wrong ones, and a
-        rule at each turn.
+        vertical line where the answer turns right or wrong.
         """
         painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
         box = place.cell(place.strip, n)

@@ -14,7 +14,8 @@ from grpo_core.text import tr
 
 
 class EvolutionRows(QWidget):
-    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and its last turn.
+    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and the update where the
+    answer last turned right or wrong.
 
     Up and Down select a prompt; Left and Right move to the nearest change of its answer.
 

@@ -29,7 +29,7 @@ class HomePanel(Panel):
         begin: the buttons of the last row.
 
     Signals:
-        came_to_front: the runs have to be read again and passed to :meth:`show_runs`.
+        came_to_front: read the runs again and pass them to :meth:`show_runs`.
         run_wanted: open the run at this path.
     """
 

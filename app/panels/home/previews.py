@@ -42,7 +42,7 @@ def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
     update.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned True.
     """
     found = [one for one in library.entries(folder, cancelled) if one.meta is not None and one.steps]
     return _read([(one.path, one.meta.title if one.meta else "") for one in found[:RUNS]])

@@ -19,7 +19,7 @@ STEPS = 200
 
 
 class WeightSliders(QWidget):
-    """Sliders for the weights of the reward functions, within ± 2 times the larger of 1 and the recorded magnitude.
+    """Sliders for the weights of the reward functions, from −2 to 2 times the larger of 1 and the recorded magnitude.
 
     Attributes:
         weights: the current weights, one per function.

@@ -1,4 +1,6 @@
-"""The This step panel: groups without a signal, and the tokens that contribute most to the push, the KL or the loss."""
+"""The "This step" panel: groups without a signal, and the tokens that contribute most to the push, the KL or the
+loss.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ class StepSummaryPanel(Panel):
         self._mark(view)
         self._fit()
 
-    @np.errstate(all="ignore")  # what is not finite is a finding
+    @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
         """Find the groups and leading tokens of the update shown."""
         self._tokens, self._unreadable = None, ""

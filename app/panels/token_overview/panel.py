@@ -106,7 +106,7 @@ class TokenOverviewPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")  # what is not finite is a finding
+    @np.errstate(all="ignore")  # a value that is not finite is a finding
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
@@ -131,7 +131,7 @@ class TokenOverviewPanel(Panel):
         )
 
     def _arrange(self, view: View, step: Step, tint: Tint, values: np.ndarray | None, limit: float) -> None:
-        """Order the completions by prompt, aligned as selected."""
+        """Order the completions by prompt, and align them as selected."""
         self._step, self._vocabulary = step, tuple(view.run.origin.vocabulary)
         self._order = np.argsort(step.group, kind="stable")
         there = step.there[self._order]

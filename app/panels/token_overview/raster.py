@@ -38,7 +38,7 @@ class Window:
 
 
 def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
-    """Return the number of empty positions before the first token of each completion, (B,), none below 0.
+    """Return the number of empty positions before the first token of each completion, (B,), all at least 0.
 
     Args:
         there: tokens that exist, boolean (B, T).

@@ -1,6 +1,4 @@
-"""The likeliest tokens at one position: before the update, after the part of it that is revealed, and under the
-reference.
-"""
+"""The likeliest tokens at one position: before the update, after the part revealed so far, and under the reference."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ class Alternative:
 
     Attributes:
         word: text of the token.
-        before, after: its probability before the update, and after the part of it that is revealed.
+        before, after: its probability before the update, and after the part revealed so far.
         reference: its probability under the reference policy; None if not recorded.
         taken: whether it was drawn.
         quantity: address that explains ``after``.

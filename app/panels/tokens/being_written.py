@@ -34,7 +34,7 @@ is always shown.
 BAR, APART = 14.0, 3.0
 """Width of a group's bar next to the caption, and gap between two bars, in pixels at 100 %."""
 COLUMN = 26
-"""Minimum width of a column in characters. In a low panel, lines are arranged in columns."""
+"""Minimum width of a column in characters. In a short panel, lines are arranged in columns."""
 ANNOUNCE_SECONDS = 1.0
 """Minimum interval in seconds between two accessible descriptions while completions grow."""
 
@@ -138,8 +138,8 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """Return the number of columns, and of lines in each, for as many completions as fit in a panel of size
-        ``space``.
+        """Return the number of columns, and of lines in each, that show as many completions as fit in a panel of
+        size ``space``.
         """
         assert self._look is not None
         theme, scale = self._look

@@ -55,7 +55,7 @@ class TokenDetail(QWidget):
         self._lines: list[Line] = []
         self._alternatives: list[Alternative] = []
         self._title = self._caption = ""
-        self._current: int | None = None  # of all rows, those of the alternatives first; None for the first term
+        self._current: int | None = None  # index among all rows, alternatives first; None for the first term
         self._places: list[tuple[QRectF, Quantity | None]] = []
         self.setAccessibleName(tr("Token"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)

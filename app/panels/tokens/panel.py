@@ -81,7 +81,7 @@ class TokenInspectorPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self._stack = QStackedLayout()
-        column.addLayout(self._stack, 1)  # shown before it has a parent, a widget would open in a window of its own
+        column.addLayout(self._stack, 1)  # a widget shown before it has a parent would open as a separate window
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
         column.addWidget(self.being_written)
@@ -198,7 +198,7 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar beside them
+        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar next to them
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(

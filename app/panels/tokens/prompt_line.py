@@ -44,7 +44,7 @@ class PromptLine(QWidget):
     def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
         """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
 
-        ``spacious``: whether the panel is high enough. In a low panel, only the combo box shows the prompt.
+        ``spacious``: whether the panel is tall enough. In a short panel, only the combo box shows the prompt.
         """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)

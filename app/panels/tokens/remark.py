@@ -24,8 +24,8 @@ def remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """Return (completion, token, share) of the token with at least half of the batch's KL estimate, or None if there
-    is none.
+    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate, or None if
+    there is none.
     """
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:

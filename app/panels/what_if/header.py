@@ -98,7 +98,7 @@ class WhatIfHeader(QWidget):
         self._fit()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:  # a box was shown or hidden, or has another text
+        if event.type() is QEvent.Type.LayoutRequest:  # a box was shown or hidden, or its text has changed
             self._fit()
         return super().event(event)
 

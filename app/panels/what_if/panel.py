@@ -180,7 +180,7 @@ class WhatIfPanel(Panel):
         self.redraw()
 
     def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
-        """Return both sides in the pass shown everywhere, or in an additional pass that only the what-if has."""
+        """Return both sides in the pass shown in all panels, or in an additional pass that only the what-if has."""
         picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
         if self._further is not None and self._further >= picture.what_if.other.step.passes:
             self._further = None
@@ -240,8 +240,8 @@ class WhatIfPanel(Panel):
     def _share_out(self, scale: float) -> None:
         """Distribute the space between the table and the batch.
 
-        The table takes the width of its columns, the batch the rest. In a narrow, high panel the table is above the
-        batch, with the differing settings visible; in a narrow, low panel only one of them is shown. The user can
+        The table takes the width of its columns, the batch the rest. In a narrow, tall panel the table is above the
+        batch, with the differing settings visible; in a narrow, short panel only one of them is shown. The user can
         move the splitter.
         """
         table, space = numbers.width_of(self.table), self.split.size()

@@ -50,7 +50,7 @@ def offered(picture: WhatIfPicture) -> list[str]:
 
 
 def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
-    """Return the value at which both sides have full tint, and whether there is anything to tint by."""
+    """Return the value at which both sides have full tint, and whether both have values to tint by."""
     known = all(view.derived(tint.values) is not None for view in picture.views)
     return max(view.derived(tint.limit) for view in picture.views), known
 
@@ -97,7 +97,7 @@ SIDES = (tr("As it ran"), tr("What if"))
 
 
 def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return the rows of two arrays (n, T) alternating, (2 n, T)."""
+    """Return the rows of two arrays (n, T), alternating, as one array (2 n, T)."""
     return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
 
 

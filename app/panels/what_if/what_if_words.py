@@ -1,4 +1,6 @@
-"""Sentences on a what-if: how the pushes compare, what stays the same, and what a recorded batch cannot tell."""
+"""Sentences on a what-if: how the pushes compare, what stays the same, and what cannot be inferred from a recorded
+batch.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """Return three paragraphs on the what-if: the headline, what does not change, and what the record cannot tell."""
+    """Return three paragraphs on the what-if: the headline, what does not change, and what cannot be inferred from
+    the record.
+    """
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (
