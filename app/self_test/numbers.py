@@ -30,8 +30,8 @@ EXPLAINED = 400
 
 
 def gradient_is_the_slope() -> str:
-    """Compare the closed-form gradient with respect to the logits with central differences of the loss, after pass
-    1.
+    """Compare the closed-form gradient with respect to the logits with central differences of the loss, in the
+    second pass.
     """
     worst, count = 0.0, 0
     for surrogate in SLOPED:
