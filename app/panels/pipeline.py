@@ -114,7 +114,7 @@ class PipelinePanel(Panel):
         )
 
     def _show_place(self, texts: tuple[str, ...], named: bool) -> None:
-        """Show the first of ``texts`` that fits next to the stages, if any fits and ``named``."""
+        """Show the first of ``texts`` that fits next to the stages, if ``named`` and any fits."""
         shown = [*self.stages.values(), *self._arrows]
         used = sum(widget.sizeHint().width() for widget in shown) + SPACE * (len(shown) + 2) + BEFORE_PLACE
         space = self.width() - MARGINS[0] - MARGINS[2] - used
