@@ -28,7 +28,7 @@ _catalogue: QTranslator | None = None
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     """Choose the language given by ``--language``, or otherwise the system's, if there is a catalogue for it.
 
-    Returns a sentence if the requested language is missing; the program is then in English.
+    If the requested language is missing, return a sentence that says so; the program is then in English.
     """
     global _chosen, _catalogue
     asked = _asked(arguments)
