@@ -21,12 +21,12 @@ DRAWING = {
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }
-"""Commands that need Qt but not the window, and why. They start in ``app`` rather than in the core."""
+"""Commands that need Qt but not the window, and the reason. They are in ``app`` rather than in the core."""
 QT_LACKING = "No module named 'PySide6'"
 
 
 def main() -> int:
-    """Run the program. Returns the process's exit status."""
+    """Run the program. Return the exit status of the process."""
     multiprocessing.freeze_support()  # first, because a frozen child process, even of a library, must not open a window
     if sys.argv[1:2] == [COMMAND]:
         start_child(sys.argv[2:])
@@ -40,7 +40,7 @@ def main() -> int:
     try:
         from app import language
 
-        untranslated = language.choose(sys.argv[1:])  # before importing any module with texts
+        untranslated = language.choose(sys.argv[1:])  # before importing any module with translatable strings
         from app.start import start
     except ImportError as error:
         why = lacking(str(error), sys.argv[1:])
@@ -54,10 +54,10 @@ def main() -> int:
 
 
 def is_command(argument: str) -> bool:
-    """Whether an argument is one of the commands that need no window, such as “train”.
+    """Return whether an argument is one of the commands that need no window, for example “train”.
 
-    A plain word that is neither a command nor a file counts as a mistyped command, so that the commands' parser lists
-    all of them.
+    A plain word that is neither a command nor a file counts as a mistyped command, so that the commands' parser
+    lists all of them.
     """
     if argument in DRAWING or not (argument.isascii() and argument.isalpha()):
         return False
@@ -67,12 +67,12 @@ def is_command(argument: str) -> bool:
 
 
 def needs_no_qt(arguments: Sequence[str]) -> bool:
-    """Whether only the options or the version are requested."""
+    """Return whether only the options or the version are requested."""
     return bool({"-h", "--help", "--version"} & set(arguments)) and arguments[0] not in DRAWING
 
 
 def _about(arguments: Sequence[str]) -> int:
-    """Print the version or the options."""
+    """Print the version or the options, and return the exit status."""
     from app.arguments import parser
     from app.build import described
 
@@ -82,7 +82,10 @@ def _about(arguments: Sequence[str]) -> int:
 
 
 def lacking(message: str, arguments: Sequence[str] = ()) -> str:
-    """A text on what to install if Qt, or a system library that it needs, is missing. Empty for other errors."""
+    """Return a message on what to install if Qt, or a system library that it needs, is missing.
+
+    The string is empty for other errors.
+    """
     if message == QT_LACKING:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
         wheel = f"grpo_lab-{__version__}-py3-none-any.whl"

@@ -18,8 +18,9 @@ TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used un
 
 
 def about(say: Callable[[str], None]) -> Message:
-    """A message with buttons to copy the build and to read the licences. ``say`` shows where they are if they cannot be
-    opened."""
+    """Return a message with buttons to copy the build and to read the licences. ``say`` shows their location if they
+    cannot be opened.
+    """
     build = described()
 
     def read() -> None:
@@ -35,7 +36,7 @@ def about(say: Callable[[str], None]) -> Message:
 
 
 def licences() -> Path:
-    """The file of licences: in a package those of all parts, in the source that of the program alone."""
+    """Return the file of licences: those of all parts in a package, and that of the program alone in the source."""
     if not getattr(sys, "frozen", False):
         return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]

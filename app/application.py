@@ -1,4 +1,4 @@
-"""Assembly of the whole program. This is the only module that knows every part."""
+"""Assembly of the entire program. This is the only module that knows every part."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ class Application(QObject):
         workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        targets: what the commands act on.
+        targets: the objects on which the commands act.
         panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-        background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter, prompts,
-        model_folders, structural, zooming, startup, shutdown: what the commands do, by subject.
+            background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter,
+            prompts, model_folders, structural, zooming, startup, shutdown: the functions of the commands, by subject.
     """
 
     def __init__(
@@ -89,14 +89,15 @@ class Application(QObject):
         *,
         own_process: bool = False,
     ) -> None:
-        """Make the model, the window, the controllers and the commands. The window is not shown yet.
+        """Create the model, the window, the controllers and the commands. The window is not shown yet.
 
         Args:
             app: the application.
             paths: the folders and files of the program.
             preferences: the user's settings.
             hooks: the collectors of crash reports.
-            own_process: compute runs and experiments in processes of their own rather than in threads of this one.
+            own_process: whether to compute runs and experiments in separate processes rather than in threads of this
+                one.
         """
         super().__init__()
         self.paths = paths
@@ -134,7 +135,7 @@ class Application(QObject):
 
     @Slot()
     def warm_reader(self) -> None:
-        """Start a process that reads the next foreign file that is opened."""
+        """Start a process that will read the next foreign file to be opened."""
         self.workspace.readers.warm()
 
     def _make_controllers(self) -> None:
@@ -341,7 +342,7 @@ class Application(QObject):
 
     @Slot(object)
     def _on_panel(self, panel: Panel) -> None:
-        """Connect a panel that has just been made."""
+        """Connect a newly created panel."""
         self._requests.connect_panel(panel)
         self.exports.add_menu(panel)
 

@@ -9,7 +9,7 @@ COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and m
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all arguments except the commands."""
+    """Return the parser of all arguments except the commands."""
     made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument(
@@ -39,7 +39,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shown_in_window(options: argparse.Namespace) -> str:
-    """The reason why the requested options need a window, and what would work without one. Empty if they need none."""
+    """Return the reason why the requested options need a window, and what would work without one.
+
+    The string is empty if they need no window.
+    """
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
     if options.files:

@@ -33,7 +33,7 @@ class Build:
 
 
 def this_build() -> Build:
-    """The build of this copy. Packages contain a small file with it."""
+    """Return the build of this copy. Packages describe it in a small file."""
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:
@@ -44,7 +44,7 @@ def this_build() -> Build:
 
 
 def described() -> str:
-    """The build and its platform, in one line."""
+    """Return the build and its platform, in one line."""
     import numpy
 
     try:

@@ -13,12 +13,12 @@ from grpo_core.text import tr
 
 
 def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
-    """Make the next Qt application draw in memory. Call this before the application is made.
+    """Make the next Qt application draw in memory. Call this before the application is created.
 
-    On Windows, Qt's offscreen platform knows no system fonts. It looks for a folder of fonts beside Qt and warns that
-    there is none or, given the shipped one, that it cannot open files in a folder whose name is not in the system's
-    code page. So it is given a folder without fonts; :func:`app.resources.load_fonts` registers the shipped fonts from
-    memory.
+    On Windows, Qt's offscreen platform knows no system fonts. It looks for a folder of fonts next to Qt and warns
+    that there is none or, given the shipped one, that it cannot open files in a folder whose name is not in the
+    system's code page. It is therefore given a folder without fonts; :func:`app.resources.load_fonts` registers the
+    shipped fonts from memory.
     """
     environment["QT_QPA_PLATFORM"] = "offscreen"
     if platform == "win32":
@@ -26,9 +26,9 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
 
 
 def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
-    """The reason why no window can be opened, in a sentence. None where one can.
+    """Return the reason why no window can be opened, or None if one can.
 
-    Qt aborts the process when it finds no display, so this is checked first.
+    Qt aborts the process if it finds no display, so this is checked first.
     """
     if not platform.startswith("linux") or environment.get("QT_QPA_PLATFORM") or environment.get("WAYLAND_DISPLAY"):
         return None
@@ -39,7 +39,7 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
 
 
 def _answers(display: str) -> bool:
-    """Whether an X server can be reached. True if that cannot be determined."""
+    """Return whether an X server can be reached, or True if that cannot be determined."""
     name = ctypes.util.find_library("xcb")
     if name is None:
         return True

@@ -1,5 +1,6 @@
 """Recorded runs shipped with the program, for machines that are too slow or have no torch. They are viewed, never
-computed."""
+computed.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ TITLES = {
     "smollm2_kl": tr("SmolLM2 (recorded): with a KL penalty"),
     "smollm2_bare": tr("SmolLM2 (recorded): the bare number pays"),
 }
-"""Name of each recorded run, a file of :func:`example`, -> its title in the list of runs."""
+"""Name of each recorded run (see :func:`example`) -> its title in the list of runs."""
 EXAMPLES = tuple(TITLES)
 
 
 def example(name: str = EXAMPLES[0]) -> Path:
-    """The file of a recorded run."""
+    """Return the file of a recorded run."""
     return resource("examples") / f"{name}.grpo"
 
 
 @lru_cache(maxsize=256)
 def is_example(path: Path) -> bool:
-    """Whether a run file is a shipped one, which is never written."""
+    """Return whether a run file is one of the shipped files, which are never written."""
     return path.resolve().parent == resource("examples").resolve()

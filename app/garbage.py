@@ -1,7 +1,7 @@
 """Garbage collection in the window's thread only, when that thread is about to wait for events.
 
-By default Python collects in whichever thread makes the next object. If the garbage contains a ``QObject``, that thread
-destroys it, perhaps while the window's thread sends it an event, which is a segmentation fault.
+By default, Python collects in whichever thread creates the next object. If the garbage contains a ``QObject``, that
+thread destroys it, perhaps while the window's thread sends it an event, which causes a segmentation fault.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from app.display import draw_offscreen
 
 UPDATES = 200
 MOMENTS = (0, 13, UPDATES)
-"""Updates at which a picture of the window is written."""
+"""Updates after which a picture of the window is written."""
 
 
 def run_offscreen(why: str, folder: Path) -> int:
-    """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``. Returns the exit status."""
+    """Train the default run and write ``run.grpo`` and PNGs of the window to ``folder``. Return the exit status."""
     draw_offscreen()
     from PySide6.QtCore import QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
@@ -71,6 +71,6 @@ def run_offscreen(why: str, folder: Path) -> int:
 
 
 def _quiet(kind: object, context: object, text: str) -> None:
-    """Pass on Qt's messages, except those of every offscreen window."""
+    """Print Qt's messages, except those that occur with every offscreen window."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)

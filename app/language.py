@@ -1,4 +1,4 @@
-"""The language of the program, chosen once before any module with texts is imported."""
+"""The language of the program, chosen once before any module with translatable strings is imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from grpo_core import text
 from grpo_core.shipped import resource
 
 TRANSLATIONS = resource("translations")
-"""One catalogue per language, such as de.qm, made by Qt's lrelease from de.ts (``python -m tools.catalogue``)."""
+"""Folder with one catalogue per language, for example de.qm, which Qt's lrelease generates from de.ts (``python -m
+tools.catalogue``).
+"""
 MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
 
 _chosen = ""
@@ -24,9 +26,9 @@ _catalogue: QTranslator | None = None
 
 
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
-    """Choose the language given by ``--language``, else the system's, if there is a catalogue for it.
+    """Choose the language given by ``--language``, or otherwise the system's, if there is a catalogue for it.
 
-    Returns a sentence if the requested one is missing; texts are then in English.
+    If the requested language is missing, return a sentence that says so; the program is then in English.
     """
     global _chosen, _catalogue
     asked = _asked(arguments)
@@ -59,8 +61,10 @@ def arrange(application: QApplication) -> None:
 
 @cache
 def _translated(source: str) -> str:
-    """The translation. One whose placeholders do not match the source is not used, because formatting it would raise an
-    error."""
+    """Return the translation of ``source``.
+
+    A translation whose placeholders do not match the source is not used, because formatting it would raise an error.
+    """
     assert _catalogue is not None
     translation = _catalogue.translate("", source) or source
     if translation != source and (why := text.misfit(source, translation)):

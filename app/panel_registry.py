@@ -1,9 +1,9 @@
-"""The registry of panels, one row each. The order is that of the menu, and of panels of one rank in an area.
+"""The registry of panels, one row each. The order is that of the menu, and of panels with equal rank in an area.
 
-A new panel is a file with its class and, here, a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
-self-test read the rows. A panel that is made with the window is imported above. One that is made when it is first shown
-has a factory that imports it then: importing all of these would cost the start of the program 0.1 to 0.3 s, and the
-packager, which follows import statements, still finds every module.
+A new panel is a file with its class and a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
+self-test read the rows. A panel that is created with the window is imported above. One that is created when it is
+first shown has a factory that imports it then: importing all of these would add 0.1 to 0.3 s to the start of the
+program, and the packager, which follows import statements, still finds every module.
 """
 
 from __future__ import annotations
@@ -494,5 +494,5 @@ PANELS: tuple[PanelSpec[Panel], ...] = (
 
 
 def lesson_panels() -> tuple[str, ...]:
-    """Ids of the panels that can be shown beside a lesson."""
+    """Return the IDs of the panels that can be shown next to a lesson."""
     return tuple(spec.id for spec in PANELS if spec.in_lessons)

@@ -1,8 +1,8 @@
-"""Pseudo-languages for testing: longer texts, or right-to-left ones, show the effect of a translation on the window.
+"""Pseudo-languages for testing: longer or right-to-left strings show the effect of a translation on the window.
 
-``--language pseudo`` makes every text about 40 % longer and encloses it in « »; a text without them bypasses
-translation. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Fields to be filled
-in, markup and a lesson's links stay as they are.
+``--language pseudo`` makes every string about 40 % longer and encloses it in « »; a string without them bypasses
+translation. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Placeholders,
+markup and a lesson's links are left unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RTL_MARK, _OVERRIDE, _POP = "\u200f", "\u202e", "\u202c"
 
 
 def longer(text: str) -> str:
-    """``text`` with every vowel doubled, between « and »."""
+    """Return ``text`` with every vowel doubled, between « and »."""
     if not text.strip():
         return text
     parts = _KEPT.split(_linked(text))
@@ -24,7 +24,7 @@ def longer(text: str) -> str:
 
 
 def mirrored(text: str) -> str:
-    """``text`` with each word from right to left."""
+    """Return ``text`` with each word written from right to left."""
 
     def turned(part: str) -> str:
         return re.sub(r"[^\W\d_]{2,}", lambda word: f"{_RTL_MARK}{_OVERRIDE}{word[0]}{_POP}{_RTL_MARK}", part)
@@ -33,5 +33,5 @@ def mirrored(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """``text`` with the term of every link kept beside its displayed text."""
+    """Return ``text`` with the term of every link kept next to its displayed text."""
     return _LINK.sub(r"[\1|\1]", text)

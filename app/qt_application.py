@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 
 class QtApplication(QApplication):
-    """Keeps the files that the desktop wants opened until there is a function to open them.
+    """Keeps the files that the desktop wants to open until there is a function to open them.
 
     An event filter would receive every event of every widget; these events are sent to the application object itself.
     """
@@ -22,7 +22,9 @@ class QtApplication(QApplication):
         self._open: Callable[[Path], None] | None = None
 
     def open_with(self, opener: Callable[[Path], None]) -> bool:
-        """Call ``opener`` with each file from now on, at once with those that wait. Returns whether any waited."""
+        """Call ``opener`` with each file from now on, beginning with those already waiting. Return whether any were
+        waiting.
+        """
         self._open = opener
         waiting, self._waiting = self._waiting, []
         for path in waiting:

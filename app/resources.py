@@ -1,5 +1,6 @@
 """Files shipped with the code: fonts, icons, lessons. They are found both in the source tree and in a frozen
-program."""
+program.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from grpo_core.shipped import resource as resource
 
 SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
-"""The colour in the icon files, which is replaced."""
+"""The colour in the icon files that is replaced."""
 
 
 @cache
 def load_fonts() -> tuple[str, str]:
-    """Register the shipped fonts and return their families (sans, mono). An empty name means the system's font, if one
-    is missing.
+    """Register the shipped fonts and return their families (sans, mono).
 
-    Signs missing in a family (∇, ⟨, ␣ and others) are taken from the other shipped ones, not from the system's.
+    An empty name means the system's font, used if a font is missing. Glyphs missing in a family (∇, ⟨, ␣ and others)
+    are taken from the other shipped ones, not from the system's.
     """
     for path in sorted(resource("fonts").glob("*.[ot]tf")):
         # from memory, because offscreen on Windows, Qt opens files by names in the system's code page, which lacks most
@@ -34,7 +35,7 @@ def load_fonts() -> tuple[str, str]:
 
 
 def icon(name: str, colour: str, disabled: str = "") -> QIcon:
-    """The icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size. An empty icon if there is none.
+    """Return the icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size, or an empty icon if there is none.
 
     ``disabled`` is its colour when disabled, drawn fainter; by default the same.
     """
@@ -46,7 +47,7 @@ def icon(name: str, colour: str, disabled: str = "") -> QIcon:
 
 @cache
 def _read_icon(name: str) -> str:
-    """The SVG of the shipped icon ``name``, read once. Empty where there is none."""
+    """Return the SVG of the shipped icon ``name``, read once, or an empty string if there is none."""
     path = resource(f"icons/{name}.svg")
     return path.read_text("utf-8") if path.is_file() else ""
 

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from app.application import Application
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
-"""Least size of the first window in pixels, and its share of a larger screen."""
+"""Minimum size of the first window in pixels, and its share of a larger screen."""
 TITLE_BAR = 30
-"""Height in pixels that a desktop adds for the title bar, generously estimated."""
+"""Height in pixels that a desktop adds for the title bar, estimated generously."""
 
 
 def start(arguments: list[str]) -> int:
-    """Open the window and wait until it is closed, or run a command that draws without one. Returns the exit status."""
+    """Open the window and wait until it is closed, or run a command that draws without one. Return the exit status."""
     command = _command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
@@ -71,7 +71,7 @@ def start(arguments: list[str]) -> int:
 
 
 def _command(name: str) -> Callable[[list[str]], int] | None:
-    """The command ``name`` that draws or plays without a window, or None."""
+    """Return the command ``name`` that draws or plays without a window, or None."""
     match name:
         case "export":
             from app.export.command import main
@@ -151,7 +151,7 @@ def _windowed(options: argparse.Namespace) -> int:
 
 
 def _refused(sentence: str) -> int:
-    """Report why there can be no window, both on the terminal and in a dialog if possible."""
+    """Report why no window can be opened, both on the terminal and in a dialog if possible. Return the exit status."""
     print(sentence, file=sys.stderr)
     app = QtApplication(sys.argv[:1])
     QMessageBox.critical(None, "GRPO Lab", sentence)
@@ -160,17 +160,17 @@ def _refused(sentence: str) -> int:
 
 
 def first_size(space: QSize) -> QSize:
-    """Size of a user's first window on a screen with the free area ``space``."""
+    """Return the size of a user's first window on a screen with the free area ``space``."""
     return QSize(*LEAST_SIZE).expandedTo(space * SHARE)
 
 
 def fills(window: QSize, screen: QSize) -> bool:
-    """Whether a window of this size, with its title bar, would not fit into a screen with that much space."""
+    """Return whether a window of this size, with its title bar, is too large for a screen with this much space."""
     return window.width() > screen.width() or window.height() + TITLE_BAR > screen.height()
 
 
 def _watched(program: Application) -> Watchdog:
-    """A watchdog that is fed by everything that wakes the window."""
+    """Return a watchdog that is notified of everything that wakes the window."""
     watchdog = Watchdog(program)
     program.window.windowHandle().installEventFilter(watchdog)
     program.workspace.pull.connect(watchdog.wake)
@@ -179,16 +179,16 @@ def _watched(program: Application) -> Watchdog:
 
 
 def _spare_the_collector() -> None:
-    """Exempt the objects made by the start from garbage collection, which makes its long passes ten times as fast.
+    """Exempt the objects created at startup from garbage collection, which makes its long passes ten times as fast.
 
-    Each pass would otherwise traverse the window's hundred thousand objects, some 40 ms in the middle of a user's
-    action.
+    Otherwise each pass would traverse the window's hundred thousand objects, which takes about 40 ms in the middle
+    of a user's action.
     """
     gc.freeze()
 
 
 def _note_first_frame() -> None:
-    """Log how long the start took."""
+    """Log how long startup took."""
     import psutil
 
     seconds = time.time() - psutil.Process().create_time()

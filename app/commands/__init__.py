@@ -1,1 +1,1 @@
-"""Every action of the user, declared once as data. Menus, shortcuts, palette and shortcut sheet are made from it."""
+"""Every user action, declared once as data. Menus, shortcuts, the palette and the shortcut sheet are built from it."""

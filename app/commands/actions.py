@@ -19,7 +19,7 @@ class CommandAction(QAction):
 
     Attributes:
         command: the command that it runs.
-        why: why it cannot run now, in a sentence; empty when it can.
+        why: the reason why it cannot run now; empty if it can.
 
     Signals:
         begins: it is about to run its command.
@@ -28,7 +28,7 @@ class CommandAction(QAction):
     begins = Signal()
 
     def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
-        """Make the action. ``icon`` makes an icon from an icon's name."""
+        """Create the action. ``icon`` creates an icon from its name."""
         super().__init__(command.text, parent)
         self.why = ""
         self._icon = icon
@@ -38,7 +38,7 @@ class CommandAction(QAction):
         self.stand_for(command)
 
     def stand_for(self, command: Command) -> None:
-        """Switch to ``command``. Toolbars and menus that hold this action keep it."""
+        """Switch to ``command``. Toolbars and menus that contain this action keep it."""
         self.command = command
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
@@ -50,7 +50,9 @@ class CommandAction(QAction):
         self.refresh()
 
     def refresh(self) -> None:
-        """Update text, enabled state and check mark from the command. Cheap if nothing has changed."""
+        """Update the text, the enabled state and the check mark from the command. This is cheap if nothing has
+        changed.
+        """
         status, before = self.command.status(), self._shown
         if status == before:
             return
@@ -65,7 +67,7 @@ class CommandAction(QAction):
         self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
 
     def refresh_icon(self) -> None:
-        """Make the icon again, for example after a change of colours."""
+        """Recreate the icon, for example after a change of colours."""
         name = self.command.icon if self._shown is None else self._shown.icon
         if self._icon is not None and name:
             self.setIcon(self._icon(name))
@@ -81,9 +83,9 @@ class Actions(QObject):
     """All actions of a window.
 
     Signals:
-        rebuilt: the commands have been replaced; menus are to be filled again.
+        rebuilt: the commands have been replaced; menus have to be filled again.
         begins: a command is about to run.
-        ran: id of a command that was run; the state of others may have changed.
+        ran: ID of a command that was run; the state of others may have changed.
     """
 
     rebuilt = Signal()
@@ -93,10 +95,10 @@ class Actions(QObject):
     def __init__(
         self, window: QMainWindow, commands: Sequence[Command] = (), icon: Callable[[str], QIcon] | None = None
     ) -> None:
-        """Make the actions. ``icon`` makes an icon from a command's icon name.
+        """Create the actions. ``icon`` creates an icon from a command's icon name.
 
         Raises:
-            ValueError: two commands share an id or a shortcut.
+            ValueError: two commands share an ID or a shortcut.
         """
         super().__init__(window)
         self._window = window
@@ -123,10 +125,10 @@ class Actions(QObject):
         return tuple(action.command for action in self)
 
     def set_commands(self, commands: Sequence[Command]) -> None:
-        """Replace the commands, for instance after a layout was saved. Commands that remain keep their action.
+        """Replace the commands, for example after a layout was saved. Commands that remain keep their action.
 
         Raises:
-            ValueError: two commands share an id or a shortcut.
+            ValueError: two commands share an ID or a shortcut.
         """
         wrong = conflicts(commands)
         if wrong:
@@ -154,17 +156,17 @@ class Actions(QObject):
         return action
 
     def refresh_icons(self) -> None:
-        """Make the icons again, after a change of colours."""
+        """Recreate the icons after a change of colours."""
         for action in self:
             action.refresh_icon()
 
     def refresh(self) -> None:
-        """Update every action from its command. Called once a frame; only differences are applied."""
+        """Update every action from its command. Called once per frame; only differences are applied."""
         for action in self._changing:
             action.refresh()
 
     def set_context(self, context: Context) -> None:
-        """Activate the shortcuts of ``context``, which take precedence over those of the whole program."""
+        """Activate the shortcuts of ``context``, which take precedence over those of the entire program."""
         self._context = context
         self._share_keys()
 
@@ -191,7 +193,7 @@ class Actions(QObject):
                 action.setShortcuts([])
 
     def keys_of(self, id: str) -> str:
-        """The shortcuts of a command in the platform's notation."""
+        """Return the shortcuts of a command in the platform's notation."""
         native = QKeySequence.SequenceFormat.NativeText
         return tr("  or  ").join(key.toString(native) for key in self[id].shortcuts())
 

@@ -1,4 +1,4 @@
-"""A command: an action of the user, declared once as data together with the function that carries it out."""
+"""A command: a user action, declared once as data together with the function that carries it out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
 class CommandStatus(NamedTuple):
-    """The current state of a command, read once a frame and applied only where it differs from the last.
+    """The current state of a command, read once per frame and applied only if it differs from the last.
 
     Attributes:
-        text: its displayed text.
-        blocked: why it cannot run, in a sentence; empty when it can.
+        text: its displayed name.
+        blocked: the reason why it cannot run; empty if it can.
         checked: whether it is on; False for a command that is neither on nor off.
         icon: name of its icon, or empty.
     """
@@ -31,7 +31,7 @@ class CommandStatus(NamedTuple):
 
 
 def never_blocked() -> str:
-    """The condition of a command that can always run."""
+    """Return the empty string, as the condition of a command that can always run."""
     return ""
 
 
@@ -39,22 +39,22 @@ def never_blocked() -> str:
 class Command:
     """One action that the user can take.
 
-    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once a frame in the GUI thread, so they must only
-    read existing state.
+    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once per frame in the GUI thread, so they must
+    only read existing state.
 
     Attributes:
-        id: stable, such as ``step_back`` or ``theme.dark``.
-        text: shown in menus, palette and sheet; sentence case, beginning with a verb.
-        menu: path of its menu, such as ``View/Theme``; the first word is its group in the shortcut sheet.
+        id: stable name, for example ``step_back`` or ``theme.dark``.
+        text: name shown in menus, palette and sheet; sentence case, beginning with a verb.
+        menu: path of its menu, for example ``View/Theme``; the first word is its group in the shortcut sheet.
         run: carries it out in the GUI thread, and returns at once.
-        shortcuts: portable key names, the first is the one shown.
-        context: where the shortcuts apply: in the whole program, in a lesson, while presenting.
+        shortcuts: portable key names; the first is the one shown.
+        context: where the shortcuts apply: in the entire program, in a lesson, or while presenting.
         icon: name of an icon, or empty.
         tip: one sentence.
-        blocked: why it cannot run now, in a sentence; empty when it can.
-        checked: whether it is on, for a command that is on or off.
-        text_now: a text that changes.
-        icon_now: an icon's name that changes.
+        blocked: returns the reason why it cannot run now; empty if it can.
+        checked: returns whether it is on, for a command that is on or off.
+        text_now: returns a name that changes.
+        icon_now: returns the name of an icon that changes.
         repeats: whether a held key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
     """
@@ -75,14 +75,14 @@ class Command:
     divided: bool = False
 
     def status(self) -> CommandStatus:
-        """The command's current text, icon and check mark, and the reason if it cannot run."""
+        """Return the command's current name, icon and check mark, and the reason if it cannot run."""
         text = self.text if self.text_now is None else self.text_now()
         icon = self.icon if self.icon_now is None else self.icon_now()
         return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
 
     @property
     def changes(self) -> bool:
-        """Whether the command's text, icon, check mark or state ever changes."""
+        """Whether the command's name, icon, check mark or enabled state ever changes."""
         return any((self.blocked is not never_blocked, self.checked, self.text_now, self.icon_now))
 
     @property
@@ -107,7 +107,9 @@ def _sequence(name: str) -> QKeySequence:
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
-    """A sentence for every id or shortcut shared by two commands of one context, and for every unreadable key."""
+    """Return a sentence for every ID or shortcut shared by two commands of one context, and for every unreadable
+    key.
+    """
     sentences = []
     ids: set[str] = set()
     owners: dict[tuple[str, str], str] = {}

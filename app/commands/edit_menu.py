@@ -1,4 +1,4 @@
-"""Commands of the menu Edit: undo, explanations of numbers, pictures and their tables."""
+"""Commands of the Edit menu: undo, explanations of numbers, pictures and their tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 def edit_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Edit."""
+    """Return the commands of the Edit menu."""
     window, panels, when = targets.window, targets.panels, Conditions(targets)
     undo = targets.workspace.editing.undo
 
@@ -68,7 +68,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _widget_in_focus_explains() -> bool:
-    """Have the focused widget, or one around it, explain its current number. Returns whether one did."""
+    """Have the focused widget, or one that contains it, explain its current number. Return whether one did."""
     widget: QWidget | None = QApplication.focusWidget()
     while widget is not None:
         explain = getattr(widget, "explain_current", None)
@@ -80,7 +80,7 @@ def _widget_in_focus_explains() -> bool:
 
 
 def _selected_quantity(workspace: Workspace) -> Quantity:
-    """The number that the selection represents, or else the loss."""
+    """Return the number that the selection represents, or the loss if nothing is selected."""
     view = workspace.view
     if view.step.step is None:
         return Quantity("loss")

@@ -1,4 +1,4 @@
-"""Commands of the menu File."""
+"""Commands of the File menu."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 def file_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu File."""
+    """Return the commands of the File menu."""
     runs, sessions, when = targets.runs, targets.session_files, Conditions(targets)
     return [
         Command(id="new_run", text=tr("New run"), menu=FILE, run=runs.new_run, shortcuts=("Ctrl+N",), icon="new",
@@ -57,7 +57,7 @@ def file_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _recent_files(targets: CommandTargets) -> list[Command]:
-    """Commands for recently opened or saved files, the most recent first."""
+    """Return the commands for recently opened or saved files, most recent first."""
 
     def open_recent(path: str) -> None:
         if not exists(path):

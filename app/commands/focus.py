@@ -1,10 +1,11 @@
 """Keys that the focused widget needs for itself.
 
-Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the key
-reaches the widget as an ordinary key press. Text fields answer for themselves; buttons, combo boxes, sliders and tables
-do not, so a window-wide Space would steal the button from a keyboard user. The filter answers in their place.
+Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the
+key reaches the widget as an ordinary key press. Text fields accept such events; buttons, combo boxes, sliders and
+tables do not, so a window-wide Space shortcut would take Space away from a focused button. The filter accepts the
+events in their place.
 
-It sits on the focused widget alone, not on the application, where it would see every event of the program.
+It is installed only on the focused widget. On the application, it would receive every event of the program.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModif
 
 
 def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: str) -> bool:
-    """Whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
+    """Return whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
 
-    Letters go to commands from a table of numbers, where E explains the number under the cursor; lists and combo boxes
-    keep them, since typing finds an entry there. A slider has no use for Space.
+    In a table of numbers, letters run commands, since E explains the number under the cursor. Lists and combo boxes
+    keep letters, since typing finds an entry in them. A slider has no use for Space.
     """
     if modifiers & _COMMANDING:
         return False
@@ -67,14 +68,14 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
 
 
 REMOTE = frozenset((Key.Key_PageUp, Key.Key_PageDown))
-"""Keys sent by the buttons of a remote control."""
+"""Keys that the buttons of a remote control send."""
 
 
 _READING = (QAbstractItemView, QPlainTextEdit, QTextEdit)
 
 
 class FocusKeys(QObject):
-    """Leaves to the focused widget the keys that it needs.
+    """Reserves for the focused widget the keys that it needs.
 
     Attributes:
         presenting: whether a remote's keys belong to the program, whatever has the focus.

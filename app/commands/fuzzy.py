@@ -1,26 +1,26 @@
-"""Fuzzy search of commands by a few letters."""
+"""Fuzzy search for commands by a few letters."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _START, _WORD, _NEXT, _HIT = 12, 8, 5, 1
-"""Points of a letter at the very start, at the start of a word, right after the previous one, and anywhere else."""
+"""Points for a letter at the very start, at the start of a word, right after the previous letter, and anywhere else."""
 _WHOLE = 40
-"""Points of a word of the query that occurs literally in the text."""
+"""Points for a word of the query that occurs literally in the text."""
 
 
 def plain(text: str) -> str:
-    """Lower case without accents, for comparison."""
+    """Return ``text`` in lower case without accents, for comparison."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 def score(query: str, text: str) -> int | None:
-    """The score of ``text`` for ``query``. None when a letter of the query is missing.
+    """Return the score of ``text`` for ``query``, or None if a letter of the query is missing.
 
-    Each word of the query must be found, letter by letter in order; letters at the start of words and letters in a row
-    count more, and shorter texts win among equals.
+    Each word of the query must be found, letter by letter in order. Letters at the start of words and consecutive
+    letters count more, and among equals the shorter text wins.
     """
     wanted, words = plain(text), plain(query).split()
     total = 0
@@ -33,7 +33,7 @@ def score(query: str, text: str) -> int | None:
 
 
 def _from(word: str, text: str, start: int) -> int:
-    """Points of ``word`` in ``text`` with its first letter at ``start``. 0 if it is not there."""
+    """Return the points of ``word`` in ``text`` with its first letter at ``start``, or 0 if it is not there."""
     if text[start] != word[0]:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1

@@ -1,4 +1,4 @@
-"""Commands of the menu Go."""
+"""Commands of the Go menu."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def go_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Go."""
+    """Return the commands of the Go menu."""
     player, workspace, when = targets.player, targets.workspace, Conditions(targets)
     overlay = targets.window.overlay
     timeline = targets.window.panels.of(TIMELINE)

@@ -1,4 +1,4 @@
-"""Commands of the menu Help, except those for lessons."""
+"""Commands of the Help menu, except those for lessons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def help_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Help."""
+    """Return the commands of the Help menu."""
     window, messages = targets.window, targets.window.messages
 
     def show_about() -> None:

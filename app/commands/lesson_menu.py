@@ -1,4 +1,6 @@
-"""Commands of the menu Lessons. The keys for walking through a lesson act while one is open, before all others."""
+"""Commands of the Lessons menu. The keys for moving through a lesson work while one is open, with priority over all
+others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from grpo_core.text import tr
 
 
 def lesson_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Lessons."""
+    """Return the commands of the Lessons menu."""
     homework = targets.homework
     lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
 
@@ -62,7 +64,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _opening(lessons: LessonController) -> list[Command]:
-    """A command that opens the lesson, for each lesson."""
+    """Return, for each lesson, a command that opens it."""
     return [
         Command(
             id=f"lesson.open.{lesson.id}",

@@ -1,4 +1,4 @@
-"""Paths of the menus, such as ``View/Theme``, shared by commands and the menu bar."""
+"""Paths of the menus, for example ``View/Theme``, shared by commands and the menu bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Menus made from the table of commands."""
+"""Menus built from the table of commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
 
 
 def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
-    """The menu at ``path``, created with its parents if needed."""
+    """Return the menu at ``path``, created with its parents if needed."""
     if path not in menus:
         above, _, title = path.rpartition("/")
         menu = QMenu(title, bar)

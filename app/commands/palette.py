@@ -38,7 +38,7 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 
 
 class PaletteModel(QAbstractListModel):
-    """The commands that match the typed text, the best first. Blocked ones are included, with the reason."""
+    """The commands that match the typed text, best first. Blocked commands are included, with the reason."""
 
     def __init__(self, actions: Actions, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,7 +58,7 @@ class PaletteModel(QAbstractListModel):
         self.endResetModel()
 
     def search_again(self) -> None:
-        """Repeat the same query on the current commands."""
+        """Repeat the last query on the current commands."""
         self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:
@@ -86,13 +86,13 @@ class PaletteModel(QAbstractListModel):
 
 
 def spoken(action: CommandAction, menu: bool = False) -> str:
-    """The words by which a command can be found."""
+    """Return the words by which a command can be found."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
 
 
 class _Row(QStyledItemDelegate):
-    """A row with the name on the left and keys on the right. A blocked command has the reason below."""
+    """A row with the name on the left and shortcuts on the right. A blocked command has the reason below its name."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = 2 if index.data(ACTION).why else 1
@@ -107,7 +107,7 @@ class _Row(QStyledItemDelegate):
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         ink = palette.color(role)
         if action.why:
-            # a disabled colour would fall below the required contrast of text
+            # the disabled colour would be below the contrast required of text
             ink.setAlphaF(1.0 if chosen else _FAINT)
         painter.setPen(ink)
         box = option.rect.adjusted(12, 5, -12, -5)
@@ -124,7 +124,7 @@ class _Row(QStyledItemDelegate):
 
 
 class CommandPalette(QDialog):
-    """A text field with the matching commands. It closes when something else is clicked."""
+    """A text field with the matching commands. It closes when the user clicks elsewhere."""
 
     def __init__(self, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
@@ -157,19 +157,19 @@ class CommandPalette(QDialog):
         self._on_text("")
         self._place()
         self.show()
-        self.list.doItemsLayout()  # blocked rows now have the reason, and are higher
+        self.list.doItemsLayout()  # blocked rows now include the reason, and are taller
         self.activateWindow()
         self.line.setFocus()
 
     def run_chosen(self) -> None:
-        """Run the chosen command if it is not blocked, after closing the palette and restoring the focus."""
+        """Close the palette, restore the focus, and run the selected command if it is not blocked."""
         action = self.model.action(self.list.currentIndex().row())
         if action is not None and action.isEnabled():
             self.hide()
             action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Pass keys that move in the list from the text field to the list."""
+        """Forward keys that move through the list from the text field to the list."""
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             if event.key() in _MOVES:
                 self._move(event.key())

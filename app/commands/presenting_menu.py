@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 
 def presenting_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu View, Presenting."""
+    """Return the commands of the View > Presenting menu."""
     presenter, player, lessons = targets.presenter, targets.player, targets.lessons
     blank, ring, counter, speaker = presenter.blank, presenter.ring, presenter.counter, presenter.speaker
     when = Conditions(targets)

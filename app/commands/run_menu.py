@@ -1,4 +1,4 @@
-"""Commands of the menu Run."""
+"""Commands of the Run menu."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from app.settings.preferences import SPEEDS
 from grpo_core.text import tr
 
 USUAL_SPEED = 2
-"""Index in ``SPEEDS`` from which to step if the current speed is not among them."""
+"""Index in ``SPEEDS`` from which to step if the current speed is not one of them."""
 FILM_STEP = 0.05
-"""Seconds of a film that a key press moves."""
+"""Seconds of a film by which a key press moves."""
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu Run."""
+    """Return the commands of the Run menu."""
     player, window, when = targets.player, targets.window, Conditions(targets)
 
     def change_speed(by: int) -> None:

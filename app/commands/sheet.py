@@ -63,7 +63,7 @@ class ShortcutSheet(QDialog):
         self._on_text(self.line.text())
 
     def shown(self) -> tuple[str, ...]:
-        """Names of the commands listed now."""
+        """Return the names of the commands currently listed."""
         return tuple(row.text(0) for _, rows in self._groups.values() for row in rows if not row.isHidden())
 
     def _heading(self, name: str) -> QTreeWidgetItem:

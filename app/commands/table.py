@@ -26,5 +26,5 @@ MENUS = (
 
 
 def all_commands(targets: CommandTargets) -> list[Command]:
-    """Every command, in the order of its menus."""
+    """Return every command, in the order of its menus."""
     return [command for menu in MENUS for command in menu(targets)]

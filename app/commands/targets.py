@@ -29,9 +29,9 @@ from app.workspace.workspace import Workspace
 
 @dataclass(frozen=True, kw_only=True)
 class CommandTargets:
-    """The parts of the program on which commands act, and from which they read whether they can run.
+    """The parts of the program on which commands act, and which determine whether commands can run.
 
-    Each menu receives all of them, so that a new command takes just one entry in its menu.
+    Each menu receives all of them, so that a new command needs only one entry in its menu.
     """
 
     window: MainWindow

@@ -1,4 +1,4 @@
-"""Commands of the menu View, except those for presenting."""
+"""Commands of the View menu, except those for presenting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 def view_commands(targets: CommandTargets) -> list[Command]:
-    """The commands of the menu View."""
+    """Return the commands of the View menu."""
     window, look, preferences = targets.window, targets.look, targets.preferences
 
     def toggle_full_screen() -> None:

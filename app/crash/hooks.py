@@ -1,7 +1,8 @@
 """Handling of unexpected exceptions.
 
-It may arise in any thread, in the middle of painting or while the program ends. A hook therefore touches no widget: it
-writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame timer.
+An exception can arise in any thread, in the middle of painting or while the program ends. A hook therefore touches
+no widget: it writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame
+timer.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 DISTINCT = 100
-"""Number of different tracebacks that are reported in one session. Further ones are only logged."""
+"""Maximum number of different tracebacks that are reported in one session. Further ones are only logged."""
 LONGEST = 20_000
-"""Longest part of a traceback that is kept, in characters."""
+"""Maximum length in characters of the part of a traceback that is kept."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class CrashReport:
 
 
 class CrashHooks:
-    """The interpreter's three exception hooks. A repeated traceback is reported once.
+    """The interpreter's three exception hooks. A repeated traceback is reported only once.
 
     Attributes:
         interrupted: whether Ctrl-C has ended something that ran outside the event loop.
@@ -78,7 +79,7 @@ class CrashHooks:
             self._before = None
 
     def take_reports(self) -> list[CrashReport]:
-        """Take the reports since the last call. Called by the GUI thread's frame timer."""
+        """Return and remove the reports since the last call. Called by the GUI thread's frame timer."""
         if not self._reports:
             return []
         with self._lock:
@@ -86,7 +87,7 @@ class CrashHooks:
         return taken
 
     def report(self, error: BaseException, trace: TracebackType | None, where: str) -> None:
-        """Log an exception and, the first time, add it to the reports. Thread-safe."""
+        """Log an exception and, the first time it occurs, add it to the reports. Thread-safe."""
         text = "".join(traceback.format_exception(type(error), error, trace))
         if len(text) > LONGEST:
             text = text[: LONGEST // 2] + "\n …\n" + text[-LONGEST // 2 :]
@@ -125,7 +126,7 @@ class CrashHooks:
 
 
 def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
-    """The lines through which an exception passed. Exceptions with the same lines count as equal."""
+    """Return the lines through which an exception passed. Exceptions with the same lines count as equal."""
     lines = []
     while trace is not None:
         lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
@@ -142,7 +143,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _safe_text(error: BaseException) -> str:
-    """``str(error)``, safe for exceptions whose own ``__str__`` fails."""
+    """Return ``str(error)``, or an empty string if the exception's own ``__str__`` fails."""
     try:
         return str(error)
     except Exception:

@@ -1,8 +1,9 @@
-"""Closing the window on Ctrl-C in the terminal, or when the terminal is closed, like its close button does.
+"""Closing the window on Ctrl-C in the terminal, or when the terminal is closed, as its close button does.
 
-Python runs signal handlers between its own instructions, and an idle Qt loop executes none. So the interpreter also
-writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other end wakes the
-loop, Python runs the handler, and ``requested`` is emitted in the GUI thread. No timer ticks while nothing happens.
+Python runs signal handlers between its own instructions, and an idle Qt loop executes none. The interpreter
+therefore also writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other
+end wakes the loop, Python runs the handler, and ``requested`` is emitted in the GUI thread. No timer runs while
+nothing happens.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from typing import Any
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
 _TWICE = (signal.SIGINT, signal.SIGTERM)
-"""Signals of which a second one ends the process at once."""
+"""Signals that end the process at once when received a second time."""
 
 
 class Interrupt(QObject):
     """Listens for SIGINT, SIGTERM and SIGHUP while the event loop runs.
 
-    A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not, because both the system and the shell
-    send one when a terminal closes. If SIGHUP was ignored at the start, as under ``nohup``, it stays ignored.
+    A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not, because both the system and the
+    shell send one when a terminal closes. If SIGHUP was ignored at the start, as under ``nohup``, it stays ignored.
 
     Must be created in the main thread.
 
     Signals:
-        requested: the program is asked to end.
+        requested: a signal requests that the program end.
     """
 
     requested = Signal()
@@ -69,7 +70,7 @@ class Interrupt(QObject):
 
 
 def _listened() -> tuple[int, ...]:
-    """The signals that close the window. Windows has no SIGHUP."""
+    """Return the signals that close the window. Windows has no SIGHUP."""
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return _TWICE

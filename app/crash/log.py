@@ -17,7 +17,7 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
-"""Largest size of one log file in bytes. Three older ones are kept."""
+"""Maximum size of one log file in bytes. Three older ones are kept."""
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -31,8 +31,8 @@ _LEVELS = {
 class LogFiles:
     """Python's log and Qt's messages in a rotating file, and a fault log that is kept open.
 
-    The fault log is written by the interpreter's C code at the moment of a crash, when no file can be opened any more,
-    and a windowed executable has no ``sys.stderr``.
+    The fault log is kept open because the interpreter's C code writes it at the moment of a crash, when no file can
+    be opened any more, and because a windowed executable has no ``sys.stderr``.
 
     Attributes:
         path: the rotating log.
@@ -51,7 +51,7 @@ class LogFiles:
         self._qt_before: Callable[[QtMsgType, QMessageLogContext, str], Any] | None = None
 
     def open(self) -> str | None:
-        """Start logging. Returns a sentence if the folder cannot be written."""
+        """Start logging. Return an error message if the folder cannot be written."""
         logging.getLogger().addHandler(self._handler)
         logging.getLogger(__name__.partition(".")[0]).setLevel(logging.INFO)
         self._qt_before = qInstallMessageHandler(note_qt_message)
@@ -81,5 +81,5 @@ class LogFiles:
 
 
 def note_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Log a message of Qt, as its message handler. Called in any thread."""
+    """Log a message from Qt, as its message handler. Called in any thread."""
     logging.getLogger(f"qt.{context.category or 'default'}").log(_LEVELS.get(kind, logging.WARNING), "%s", text)

@@ -6,10 +6,12 @@ from PySide6.QtCore import QObject, Signal
 
 
 class CrashNotifier(QObject):
-    """Connect ``reported`` to a slot of the GUI thread, and pass its ``emit`` to hooks that run in any thread.
+    """Emits a signal in the GUI thread for crash reports from any thread.
+
+    Connect ``reported`` to a slot of the GUI thread, and pass its ``emit`` to hooks that run in any thread.
 
     Signals:
-        reported: there is a new report; delivered in the receiver's own thread.
+        reported: there is a new report; delivered in the receiver's thread.
     """
 
     reported = Signal()

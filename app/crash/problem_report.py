@@ -1,7 +1,7 @@
 """``grpo-lab --problem-report``: a text file for users to send when something went wrong.
 
-It contains the version, the platform and the last lines of the logs, but nothing about runs: no run file is read, and
-names of files, quoted titles, the home folder, the user and the computer are masked in the logs.
+It contains the version, the platform and the last lines of the logs, but nothing about runs: no run file is read,
+and file names, quoted titles, the home folder, the user name and the computer name are masked in the logs.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from grpo_core.runs.library import free_name
 from grpo_core.text import tr
 
 LINES = 400
-"""Number of last lines taken from each log."""
+"""Maximum number of lines taken from the end of each log."""
 LARGEST = 200_000
-"""Bytes at the end of a log that are read."""
+"""Maximum number of bytes read from the end of a log."""
 LIBRARIES = (
     "PySide6-Essentials",
     "numpy",
@@ -46,17 +46,17 @@ LIBRARIES = (
     "safetensors",
 )
 VARIABLES = ("QT_", "XDG_SESSION_TYPE", "XDG_CURRENT_DESKTOP", "WAYLAND_DISPLAY", "DISPLAY", "LANG", "LC_ALL", "OMP_")
-"""Prefixes of environment variables that change how a window behaves."""
+"""Prefixes of environment variables that affect how a window behaves."""
 _FILE = re.compile(
     r"[^\s/\\\"'“”:()]*\.(grpo|grposession|csv|jsonl?|txt|toml|safetensors|pt|parquet|zip)\b(?!:\d)", re.IGNORECASE
 )
 _QUOTED = re.compile(r"“[^”\n]*”?")
 _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.json$|notes\.txt$")
-"""The program's own files, whose names reveal nothing."""
+"""Pattern of the program's own files, whose names reveal nothing."""
 
 
 def write_problem_report(paths: Paths, folder: Path) -> Path:
-    """Write the report into ``folder``, beside older ones. Returns its path.
+    """Write the report into ``folder``, next to older ones. Return its path.
 
     Raises:
         OSError: it cannot be written.
@@ -68,7 +68,7 @@ def write_problem_report(paths: Paths, folder: Path) -> Path:
 
 
 def problem_report(paths: Paths) -> str:
-    """The whole text of the report."""
+    """Return the full text of the report."""
     names = _names(paths)
     parts = [
         "GRPO Lab, problem report",
@@ -82,11 +82,11 @@ def problem_report(paths: Paths) -> str:
 
 
 def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
-    """``lines`` with names of persons, computers, files and runs masked.
+    """Return ``lines`` with the names of persons, computers, files and runs masked.
 
     Args:
         lines: lines of a log.
-        names: folder or word -> its replacement, the longest first.
+        names: folder or word -> its replacement, longest first.
     """
     result = []
     for line in lines:
@@ -98,7 +98,7 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
 
 def _program() -> list[str]:
-    """Lines on the program and its platform."""
+    """Return lines that describe the program and its platform."""
     memory = psutil.virtual_memory()
     lines = [
         described(),
@@ -115,7 +115,7 @@ def _program() -> list[str]:
 
 
 def _names(paths: Paths) -> dict[str, str]:
-    """Replacements of names, the longest first, so that a folder comes before its parent."""
+    """Return replacements of names, longest first, so that a folder comes before its parent."""
     folders = {
         paths.runs: "<runs>",
         paths.data: "<data>",
@@ -148,7 +148,7 @@ def _last_lines(path: Path) -> list[str]:
 
 
 def report_problem(paths: Paths, folder: Path) -> int:
-    """Write the report and print its path. Returns the exit status."""
+    """Write the report and print its path. Return the exit status."""
     try:
         target = write_problem_report(paths, folder)
     except OSError as error:

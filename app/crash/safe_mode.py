@@ -1,8 +1,8 @@
-"""Detection of repeated crashes at the start, after which the program starts in safe mode.
+"""Detection of repeated crashes at startup, after which the program starts in safe mode.
 
-Each process leaves a marker file when it starts. Closing removes it; so do the first 30 seconds, which prove that the
-start itself is sound. Two markers of dead processes that did not live that long mean: start safely, with the default
-layout and without restoring anything.
+Each process leaves a marker file when it starts. The file is removed on closing, and marked as settled after the
+first 30 seconds, which prove that the start itself is sound. Two markers of dead processes that did not live that
+long cause a safe start, with the default layout and without restoring anything.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from grpo_core.text import tr
 EARLY_SECONDS = 30
 """Seconds after which a start counts as successful."""
 CRASHES = 2
-"""Number of consecutive early crashes that lead to safe mode."""
+"""Number of consecutive early crashes that trigger safe mode."""
 
 
 class StartMarker:
-    """The marker file of this process. No method raises; without a writable folder there is no safe mode.
+    """The marker file of this process. No method raises an exception; without a writable folder there is no safe mode.
 
     Attributes:
         safe_mode: whether the last starts crashed early.
@@ -42,7 +42,7 @@ class StartMarker:
 
     @property
     def sentence(self) -> str | None:
-        """The message to the user in safe mode."""
+        """The message to the user in safe mode, otherwise None."""
         if not self.safe_mode:
             return None
         return tr(
@@ -76,7 +76,10 @@ class StartMarker:
                 self._early.append(self._kept(path))
 
     def _kept(self, path: Path) -> Path:
-        """Rename the marker of a crashed process with the same id, so that this one's does not overwrite it."""
+        """Return the path of a crashed process's marker.
+
+        If the process had the same ID as this one, its marker is renamed so that it is not overwritten.
+        """
         if path != self._path:
             return path
         other = path.with_name(f"{path.stem}-{len(self._early)}.start")
@@ -96,7 +99,9 @@ class StartMarker:
 
 
 def _content(path: Path) -> tuple[float, bool]:
-    """Start time of a marker's process, and whether its start was successful. A damaged marker counts as successful."""
+    """Return the start time of a marker's process, and whether its start was successful. A damaged marker counts as
+    successful.
+    """
     try:
         content = json.loads(path.read_bytes())
         return float(content["started"]), bool(content["settled"])
@@ -105,8 +110,9 @@ def _content(path: Path) -> tuple[float, bool]:
 
 
 def _alive(number: str, started: float) -> bool:
-    """Whether the process that left a marker still runs. The system reuses process ids, so the start time is
-    compared."""
+    """Return whether the process that left a marker is still running. Since the system reuses process IDs, the start
+    time is compared too.
+    """
     try:
         return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)
     except (ValueError, OverflowError, psutil.Error):

@@ -1,10 +1,12 @@
-"""Log entries when the window's thread was blocked for more than a second, with the duration.
+"""Log entries that say when and how long the window's thread was blocked for more than a second.
 
-The watchdog rests as the window does: it is armed by what wakes the window (input, a command, a frame), stays armed
-until a quarter of a second has passed without any of them, and then neither a timer nor a thread ticks.
+The watchdog is idle whenever the window is: anything that wakes the window (input, a command, a frame) arms it, and
+it stays armed until a quarter of a second has passed without any of them. While it is idle, neither a timer nor a
+thread runs.
 
-Qt's own signals of its event loop, ``awake`` and ``aboutToBlock``, cannot arm it: under GLib, which is Linux, events
-are handled between ``aboutToBlock`` and ``awake``. A call that lets no other Python run is noticed once it has ended.
+Qt's own signals of its event loop, ``awake`` and ``aboutToBlock``, cannot arm it: under GLib, that is on Linux,
+events are handled between ``aboutToBlock`` and ``awake``. A call that lets no other Python code run is noticed only
+once it has ended.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from types import CodeType
 from PySide6.QtCore import QEvent, QObject, QTimer, Slot
 
 LIMIT = 1.0
-"""Seconds without a sign of activity that are logged."""
+"""Seconds without activity after which a blocked thread is logged."""
 BEAT_MS = 250
-"""Milliseconds between two signs of activity of a busy thread."""
+"""Milliseconds between two heartbeats of a busy thread."""
 DEEPEST = 12
-"""Number of stack lines that are logged, the innermost first."""
+"""Maximum number of stack lines that are logged, innermost first."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +57,9 @@ class Watchdog(QObject):
 
     @Slot()
     def wake(self) -> None:
-        """Record activity of the window's thread. Cheap, since it is called with every frame and every input."""
+        """Record activity of the window's thread. This is cheap, since it is called with every frame and every
+        input.
+        """
         self._woken = True
         if not self._awake.is_set():
             self._alive = time.monotonic()
@@ -64,7 +68,8 @@ class Watchdog(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Record system events (keys, mouse, size, exposure). Installed only on a native window, which receives no
-        others."""
+        other events.
+        """
         if not self._closing.is_set():
             self.wake()
         return False
@@ -86,7 +91,7 @@ class Watchdog(QObject):
             self._awake.clear()
 
     def _watch(self, watched: int) -> None:
-        """Run the watching thread. ``watched`` is the id of the watched thread."""
+        """Run the watching thread. ``watched`` is the ID of the watched thread."""
         while self._awake.wait() and not self._closing.is_set():
             alive = self._alive
             quiet = time.monotonic() - alive
@@ -96,7 +101,7 @@ class Watchdog(QObject):
                     _log.info(
                         "the whole program stood still for %.1f s: stopped or suspended, or held by one call", late
                     )
-                    self._sleep(self._limit / 2)  # the window's thread has to show first that it continues
+                    self._sleep(self._limit / 2)  # first the window's thread has to show that it is running again
             elif self._awake.is_set():
                 _log.info("the window's thread stands still for %.1f s, at %s", quiet, stack_of(watched))
                 while self._alive == alive and not self._closing.is_set():
@@ -104,17 +109,17 @@ class Watchdog(QObject):
                 _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
 
     def _sleep(self, seconds: float) -> float:
-        """Sleep, but at most until :meth:`close`. Returns by how many seconds it overslept."""
+        """Sleep until ``seconds`` have passed or :meth:`close` is called. Return the number of seconds overslept."""
         begun = time.monotonic()
         self._closing.wait(seconds)
         return time.monotonic() - begun - seconds
 
 
 def stack_of(thread: int) -> str:
-    """The current stack of a thread in one line: file, line and function, the innermost first.
+    """Return the current stack of a thread on one line: file, line and function, innermost first.
 
-    No frame is kept longer than it takes to read it: a painter that outlives its function because its frame is held
-    here ends after its device, which ends the process.
+    No frame is kept longer than it takes to read it. A frame held here would keep its painter alive beyond the end
+    of its function and of the paint device, which would end the process.
     """
     frame = sys._current_frames().get(thread)
     places: list[tuple[CodeType, int]] = []

@@ -26,7 +26,7 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """Definitions of letters of the formula that differ among objectives, by the letter. Each is on one line."""
+    """Return, by letter, the definitions of those letters of the formula that differ among objectives."""
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)
@@ -52,7 +52,7 @@ def _advantage(o: Objective) -> Term:
 
 
 def is_another_formula(before: Objective, after: Objective) -> bool:
-    """Whether the two formulas differ in more than numbers."""
+    """Return whether the two formulas differ in more than numbers."""
     return _shape(before) != _shape(after)
 
 
@@ -62,13 +62,16 @@ def _shape(objective: Objective) -> tuple[object, ...]:
 
 
 def changed_terms(before: Objective, after: Objective) -> tuple[Term, ...]:
-    """The formula of ``after`` with the replaced pieces of ``before`` struck out, followed by the redefined letters."""
+    """Return the formula of ``after`` with the replaced pieces of ``before`` struck out, followed by the redefined
+    letters.
+    """
     return (*_merged(objective_terms(before), objective_terms(after)), *_redefined(before, after))
 
 
 def shorter_terms(before: Objective, after: Objective) -> tuple[tuple[Term, ...], ...]:
-    """Two shorter forms of :func:`changed_terms` for narrow places: without struck-out pieces, and without redefined
-    letters as well."""
+    """Return two shorter forms of :func:`changed_terms` for narrow widgets: one without struck-out pieces, and one
+    without redefined letters as well.
+    """
     formula = tuple(term for term in _merged(objective_terms(before), objective_terms(after)) if term.change != OLD)
     return (*formula, *_redefined(before, after)), formula
 
@@ -85,7 +88,7 @@ def _merged(old: Sequence[Term], new: Sequence[Term]) -> list[Term]:
 
 
 def _redefined(before: Objective, after: Objective) -> list[Term]:
-    """Each letter of the new formula with a changed definition, with both definitions."""
+    """Return each letter of the new formula whose definition has changed, with both definitions."""
     then, now = definitions(before), definitions(after)
     terms: list[Term] = []
     for letter, definition in now.items():

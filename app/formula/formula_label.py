@@ -15,12 +15,13 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 SHRINK_TO = 0.6
-"""Least scale of a formula that is too wide. Beyond that it is broken into lines."""
+"""Minimum scale of a formula that is too wide. Beyond that, it is broken into lines."""
 BROKEN_TO = 0.8
-"""Least scale of the lines of a broken formula, if more lines help instead."""
+"""Minimum scale of the lines of a broken formula, if more lines help instead."""
 MOST_LINES, LEADING = 4, 0.35
-"""Largest number of lines, beyond which the plain text is wrapped instead, and the gap between two lines in units of
-the letter size."""
+"""Maximum number of lines, beyond which the plain text is wrapped instead, and the gap between two lines in units of
+the letter size.
+"""
 
 
 class FormulaLabel(QWidget):
@@ -58,7 +59,7 @@ class FormulaLabel(QWidget):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture on one line, at this screen's resolution. None if the plain text is shown instead."""
+        """The picture on one line, at this screen's resolution, or None if the plain text is shown instead."""
         return self._draw(self.latex) if self.latex else None
 
     def _draw(self, latex: str) -> Picture | None:
@@ -66,8 +67,9 @@ class FormulaLabel(QWidget):
         return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     def lines(self, width: int) -> tuple[Picture, ...]:
-        """The formula within ``width`` pixels, on as few lines as it needs. Empty if its plain text is shown
-        instead."""
+        """Return the formula within ``width`` pixels, on as few lines as possible, or an empty tuple if its plain
+        text is shown.
+        """
         if self._laid is None or self._laid[0] != width:
             self._laid = width, self._broken(width)
         return self._laid[1]
@@ -108,7 +110,7 @@ class FormulaLabel(QWidget):
         return self._text_area(width).height() if self.plain else 0
 
     def _height(self, lines: Sequence[Picture], share: float) -> float:
-        """Height in pixels of ``lines``, drawn at scale ``share``."""
+        """Return the height in pixels of ``lines``, drawn at scale ``share``."""
         between = LEADING * self._pixels * self.factor * (len(lines) - 1)
         return share * (sum(line.size.height() for line in lines) + between)
 
@@ -135,5 +137,5 @@ class FormulaLabel(QWidget):
 
 
 def _share(lines: Sequence[Picture], width: float) -> float:
-    """The scale at which the widest of ``lines`` fits."""
+    """Return the scale at which the widest of ``lines`` fits."""
     return min(width / max(1.0, *(line.size.width() for line in lines)), 1.0)

@@ -1,7 +1,8 @@
 r"""Line breaking of formulas that are too wide: before an equals sign, a plus or a minus.
 
-Breaks are first outside all brackets, then also within sums between ``\left(`` and ``\right)`` and within fractions
-that are too wide themselves, which are then written on one line with plain brackets and a slash.
+A formula is first broken outside all brackets. If that does not suffice, it is also broken within sums between
+``\left(`` and ``\right)`` and within fractions that are too wide, which are then written on one line with plain
+brackets and a slash.
 """
 
 from __future__ import annotations
@@ -12,26 +13,27 @@ from collections.abc import Iterator, Sequence
 from app.formula.plain import plain_text
 
 WIDE = 24
-"""Number of plain-text characters from which the parts of a fraction are written beside each other."""
+"""Number of plain-text characters in a numerator or denominator from which a fraction is written on one line."""
 _TOKEN = re.compile(r"\\left\s*\\?.|\\right\s*\\?.|\\[A-Za-z]+|\\.|.", re.DOTALL)
 _BREAKS = ("=", "+", "-")
 _BEFORE_A_SIGN = (*_BREAKS, "(", "[", ",", "/", "⟮", "⟦", r"\cdot", r"\times", r"\left(", r"\left[")
-"""Tokens after which a minus is a sign rather than a place to break."""
+"""Tokens after which a minus is a sign rather than a position for a break."""
 _FLAT = {r"\left(": "⟮", r"\right)": "⟯", r"\left[": "⟦", r"\right]": "⟧"}
 _PLAIN = str.maketrans("⟮⟯⟦⟧", "()[]")
-"""Temporary brackets within which a one-line formula may be broken, and the brackets that they are drawn as."""
+"""Temporary brackets within which a one-line formula can be broken, and the brackets drawn in their place."""
 
 
 def breakings(latex: str, most: int) -> Iterator[list[str]]:
-    """``latex`` on 2 to ``most`` lines of about equal length, each a formula by itself. The least changed form comes
-    first."""
+    """Yield ``latex`` on 2 to ``most`` lines of about equal length, each a valid formula. The least changed form
+    comes first.
+    """
     for pieces in (_pieces(latex), _pieces(_flat(latex))):
         for count in range(2, min(most, len(pieces)) + 1):
             yield [row.translate(_PLAIN) for row in _shared_out(pieces, count)]
 
 
 def _pieces(latex: str) -> list[str]:
-    """Pieces of ``latex`` between the places where it can be broken."""
+    """Return the pieces of ``latex`` between the positions where it can be broken."""
     pieces, depth, before = [""], 0, ""
     for token in _TOKEN.findall(latex):
         depth += token in ("{", "(", "[") or token.startswith(r"\left")
@@ -44,8 +46,9 @@ def _pieces(latex: str) -> list[str]:
 
 
 def _shared_out(pieces: Sequence[str], count: int) -> list[str]:
-    """``pieces`` on ``count`` lines in order, with the longest line as short as possible. A line begins with its
-    operator."""
+    """Return ``pieces`` on ``count`` lines in order, with the longest line as short as possible. A line begins with
+    its operator.
+    """
     lengths = [len(plain_text(piece)) for piece in pieces]
     longest = max(lengths)
     while len(_starts(lengths, longest)) > count:
@@ -56,7 +59,7 @@ def _shared_out(pieces: Sequence[str], count: int) -> list[str]:
 
 
 def _starts(lengths: Sequence[int], longest: int) -> list[int]:
-    """The first piece of each line, if no line may be longer than ``longest``."""
+    """Return the index of the first piece of each line, given that no line is longer than ``longest``."""
     starts, used = [0], 0
     for place, length in enumerate(lengths):
         if place > starts[-1] and used + length > longest:
@@ -67,10 +70,10 @@ def _starts(lengths: Sequence[int], longest: int) -> list[int]:
 
 
 def _flat(latex: str) -> str:
-    """``latex`` with brackets of normal height, and with a slash for each fraction that is too wide."""
+    """Return ``latex`` with brackets of normal height, and with a slash for each fraction that is too wide."""
     flat, place = "", 0
     for found in re.finditer(r"\\[dt]?frac\s*(?={)", latex):
-        if found.start() < place:  # within a fraction that is converted already
+        if found.start() < place:  # within a fraction that is already converted
             continue
         above, after = _group(latex, found.end())
         below, end = _group(latex, after)
@@ -85,7 +88,7 @@ def _flat(latex: str) -> str:
 
 
 def _group(latex: str, place: int) -> tuple[str, int]:
-    """The content of the next braces from ``place`` on, and the index after them."""
+    """Return the content of the next braces at or after index ``place``, and the index after them."""
     start, depth = latex.find("{", place), 0
     for end in range(max(start, place), len(latex)):
         if latex[end - 1] != "\\":
@@ -96,5 +99,5 @@ def _group(latex: str, place: int) -> tuple[str, int]:
 
 
 def _bracketed(latex: str) -> str:
-    """``latex`` in brackets if it is a sum."""
+    """Return ``latex`` in brackets if it is a sum."""
     return f"⟮{latex}⟯" if len(_pieces(latex)) > 1 else latex

@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def objective_terms(objective: Objective) -> tuple[Term, ...]:
-    """L = Σ W [ − surrogate + β KL − c H ], with the numbers of ``objective`` written in: a sum over tokens.
+    """Return L = Σ W [ − surrogate + β KL − c H ] as a sum over tokens, with the numbers of ``objective`` filled in.
 
     The term of the surrogate comes from its row in the table of surrogates.
     """

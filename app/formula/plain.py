@@ -1,4 +1,4 @@
-"""A formula as one line of plain text, for screen readers, tooltips, and as a fallback."""
+"""A formula as one line of plain text, for screen readers and tooltips, and as a fallback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GROUP = r"\{([^{}]*)\}"
 
 
 def plain_text(latex: str) -> str:
-    """``latex`` as one line of Unicode that can be read aloud."""
+    """Return ``latex`` as one line of Unicode that can be read aloud."""
     text = re.sub(rf"\\(?:{'|'.join(_DROPPED)})(?![A-Za-z])\s?", "", latex).replace(r"\{", "⦃").replace(r"\}", "⦄")
     before = None
     while before != text:

@@ -1,7 +1,7 @@
-"""Cached conversion of LaTeX to a picture, in pure Python (ziamath). None if it cannot be drawn.
+"""Cached conversion of LaTeX to a picture, in pure Python (ziamath).
 
-The pieces of the presets' objectives are shipped as drawings. ziamath is imported for the first other formula, which
-saves the first window 150 ms.
+The pieces of the presets' objectives are shipped as drawings. ziamath is imported only for the first other formula,
+which saves the first window 150 ms.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from app.resources import resource
 
 log = logging.getLogger(__name__)
 KEPT = 512
-"""Number of cached pictures. A screen has some dozens."""
+"""Maximum number of cached pictures. A screen has a few dozen."""
 SIZE, INK = 18.0, "#012345"
-"""Letter size in pixels, and the placeholder colour, in which every formula is drawn before it is scaled and tinted."""
+"""Letter size in pixels, and the placeholder colour in which every formula is drawn before it is scaled and tinted."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Picture:
 
     Attributes:
         image: the image on a transparent background, with its device pixel ratio set.
-        size: in logical pixels.
+        size: size in logical pixels.
         ascent: distance from the top to the baseline, in logical pixels.
     """
 
@@ -49,10 +49,10 @@ class Picture:
 
 @lru_cache(maxsize=KEPT)
 def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Picture | None:
-    """The picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel ratio
-    ``ratio``.
+    """Return the picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel
+    ratio ``ratio``.
 
-    None if ziamath is missing or does not understand the formula; show its plain text then.
+    The result is None if ziamath is missing or cannot draw the formula; show its plain text in that case.
     """
     source = svg(latex)
     if source is None:
@@ -79,15 +79,16 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
 
 @lru_cache(maxsize=KEPT)
 def svg(latex: str) -> str | None:
-    """The formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings or drawn now.
+    """Return the formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings if
+    possible.
 
-    None on any failure.
+    The result is None on any failure.
     """
     return shipped_drawings().get(latex) or drawn(latex)
 
 
 def drawn(latex: str) -> str | None:
-    """A formula as SVG, drawn now rather than taken from the shipped drawings. None on any failure."""
+    """Return a formula as SVG, drawn now rather than taken from the shipped drawings, or None on any failure."""
     ziamath = formula_library()
     if ziamath is None or not latex.strip():
         return None
@@ -105,7 +106,9 @@ def drawn(latex: str) -> str | None:
 
 @cache
 def shipped_drawings() -> dict[str, str]:
-    """The shipped drawings (``python -m tools.make_formulas``) by LaTeX. Empty if the file is damaged."""
+    """Return the shipped drawings (``python -m tools.make_formulas``) by LaTeX, or an empty dictionary if the file
+    is damaged.
+    """
     try:
         kept = json.loads(resource("formulas.json").read_text(encoding="utf-8"))
         drawings: dict[str, str] = kept["drawings"]
@@ -119,7 +122,7 @@ def shipped_drawings() -> dict[str, str]:
 
 
 def digest(drawings: Mapping[str, str]) -> str:
-    """SHA-256 of drawings, in hexadecimal."""
+    """Return the SHA-256 digest of drawings, in hexadecimal."""
     return hashlib.sha256(json.dumps(drawings, sort_keys=True).encode()).hexdigest()
 
 
@@ -141,7 +144,7 @@ def formula_library() -> ModuleType | None:
 
 
 def _need_home() -> None:
-    """Set a home folder if there is none, since ziafont searches it for fonts on import and fails without."""
+    """Set a home folder if there is none, since ziafont searches it for fonts on import and fails without one."""
     try:
         Path.home()
         return

@@ -13,17 +13,18 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
 
 SPACE = "−0.000"
-"""Text whose width is always reserved below a term, so that nothing moves when digits change."""
+"""String whose width is always reserved below a term, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
-"""Height reserved above and below the baseline for a formula that is not typeset yet, in units of the letter size, from
-the presets."""
+"""Height reserved above and below the baseline for a formula that is not yet typeset, in units of the letter size,
+taken from the presets.
+"""
 
 
 class TermButton(QAbstractButton):
-    """One drawn term. Only those with a key take the focus.
+    """One drawn term. Only terms with a key take the focus.
 
     Attributes:
-        waits: whether it still has to be typeset, and shows nothing until its strip triggers that.
+        waits: whether the term has yet to be typeset; it stays blank until its strip triggers that.
         baseline: pixels from its top to the common baseline of its line in the strip.
     """
 
@@ -48,7 +49,7 @@ class TermButton(QAbstractButton):
         self.update()
 
     def set_value(self, value: str) -> bool:
-        """Show ``value`` below the term. Returns whether it needs more width than before."""
+        """Show ``value`` below the term. Return whether it needs more width than before."""
         if value == self.value:
             return False
         before = self.size_needed().width()
@@ -89,12 +90,15 @@ class TermButton(QAbstractButton):
 
     @property
     def side(self) -> float:
-        """Free width left and right."""
+        """Free width on the left and on the right."""
         return (3.0 if self.term.key else 1.0) * self.factor
 
     def measured(self) -> tuple[float, float, float]:
-        """Width including the value, extent above the baseline, and extent below it without the value. Cached for
-        layouts."""
+        """Return the width including the value, the extent above the baseline, and the extent below it without the
+        value.
+
+        The result is cached for layouts.
+        """
         state = (self.value, self.waits, self.theme, self.factor, self._pixels, self.devicePixelRatioF())
         if self._measured is None or self._measured[0] != state:
             self._measured = state, self._measure()
@@ -104,7 +108,7 @@ class TermButton(QAbstractButton):
         drawn, small = self.drawn, self.small
         body = QFontMetricsF(self.theme.font("body", self.factor))
         wide = drawn.size.width() if drawn else body.horizontalAdvance(plain_text(self.term.latex))
-        if self.term.key:  # with a value or without, since the first stages of an update show none
+        if self.term.key:  # whether or not it has a value, since the first stages of an update show none
             metrics = QFontMetricsF(small)
             wide = max(wide, metrics.horizontalAdvance(self.value), metrics.horizontalAdvance(SPACE))
         if self.waits:
@@ -116,11 +120,11 @@ class TermButton(QAbstractButton):
         return wide + 2 * self.side, ascent, descent
 
     def ascent(self) -> float:
-        """Extent of the term above the baseline."""
+        """Return the extent of the term above the baseline."""
         return self.measured()[1]
 
     def descent(self) -> float:
-        """Extent of the term below the baseline, without its value."""
+        """Return the extent of the term below the baseline, without its value."""
         return self.measured()[2]
 
     def explain_current(self) -> None:
@@ -144,7 +148,7 @@ class TermButton(QAbstractButton):
             super().keyPressEvent(event)
 
     def size_needed(self) -> QRectF:
-        """Width and height of the term alone, including its value's width. It never shrinks."""
+        """Return the width and height of the term alone. The width fits the value and never shrinks."""
         wide, ascent, descent = self.measured()
         self._widest = max(self._widest, wide)
         return QRectF(0, 0, self._widest, ascent + descent)

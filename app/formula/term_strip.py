@@ -16,9 +16,9 @@ from grpo_core.formula_term import Term
 from grpo_core.text import tr
 
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
-"""Letter scales tried before a formula takes a second line."""
+"""Font scales tried before a formula is wrapped onto a second line."""
 SMALLEST = (0.75, 0.7, 0.65)
-"""Further letter scales for a formula that temporarily takes the place of another."""
+"""Further font scales for a formula that temporarily replaces another."""
 
 
 class TermStrip(QWidget):
@@ -29,7 +29,7 @@ class TermStrip(QWidget):
         typeset: a waiting strip has been typeset.
 
     With ``late``, a formula without a shipped drawing stays blank until it has been painted once: the first formula
-    drawn by a process takes some 200 ms, and the window should appear before that.
+    drawn by a process takes about 200 ms, and the window should appear before that.
     """
 
     term_activated = Signal(str)
@@ -56,7 +56,7 @@ class TermStrip(QWidget):
     # -------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
-        """Show the formula made of ``terms``. Does nothing if it is already shown."""
+        """Show the formula consisting of ``terms``. Do nothing if it is already shown."""
         if [button.term for button in self.buttons] == list(terms):
             return
         for button in self.buttons:
@@ -82,7 +82,7 @@ class TermStrip(QWidget):
             self._arrange()
 
     def highlight(self, key: str | None) -> None:
-        """Mark one term, or none."""
+        """Highlight the term with ``key``, or none."""
         for button in self.buttons:
             button.set_marked(bool(key) and button.term.key == key)
 
@@ -95,8 +95,9 @@ class TermStrip(QWidget):
             self._arrange()
 
     def fit(self, width: int) -> None:
-        """Choose the largest letters with which the formula fits on one line of ``width`` pixels, or the full size if
-        none does."""
+        """Choose the largest letters at which the formula fits on one line of ``width`` pixels, or the full size if
+        it never fits.
+        """
         wanted = (width, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted == self._fitted:
             return
@@ -108,8 +109,9 @@ class TermStrip(QWidget):
         self._arrange()
 
     def fit_in(self, space: QSize) -> bool:
-        """Choose letters with which the formula fits into ``space`` on as many lines as needed. Returns whether there
-        are any."""
+        """Choose letters with which the formula fits into ``space`` on as many lines as needed. Return whether it
+        fits.
+        """
         wanted = (space, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted != self._fitted:
             self._fitted = wanted
@@ -135,7 +137,7 @@ class TermStrip(QWidget):
         self.update()
 
     def _place(self, width: int, *, move: bool) -> int:
-        """Height of the pieces in lines of ``width``. With ``move``, also place them."""
+        """Return the height of the pieces in lines of ``width``. If ``move``, also place them."""
         if not self.buttons:
             return 0
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
@@ -158,7 +160,7 @@ class TermStrip(QWidget):
         return round(y + high)
 
     def _glued_width(self, n: int) -> float:
-        """Width of the pieces from ``n`` on that stay on the line of the piece before them."""
+        """Return the width of the pieces from ``n`` on that must stay on the same line as the piece before them."""
         wide = 0.0
         for button in self.buttons[n:]:
             if not button.term.glue:
@@ -208,7 +210,7 @@ class TermStrip(QWidget):
 
 
 def _spoken(terms: Sequence[Term]) -> str:
-    """The formula as a line of text, followed by the removed and the new pieces."""
+    """Return the formula as a line of text, followed by the removed and the new pieces."""
     formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
     if not any(term.change for term in terms):
         return tr("Formula: {formula}").format(formula=formula)

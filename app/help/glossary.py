@@ -1,4 +1,4 @@
-"""The glossary: every term of the field in one sentence, with formula, symbol and source."""
+"""The glossary: every technical term in one sentence, with formula, symbol and source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^a-z0-9+]+")
 
 
 class GlossaryError(GrpoError):
-    """The glossary's file cannot be used.
+    """The glossary file cannot be used.
 
     Attributes:
         line: line of the error, from 1.
@@ -40,10 +40,10 @@ class Entry:
         title: displayed name.
         sentence: its definition.
         source: its reference.
-        symbol: its letter, or empty.
+        symbol: its symbol, or empty.
         latex: its formula, or empty.
         also: other names by which it can be found.
-        see: ids of related terms.
+        see: IDs of related terms.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Entry:
 
 
 class Glossary:
-    """All entries in the order of the file, which can be found by any of their names."""
+    """All entries, in the order of the file. Entries can be looked up by any of their names."""
 
     def __init__(self, entries: dict[str, Entry]) -> None:
         self._entries = entries
@@ -79,11 +79,13 @@ class Glossary:
         return len(self._entries)
 
     def lookup(self, term: str) -> Entry | None:
-        """The entry with ``term`` as id, title, other name (ignoring case and hyphens) or symbol."""
+        """Return the entry that has ``term`` as ID, title, other name (ignoring case and hyphens) or symbol, or
+        None.
+        """
         return self._names.get(_plain(term)) or self._symbols.get(term)
 
     def search(self, text: str) -> list[Entry]:
-        """Entries that contain every word of ``text``: those with it in their name first, then by title."""
+        """Return the entries that contain every word of ``text``, first those with it in their name, then by title."""
         words = text.casefold().split()
         entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
         first = words[0] if words else ""
@@ -91,10 +93,10 @@ class Glossary:
 
 
 def load_glossary(path: Path) -> Glossary:
-    """The glossary in ``path``.
+    """Return the glossary in ``path``.
 
     Raises:
-        GlossaryError: the file is not readable, or an entry lacks a part or refers to a missing term.
+        GlossaryError: the file is not readable, or an entry lacks a field or refers to a missing term.
     """
     try:
         text = path.read_text("utf-8")
@@ -117,17 +119,19 @@ def load_glossary(path: Path) -> Glossary:
 
 @cache
 def glossary() -> Glossary:
-    """The shipped glossary, read once on first use."""
+    """Return the shipped glossary, read once on first use."""
     return load_glossary(RESOURCES / "glossary.toml")
 
 
 def lookup(term: str) -> Entry | None:
-    """The shipped glossary's entry for ``term``."""
+    """Return the shipped glossary's entry for ``term``, or None."""
     return glossary().lookup(term)
 
 
 def tooltip_html(term: str, note: str = "") -> str:
-    """A tooltip for ``term``: heading, sentence, ``note`` and source. Only the note if there is no such term."""
+    """Return a tooltip for ``term``: heading, sentence, ``note`` and source, or only the note if there is no such
+    term.
+    """
     entry = lookup(term)
     extra = f"<p>{html.escape(note)}</p>" if note else ""
     if entry is None:
@@ -139,16 +143,16 @@ def tooltip_html(term: str, note: str = "") -> str:
 
 
 def tooltip_text(term: str, note: str = "") -> str:
-    """A term's sentence and a note as plain text, for screen readers."""
+    """Return a term's sentence and a note as plain text, for screen readers."""
     entry = lookup(term)
     return " ".join(part for part in (entry.sentence if entry else "", note) if part)
 
 
 def _entry(id: str, table: Any, text: str) -> Entry:
-    """The entry of one table. ``text`` is the whole file's, used to locate an error.
+    """Return the entry of one table. ``text`` is the content of the file, used to locate an error.
 
     Raises:
-        GlossaryError: a part is missing, unknown or of the wrong type.
+        GlossaryError: a field is missing, unknown or of the wrong type.
     """
     if not isinstance(table, dict):
         raise GlossaryError(_line(text, id), tr("“{id}” stands outside a [term]").format(id=id))
@@ -177,14 +181,14 @@ def _entry(id: str, table: Any, text: str) -> Entry:
 
 
 def _line(text: str, id: str) -> int:
-    """The line in which a term's table begins."""
+    """Return the line in which a term's table begins."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() == f"[{id}]" or line.startswith(f"{id} ="):
             return number
     return 1
 
 
-@lru_cache(maxsize=4096)  # a new window needs some 70 terms, each by the name in its row
+@lru_cache(maxsize=4096)  # a new window needs about 70 terms, each by the name in its row
 def _plain(name: str) -> str:
     folded = name.casefold()
     return _NAME.sub(" ", folded).strip() if folded.isascii() else folded

@@ -25,9 +25,9 @@ from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole
 BESIDE = 460
-"""Width at 100 % from which list and definition are side by side."""
+"""Width at 100 % from which the list and the definition are side by side."""
 LIST = 0.38
-"""The list's share of the width."""
+"""Fraction of the width given to the list."""
 
 
 class GlossaryPanel(QWidget):
@@ -74,16 +74,16 @@ class GlossaryPanel(QWidget):
 
     @property
     def term(self) -> str:
-        """Id of the term shown. Empty if nothing was found."""
+        """ID of the term shown, empty if nothing was found."""
         row = self.list.currentRow()
         return str(self.list.item(row).data(_ID)) if row >= 0 else ""
 
     def shown(self) -> tuple[str, ...]:
-        """Ids of the terms listed."""
+        """Return the IDs of the terms listed."""
         return tuple(str(self.list.item(row).data(_ID)) for row in range(self.list.count()))
 
     def show_term(self, term: str) -> bool:
-        """Show the definition of ``term``. Returns False if the glossary lacks it."""
+        """Show the definition of ``term``. Return False if the glossary lacks it."""
         entry = self._glossary.lookup(term)
         if entry is None:
             return False
@@ -97,7 +97,7 @@ class GlossaryPanel(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Place list and definition side by side, or stacked if the definition would be too narrow."""
+        """Place the list and the definition side by side, or stacked if the definition would be too narrow."""
         wide = self.width() >= BESIDE * self._scale
         wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         if wanted is not self._arranged:
@@ -107,7 +107,7 @@ class GlossaryPanel(QWidget):
             self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, also of the formula."""
+        """Set the theme and the scale, including those of the formula."""
         self._theme, self._scale = theme, scale
         self._arrange()
         self._on_chosen()
@@ -153,7 +153,7 @@ class _Definition(QWidget):
         column.addStretch(1)
 
     def show_entry(self, entry: Entry | None, related: list[Entry], theme: Theme, scale: float) -> None:
-        """Show ``entry`` with links to ``related`` ones, or nothing."""
+        """Show ``entry`` with links to ``related`` entries, or nothing."""
         self._heading.setText(f"<b>{html.escape(entry.heading)}</b>" if entry else "")
         self._sentence.setText(entry.sentence if entry else "")
         self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")

@@ -1,4 +1,4 @@
-"""Definitions as tooltips: on hover, and on focus for keyboard users."""
+"""Definitions as tooltips, shown on hover, and on focus for keyboard users."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason
 
 
 def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
-    """Give ``widget`` the glossary's definition of ``term`` with ``note`` (such as its range) below.
+    """Give ``widget`` the glossary's definition of ``term``, followed by ``note`` (for example its range).
 
-    Sets tooltip, What's This and accessible description, and shows the tooltip also when the widget is reached with the
-    keyboard. May be called again with another term.
+    This sets the tooltip, What's This and the accessible description, and also shows the tooltip when the widget is
+    reached with the keyboard. It can be called again with another term.
     """
     text = tooltip_html(term, note)
     widget.setToolTip(rich_tip(text))
@@ -31,7 +31,7 @@ def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
 class FocusTip(QObject):
     """Shows a widget's tooltip after the keyboard focus has stayed on it for a moment.
 
-    After a mouse press there is none until the pointer has left, because a user who drags watches the effect.
+    After a mouse press, no tooltip appears until the pointer has left, because a user who drags watches the effect.
     """
 
     def __init__(self, widget: QWidget) -> None:
@@ -46,7 +46,7 @@ class FocusTip(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether the widget has the focus, and the tooltip will be shown unless it leaves."""
+        """Whether the widget has the focus and its tooltip is about to be shown."""
         return self._timer.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

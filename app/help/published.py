@@ -1,4 +1,4 @@
-"""Published results of papers and programs, which are cited texts, never this program's own numbers."""
+"""Published results of papers and programs. They are quotations, never this program's own numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS = {
 }
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
-"""The mark shown with every entry, one for papers and one for programs."""
+"""The marks shown with the entries: one for papers and one for programs."""
 
 
 class PublishedError(GrpoError):
@@ -37,7 +37,7 @@ class Published:
         figure: the number as the source gives it, or empty.
         claim: what is reported, in a sentence or two.
         source: paper with its section, or documentation.
-        url: its page.
+        url: address of the source.
     """
 
     part: str
@@ -64,10 +64,10 @@ class Published:
 
 
 def load_published(path: Path) -> tuple[Published, ...]:
-    """The entries in ``path``, in order.
+    """Return the entries in ``path``, in order.
 
     Raises:
-        PublishedError: the file is not readable, or an entry lacks a part.
+        PublishedError: the file is not readable, or an entry lacks a field.
     """
     try:
         stored = tomllib.loads(path.read_text("utf-8")).get("entries", [])
@@ -95,11 +95,11 @@ def load_published(path: Path) -> tuple[Published, ...]:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """The shipped entries, read once on first use."""
+    """Return the shipped entries, read once on first use."""
     return load_published(RESOURCES / "published.toml")
 
 
 def part_html(part: str, *, heading: bool = True) -> str:
-    """One of :data:`PARTS` as rich text, with its name as an anchor."""
+    """Return one of :data:`PARTS` as rich text, with its name as an anchor."""
     title = f'<h3><a name="{part}"></a>{html.escape(PARTS[part])}</h3>' if heading else ""
     return title + "".join(entry.block for entry in published() if entry.part == part)

@@ -15,7 +15,7 @@ WHOSE = tr("From papers and documentation. Nothing here is computed by this prog
 
 
 class PublishedView(QWidget):
-    """Cited text. A click on a source opens its page in the browser; the program itself fetches nothing.
+    """Quoted text. A click on a source opens its page in the browser; the program itself fetches nothing.
 
     Attributes:
         part: one of ``PARTS``.

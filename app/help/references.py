@@ -1,4 +1,4 @@
-"""The papers that the program builds on, readable offline, with links that open in the browser."""
+"""The papers on which the program is based, readable offline, with links that open in the browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reference:
         id: stable name.
         short: short name.
         title, authors, year, where: as cited.
-        url: its page.
+        url: address of its page.
         gist: one sentence on what matters here.
     """
 
@@ -43,10 +43,10 @@ class Reference:
 
 
 def load_references(path: Path) -> tuple[Reference, ...]:
-    """The references in ``path``, oldest first.
+    """Return the references in ``path``, oldest first.
 
     Raises:
-        ReferencesError: the file is not readable, or an entry lacks a part.
+        ReferencesError: the file is not readable, or an entry lacks a field.
     """
     try:
         stored = json.loads(path.read_text("utf-8"))
@@ -71,5 +71,5 @@ def load_references(path: Path) -> tuple[Reference, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """The shipped references, read once on first use."""
+    """Return the shipped references, read once on first use."""
     return load_references(RESOURCES / "references.json")

@@ -35,7 +35,7 @@ class ReferencesPanel(QWidget):
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:
-        """Go to a part of the page, or open ``url`` in the browser."""
+        """Scroll to a part of the page, or open ``url`` in the browser."""
         if url.isRelative() and url.hasFragment():
             self.browser.scrollToAnchor(url.fragment())
         elif not QDesktopServices.openUrl(url):
@@ -43,7 +43,7 @@ class ReferencesPanel(QWidget):
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
-    """The papers, then the published results. Each part has a link at the top."""
+    """Return a page with the papers followed by the published results, and with a link to each part at the top."""
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)

@@ -1,4 +1,4 @@
-"""Paths of the shipped texts, in the source tree and in a packaged program."""
+"""Paths of the shipped text files, both in the source tree and in a packaged program."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from grpo_core.jobs.cluster import NEEDED
 
 
 class ComputedOn(QObject):
-    """The choice, common to all fields that show it. It applies to experiments started from now on.
+    """The choice, shared by all fields that show it. It applies to experiments started from now on.
 
     Attributes:
-        on_cluster: whether the scheduler is chosen.
-        address: address of the scheduler, or its scheduler file; kept while this machine is chosen.
+        on_cluster: whether the scheduler is selected.
+        address: address of the scheduler, or its scheduler file; kept while this machine is selected.
 
     Signals:
         changed: the choice has changed.
@@ -30,16 +30,16 @@ class ComputedOn(QObject):
 
     @property
     def why_not(self) -> str:
-        """The reason why clusters are unavailable, in a sentence. Empty where they are available."""
+        """The reason why clusters are unavailable, or an empty string if they are available."""
         return "" if find_spec("distributed") is not None else NEEDED
 
     @property
     def cluster(self) -> str | None:
-        """Address of the chosen scheduler, None for this machine."""
+        """Address of the selected scheduler, None for this machine."""
         return self._jobs.cluster
 
     def choose(self, *, on_cluster: bool, address: str) -> None:
-        """Choose the scheduler at ``address``, or this machine."""
+        """Select the scheduler at ``address``, or this machine."""
         if (on_cluster, address) != (self.on_cluster, self.address):
             self.on_cluster, self.address = on_cluster, address
             self._jobs.cluster = address if on_cluster and not self.why_not else None

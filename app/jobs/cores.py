@@ -1,4 +1,4 @@
-"""Number of processor cores that an experiment may use, and how many of them are free."""
+"""Number of processor cores that an experiment can use, and how many of them are free."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ STAT = Path("/proc/stat")
 
 
 def allowed_cores() -> int:
-    """Number of cores on which this process may run, fewer than the machine's if an affinity is set."""
+    """Return the number of cores on which this process may run. With an affinity, it is less than the machine's
+    total.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def free_cores() -> int:
-    """Allowed cores that are free at this moment, at least 1.
+    """Return the number of allowed cores that are currently free, at least 1.
 
     On systems without ``/proc/stat`` (Windows, macOS) all allowed cores count as free.
     """
@@ -29,15 +31,15 @@ def free_cores() -> int:
 
 
 def left_free(cores: int, running: int, load: float) -> int:
-    """Number of the ``cores`` that are free, at least 1.
+    """Return how many of the ``cores`` are free, at least 1.
 
     A core counts as busy only if both figures agree: a thread may run just for a moment, and the load still includes
     the previous experiment.
 
     Args:
-        cores: allowed cores.
-        running: threads that run or wait for a core now, including the caller's.
-        load: their average over the last minute.
+        cores: number of allowed cores.
+        running: number of threads that run or wait for a core now, including the caller's.
+        load: average number of such threads over the last minute.
     """
     busy = max(0, min(running - 1, round(load)))
     return max(1, cores - busy)

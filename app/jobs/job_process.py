@@ -12,7 +12,7 @@ from grpo_core.jobs.table import serve
 from grpo_core.text import tr
 
 NICE = 5
-"""Niceness of an experiment, which gives way to the window and to the run being trained."""
+"""Niceness of an experiment, which yields to the window and to the run being trained."""
 
 
 class JobProcess(Asked):
@@ -23,7 +23,9 @@ class JobProcess(Asked):
     """
 
     def __init__(self, lost: str = "", nice: int = NICE) -> None:
-        """Start the process. ``lost`` is the message for its unexpected end, by default that of an experiment."""
+        """Start the process. ``lost`` is the message shown if it ends unexpectedly, by default that of an
+        experiment.
+        """
         lost = lost or tr("The process of the experiment has ended unexpectedly ({how}); start the experiment again.")
         super().__init__(serve, lost, pack=packed, unpack=unpacked, limits=Limits(nice=nice))
 

@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 IDLE = min(2, allowed_cores())
-"""Idle processes kept for the next experiment, and the most that share a sweep. A start takes half a second, a process
-some 35 MB."""
+"""Maximum number of idle processes kept for the next experiment, and of processes that share a sweep. Starting a
+process takes half a second, and it uses about 35 MB.
+"""
 
 
 class Jobs:
     """Computes the jobs of :data:`grpo_core.jobs.table.JOBS`, for any number of threads at the same time.
 
-    Each job is computed in a separate process, which is kept for the next job, or in the calling thread if no process
-    is wanted or can be started. The results are the same.
+    Each job is computed in a separate process, which is kept for the next job, or in the calling thread if processes
+    are disabled or cannot be started. The results are the same.
 
     Attributes:
         own_process: whether processes are started; becomes False when one cannot be started.
-        cluster: the scheduler that computes the jobs of :meth:`spread`, as :class:`grpo_core.jobs.cluster.Cluster`
-            takes it; None for this machine.
+        cluster: the scheduler that computes the jobs of :meth:`spread`, in the form expected by
+            :class:`grpo_core.jobs.cluster.Cluster`; None for this machine.
     """
 
     def __init__(self, *, own_process: bool = False) -> None:
@@ -40,7 +41,7 @@ class Jobs:
         self._closed = False
 
     def results(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """Yield the results of a job as they are computed. ``poll`` is called about as often as the job makes passes.
+        """Yield the results of a job as they are computed. ``poll`` is called about once per pass of the job.
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -50,8 +51,9 @@ class Jobs:
             yield from computed(process, job, arguments, poll)
 
     def spread(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """Like :meth:`results`, on the cluster if one is chosen. A separate process talks to the cluster, never the
-        window.
+        """Yield results like :meth:`results`, but from the cluster if one is selected.
+
+        A separate process talks to the cluster, never the window.
 
         Raises:
             GrpoError: also if the cluster is unavailable, or no process can be started.
@@ -68,10 +70,10 @@ class Jobs:
             yield from process.results("cluster", [where, job, *arguments], poll)
 
     def compiled(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """Like :meth:`results`, for a job that JAX computes on this machine.
+        """Yield results like :meth:`results`, for a job that JAX computes on this machine.
 
         Raises:
-            GrpoError: also if a cluster is chosen.
+            GrpoError: also if a cluster is selected.
         """
         if self.cluster is not None:
             raise GrpoError(tr("The workers of a cluster compute with NumPy. Switch JAX off, or choose this machine."))
@@ -79,7 +81,9 @@ class Jobs:
 
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:
-        """Lend a process to one thread, starting one if none is idle. None if the thread has to compute by itself."""
+        """Lend a process to one thread, starting one if none is idle. Yield None if the thread has to compute by
+        itself.
+        """
         process = self._taken()
         try:
             yield process
@@ -98,7 +102,7 @@ class Jobs:
             process.close()
 
     def _taken(self) -> JobProcess | None:
-        """A process that is ready for a job. None if the calling thread has to compute."""
+        """Return a process that is ready for a job, or None if the calling thread has to compute."""
         from app.jobs.job_process import JobProcess
 
         with self._lock:
@@ -138,8 +142,10 @@ class Jobs:
 def computed(
     process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """Yield the results of a job as they are computed by ``process``, or here without one. Errors as in
-    :meth:`Jobs.results`."""
+    """Yield the results of a job as they are computed by ``process``, or in this thread without one.
+
+    Errors are raised as in :meth:`Jobs.results`.
+    """
     if process is None:
         from grpo_core.jobs.table import JOBS
 

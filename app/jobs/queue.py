@@ -24,7 +24,7 @@ PATIENCE = 40
 CLOSING = 0.5
 """Seconds that a process has to end properly when the program closes."""
 NICE = 10
-"""Niceness of the process, which gives way to the window and a live run."""
+"""Niceness of the process, which yields to the window and a live run."""
 
 
 class QueueState(Enum):
@@ -44,16 +44,16 @@ class BackgroundQueue(QObject):
     Attributes:
         elsewhere: whether the workers of a cluster train it.
         state: its current state.
-        folder: its folder, None for no queue.
-        queue: the plan, None for no queue.
+        folder: its folder, None without a queue.
+        queue: the plan, None without a queue.
         statuses: progress of each of its runs.
-        place: index of the run being trained, None for none.
-        left: estimated seconds until all is done, at the pace so far; None if unknown.
+        place: index of the run being trained, or None.
+        left: estimated seconds until all runs are done, at the pace so far; None if unknown.
 
     Signals:
-        progress: its state or progress has changed.
-        finished: all is done.
-        failed: a sentence why it cannot go on.
+        progress: the state or the progress has changed.
+        finished: all runs are done.
+        failed: a sentence that says why the queue cannot continue.
     """
 
     progress = Signal()
@@ -61,7 +61,7 @@ class BackgroundQueue(QObject):
     failed = Signal(str)
 
     def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
-        """Make an empty queue. ``computed_on`` tells at each start where it is trained."""
+        """Create an empty queue. ``computed_on`` determines at each start where it is trained."""
         super().__init__(parent)
         self._computed_on = computed_on
         self.elsewhere = False
@@ -84,21 +84,21 @@ class BackgroundQueue(QObject):
 
     @property
     def reading(self) -> bool:
-        """Whether the progress of its runs is still being read from their files."""
+        """Whether the progress of the runs is still being read from their files."""
         return self._reader.busy
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, None without one."""
+        """The ID of the process, or None."""
         return None if self._process is None else self._process.pid
 
     @property
     def loading(self) -> bool:
-        """Whether the process is still starting, which takes some seconds."""
+        """Whether the process is still starting, which takes a few seconds."""
         return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
-        """Estimated seconds of work left for the run at ``place``. None if unknown."""
+        """Return the estimated seconds of work left for the run at ``place``, or None if unknown."""
         assert self.queue is not None
         todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
@@ -109,7 +109,7 @@ class BackgroundQueue(QObject):
         """Train ``queue`` in ``folder``.
 
         Raises:
-            GrpoError: another one is being trained, or the folder cannot be written.
+            GrpoError: another queue is being trained, or the folder cannot be written.
         """
         self._must_be_still()
         self._take(folder, runs.begin(folder, queue))
@@ -145,7 +145,7 @@ class BackgroundQueue(QObject):
         """Cancel the update in progress. The process ends, and everything finished is on disk."""
         if self._process is None:
             return
-        if self.loading:  # it does not listen yet, and has begun nothing
+        if self.loading:  # it is not listening yet, and has begun nothing
             self._rest()
         elif self.state is QueueState.WORKING:
             self._waited = 0
@@ -153,7 +153,7 @@ class BackgroundQueue(QObject):
             self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
-        """Cancel the rest of the queue. Finished work stays, and ``resume`` continues it."""
+        """Cancel the rest of the queue. Finished work is kept, and ``resume`` continues the queue."""
         self._cancelling = self.folder is not None
         if self._process is not None:
             self.pause()
@@ -216,7 +216,7 @@ class BackgroundQueue(QObject):
         self.failed.emit(sentence)
 
     def _rest(self, *, done: bool = False) -> None:
-        """Take note that no process works on the queue any more."""
+        """Record that no process works on the queue any more."""
         self._beat.stop()
         process, self._process = self._process, None
         if process is not None:
@@ -279,7 +279,7 @@ class BackgroundQueue(QObject):
 
 
 def _started(folder: Path, where: str | None) -> JobProcess:
-    """A process that trains the queue in ``folder``, by the workers of the cluster ``where`` if given.
+    """Return a process that trains the queue in ``folder``, using the workers of the cluster ``where`` if given.
 
     Raises:
         GrpoError: it cannot be started.

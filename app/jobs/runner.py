@@ -1,4 +1,6 @@
-"""Experiments in a background thread: results arrive as they are computed, and can be cancelled at any time."""
+"""Experiments in a background thread. Results arrive as they are computed, and the computation can be cancelled at
+any time.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,20 @@ Make = Callable[[Poll], Iterator[object]]
 """A function that yields the results of an experiment one by one, and polls every few milliseconds."""
 CANCELLED = tr("Cancelled; what was done stays.")
 DEAF_SECONDS = 5.0
-"""Seconds within which a cancelled experiment must react. One that reads from an unresponsive disk never does, and is
-abandoned."""
+"""Seconds within which a cancelled experiment must react. One that reads from an unresponsive disk never does, and
+is abandoned.
+"""
 
 
 class _Job:
-    """One experiment, until it has ended or is cancelled."""
+    """One experiment, until it ends or is cancelled."""
 
     def __init__(self, make: Make) -> None:
         self.make = make
         self.given_up = Event()
 
     def poll(self) -> None:
-        """Raise ``Cancelled`` if the results are no longer wanted."""
+        """Raise ``Cancelled`` if the results are no longer needed."""
         if self.given_up.is_set():
             raise Cancelled(tr("The experiment was cancelled."))
 
@@ -41,7 +44,8 @@ class Runner(QObject):
 
     Signals:
         arrived: the next result, in order.
-        ended: the experiment is over, with None if complete, otherwise with a sentence why results are missing.
+        ended: the experiment is over, with None if it is complete, otherwise with a sentence that says why results are
+            missing.
     """
 
     arrived = Signal(object)
@@ -62,7 +66,7 @@ class Runner(QObject):
         return self._job is not None
 
     def start(self, make: Make) -> None:
-        """Compute what ``make`` yields. An experiment that is still being computed is cancelled."""
+        """Compute the results that ``make`` yields. An experiment that is still being computed is cancelled."""
         self._give_up()
         job = self._job = _Job(make)
         self._thread = Thread(target=self._compute, args=(job,), name="experiment", daemon=True)
@@ -74,11 +78,11 @@ class Runner(QObject):
             self.ended.emit(CANCELLED)
 
     def leave(self) -> None:
-        """Cancel without waiting for the thread, which may be reading from an unresponsive disk."""
+        """Cancel the experiment without waiting for the thread, which may be reading from an unresponsive disk."""
         self._give_up()
 
     def close(self) -> None:
-        """Cancel, and wait for the thread as long as a responsive one needs."""
+        """Cancel the experiment, and wait for the thread as long as a responsive one needs."""
         self._give_up()
         if self._thread is not None:
             self._thread.join(DEAF_SECONDS)

@@ -34,7 +34,7 @@ class _Parts:
     """The parts of a job, shared by the threads that compute them.
 
     Attributes:
-        awaited: the part whose results come next; the others are computed in advance.
+        awaited: the part whose results are needed next; the others are computed in advance.
         arrivals: the results of the threads.
     """
 
@@ -52,12 +52,14 @@ class _Parts:
             self._given_up = True
 
     def take(self) -> int | None:
-        """The next part that no thread has taken yet, if more are wanted."""
+        """Return the next part that no thread has taken yet, or None if there is none or the job is cancelled."""
         with self._lock:
             return None if self._given_up else next(self._left, None)
 
     def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """The results of one part. The caller's poll is told only of the awaited part, as if it were the only one."""
+        """Yield the results of one part. The caller's poll is called only for the awaited part, as if it were the
+        only one.
+        """
 
         def poll() -> None:
             if self._given_up:
@@ -69,7 +71,7 @@ class _Parts:
 
 
 class _Worker(Thread):
-    """A thread that has one part after the other computed by the process that it borrowed.
+    """A thread that has one part after another computed by the process that it borrowed.
 
     If no process is available, the first thread computes by itself, and the others do nothing.
 
@@ -101,9 +103,10 @@ class _Worker(Thread):
 def shared_ensembles(
     jobs: Jobs, points: Sequence[Settings], seeds: int, updates: int, *, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
-    """Compute :func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1, on the cluster if one is
-    chosen, else shared by several processes if the runs are many enough and cores are free. ``poll`` and errors are as
-    in :func:`shared_results`.
+    """Compute :func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1.
+
+    This happens on the cluster if one is selected. Otherwise the work is shared by several processes if there are
+    enough runs and free cores. ``poll`` and errors are as in :func:`shared_results`.
 
     With one core busy, two processes take longer than one, because the result waits for the one that gets less of a
     core.
@@ -119,16 +122,16 @@ def shared_ensembles(
 def shared_results(
     jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """The results of ``job`` for the arguments of each part, in the order of the parts.
+    """Yield the results of ``job`` for the arguments of each part, in the order of the parts.
 
-    A process that still has to start joins in when it is ready, and finds nothing to do if the others were faster.
+    A process that is still starting joins in when it is ready, and finds nothing to do if the others were faster.
 
     Args:
         jobs: the pool of processes.
         job: its name in :data:`grpo_core.jobs.table.JOBS`.
         parts: the arguments of each part.
-        processes: largest number of processes that compute at a time.
-        poll: called from other threads, about as often as the awaited part makes passes.
+        processes: maximum number of processes that compute at the same time.
+        poll: called from other threads, about once per pass of the awaited part.
 
     Raises:
         Cancelled: ``poll`` raised it.

@@ -1,4 +1,4 @@
-"""A message that does not interrupt the user's work: text, severity, up to six buttons."""
+"""A message that does not interrupt the user's work: text, severity, and up to six buttons."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from grpo_core.text import tr
 
 MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
-"""Milliseconds that information stays: to notice it, and for each letter."""
+"""Milliseconds for which information is shown: a base time for noticing it, and an additional time per character."""
 
 
 class Severity(Enum):
-    """The severity of a message: its word for screen readers, its sign, and its colours on light and dark
-    backgrounds."""
+    """The severity of a message: its word for screen readers, its letter, and its colours on light and dark
+    backgrounds.
+    """
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
     WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")
@@ -32,7 +33,7 @@ class Severity(Enum):
         return self.value[1]
 
     def colour(self, palette: QPalette) -> QColor:
-        """The colour that contrasts with the window's background."""
+        """Return the colour that contrasts with the window's background."""
         dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
         return QColor(self.value[3 if dark else 2])
 
@@ -42,8 +43,8 @@ class BarAction:
     """A button of a message.
 
     Attributes:
-        text: its text, a verb.
-        run: called in the GUI thread.
+        text: its label, a verb.
+        run: the function to call in the GUI thread.
         closes: whether pressing it also closes the message.
     """
 
@@ -57,11 +58,11 @@ class Message:
     """A message to the user, with possible actions.
 
     Attributes:
-        text: one or two sentences, plain text.
+        text: one or two sentences of plain text.
         severity: its importance.
         actions: at most six buttons.
-        id: a message with the same id replaces an older one; empty: the text is the id.
-        closable: the user may close it.
+        id: a message replaces an older one with the same ID; if empty, the text is the ID.
+        closable: whether the user can close it.
     """
 
     text: str
@@ -80,10 +81,10 @@ class Message:
 
     @property
     def leaves(self) -> bool:
-        """Whether it disappears by itself after it could be read, which only information without buttons does."""
+        """Whether it disappears on its own after there was time to read it. Only information without buttons does."""
         return self.severity is Severity.INFO and not self.actions and self.closable
 
     @property
     def reading_ms(self) -> int:
-        """Milliseconds that a slow reader needs for the message."""
+        """Milliseconds that a slow reader needs to read the message."""
         return READ_MS + MS_A_LETTER * len(self.text)

@@ -1,4 +1,4 @@
-"""The message bar: messages beside the work, one line each."""
+"""The message bar, which shows messages on one line each next to the user's work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
 MOST = 4
-"""Messages shown at once. Older ones are folded until they are expanded."""
+"""Maximum number of messages shown at once. Older ones are folded until the user expands them."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,12 +24,12 @@ _log = logging.getLogger(__name__)
 class MessageBar(QFrame):
     """All messages, newest at the bottom, in an opaque frame. Its owner shows it while there are any.
 
-    Only information without a button disappears by itself; everything else stays until it is closed or withdrawn.
+    Only information without a button disappears on its own; everything else stays until it is closed or withdrawn.
 
     Signals:
-        closed: the id (or text) of a message that was closed by the user.
+        closed: the ID (or text) of a message that the user closed.
         changed: the messages or their height have changed.
-        left: Esc was pressed in it.
+        left: Esc was pressed in the bar.
     """
 
     closed = Signal(str)
@@ -63,7 +63,7 @@ class MessageBar(QFrame):
             self.lines[-1].focus()
 
     def post(self, message: Message) -> MessageLine:
-        """Show ``message``, replacing an older one with the same id."""
+        """Show ``message``, replacing an older one with the same ID."""
         line = self._lines.get(message.key)
         if line is not None:
             line.show_message(message)
@@ -93,7 +93,7 @@ class MessageBar(QFrame):
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
     def remove(self, id: str) -> None:
-        """Remove a message, if it is there."""
+        """Remove a message, if it exists."""
         line = self._lines.pop(id, None)
         if line is not None:
             self._column.removeWidget(line)
@@ -106,13 +106,13 @@ class MessageBar(QFrame):
                 self.focus_newest() if self._lines else self.left.emit()
 
     def _make_space(self) -> None:
-        """Remove information that would disappear by itself early if there are too many messages."""
+        """If there are too many messages, remove those early that would disappear on their own."""
         passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
         for key in passing[: max(len(self._lines) - MOST, 0)]:
             self.remove(key)
 
     def _fold(self) -> None:
-        """Show the newest messages, and the number of folded older ones."""
+        """Show the newest messages, and the number of older ones that are folded."""
         folded = 0 if self._unfolded else max(len(self._lines) - MOST, 0)
         for place, line in enumerate(self.lines):
             line.setVisible(place >= folded)
@@ -136,7 +136,7 @@ class MessageBar(QFrame):
     def event(self, event: QEvent) -> bool:
         key = event.key() if isinstance(event, QKeyEvent) else None
         if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
-            event.accept()  # it leaves the messages, whatever else it would do in the window
+            event.accept()  # the key leaves the messages, whatever else it would do in the window
             return True
         return super().event(event)
 

@@ -27,8 +27,8 @@ class MessageLine(QWidget):
     """One message of the message bar, with its buttons.
 
     Signals:
-        closed: the user has closed it, or one of its buttons did.
-        expired: it has been shown long enough to be read, and is to be removed.
+        closed: the user closed it directly or with one of its buttons.
+        expired: it has been shown long enough to be read; remove it.
     """
 
     closed = Signal(str)
@@ -78,7 +78,7 @@ class MessageLine(QWidget):
         return tuple(self._buttons)
 
     def show_message(self, message: Message) -> None:
-        """Show another message. Cheap if only the text has changed, so that it can follow the cursor."""
+        """Show another message. This is cheap if only the text has changed, so that a message can follow the cursor."""
         self.message = message
         if self._label.text() != message.text:
             self._label.setText(message.text)
@@ -100,7 +100,7 @@ class MessageLine(QWidget):
     # ---------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Run the timer of the reading time while the message is visible and the pointer is elsewhere."""
+        """Run the expiry timer while the message is visible and the pointer is elsewhere."""
         if self.message.leaves and self.isVisible() and not self.underMouse():
             self._patience.start(self.message.reading_ms)
         else:
@@ -108,12 +108,12 @@ class MessageLine(QWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether the timer of the reading time is running."""
+        """Whether the expiry timer is running."""
         return self._patience.isActive()
 
     @Slot()
     def read(self) -> None:
-        """Expire at the end of the reading time, unless it contains the keyboard focus."""
+        """Emit ``expired`` at the end of the reading time, unless the message contains the keyboard focus."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)
@@ -137,7 +137,7 @@ class MessageLine(QWidget):
         self._wait()
 
     def announce(self) -> None:
-        """Have a screen reader read the message: at once if it is an error, else when it is idle."""
+        """Have a screen reader read the message, at once if it is an error, otherwise when it is idle."""
         event = QAccessibleAnnouncementEvent(self, self.accessibleName())
         urgent = self.message.severity is Severity.ERROR
         politeness = QAccessible.AnnouncementPoliteness

@@ -1,4 +1,4 @@
-"""The place of the messages: over the main window, in the speaker's window, or behind a mark."""
+"""Placement of the messages: over the main window, in the speaker's window, or behind a button."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 WIDTH, MARGIN = 344, 12
-"""Pixels at 100 %: width of the messages, which fits the right side of the usual layouts, and distance from the edges
-of the window."""
+"""Pixels at 100 %: width of the messages, which fits the right side of the usual layouts, and distance from the
+edges of the window.
+"""
 
 
 class Place(Enum):
-    """A place for messages."""
+    """A location for messages."""
 
     WINDOW = "window"
     ELSEWHERE = "elsewhere"
@@ -27,8 +28,8 @@ class Place(Enum):
 
 
 def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
-    """A rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, trying the lower right
-    first.
+    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, preferring the
+    lower right.
 
     It is never larger than ``space``.
     """
@@ -44,11 +45,12 @@ def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
 
 
 class MessageOverlay(QObject):
-    """Shows the messages over a corner of the main window, never over its toolbars or over what has the focus.
+    """Shows the messages over a corner of the main window, never over its toolbars or over the focused widget.
 
     Attributes:
-        place: the current place.
-        mark: a small button with their number in a corner of the window, for when not everybody should see them.
+        place: the current location.
+        mark: a small button with the number of messages in a corner of the window, used when not everybody should see
+            them.
     """
 
     def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:
@@ -74,7 +76,7 @@ class MessageOverlay(QObject):
     # -----------------------------------------------------------------------------------------------------------
 
     def show_in(self, place: Place) -> None:
-        """Show them over the window, or behind the mark. For another place, the caller has taken the bar."""
+        """Show the messages over the window or behind the mark. For any other location, the caller takes the bar."""
         if place is not Place.ELSEWHERE and self._bar.parentWidget() is not self._window:
             self._bar.setParent(self._window)
         self.place, self._opened = place, False
@@ -82,7 +84,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the current messages in their place."""
+        """Show the current messages in their location."""
         count = len(self._bar.lines)
         self._opened = self._opened and count > 0
         marked = self.place is Place.MARK and count > 0 and not self._opened
@@ -96,7 +98,7 @@ class MessageOverlay(QObject):
 
     @property
     def space(self) -> QRect:
-        """The part of the window that messages may cover: below its toolbars and the timeline."""
+        """The part of the window that messages can cover: below its toolbars and the timeline."""
         window, margin = self._window, round(MARGIN * self._scale())
         own = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         bars = [bar for bar in own if bar.isVisible() and bar.window() is window]
@@ -121,7 +123,7 @@ class MessageOverlay(QObject):
         self.lift()
 
     def _taken(self) -> QRect:
-        """Rectangle of the focused widget in the window. Empty if the focus is elsewhere."""
+        """Return the rectangle of the focused widget in the window, empty if the focus is elsewhere."""
         focus = QApplication.focusWidget()
         if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()
@@ -142,12 +144,12 @@ class MessageOverlay(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether there is a message."""
+        """Whether there are any messages."""
         return bool(self._bar.lines)
 
     @Slot()
     def focus(self) -> None:
-        """Move the keyboard focus to the newest message or, a second time, back to where it was."""
+        """Move the keyboard focus to the newest message or, if it is already there, back to where it was."""
         focus = QApplication.focusWidget()
         if focus is not None and self._bar.isAncestorOf(focus):
             self.leave()
@@ -160,7 +162,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Return the keyboard focus. Messages behind a mark are hidden again."""
+        """Move the keyboard focus back to where it was, and hide messages behind the mark again."""
         former, self._former = self._former, None
         self._opened = False
         if former is not None and Shiboken.isValid(former) and former.isVisible():

@@ -1,1 +1,1 @@
-"""Panels, one dock each. A panel draws a ``View`` and never talks to the worker."""
+"""Panels, each in its own dock. A panel draws a ``View`` and never talks to the worker."""

@@ -1,5 +1,7 @@
-"""The panel of breakpoints, conditions at which a run stops: add, switch on or off, remove, or go to the first
-match."""
+"""The Breakpoints panel, which lists the conditions at which a run stops.
+
+Conditions can be added, switched on or off, and removed, and the first match can be visited.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,19 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 OFFERED = tuple(name for name in METRICS if name != "best_action")
-"""Series to choose from. An action's number is left out because comparing it with a threshold makes no sense."""
+"""Series offered for conditions. An action's number is left out because comparing it with a threshold makes no
+sense.
+"""
 ALWAYS = tr("A number that is not finite stops every run.")
 
 
 class BreakpointRow(QWidget):
-    """The row of one condition: its switch, the update where it became true in the run shown, and a button to remove
-    it.
+    """The row of one condition: its switch, the update where it first became true in the run shown, and a button to
+    remove it.
 
     Signals:
-        switched: its index in the list, and whether it is on.
-        visited, removed: its index in the list.
+        switched: the condition's index in the list, and whether it is on.
+        visited, removed: the condition's index in the list.
     """
 
     switched = Signal(int, bool)
@@ -96,7 +100,7 @@ class BreakpointRow(QWidget):
         self.removed.emit(self._place)
 
     def show_place(self, first: int | None) -> None:
-        """Show the update at which the condition became true."""
+        """Show the update at which the condition first became true."""
         text = f"at {first:,}" if first is not None else "—"
         if text != self.place.text():
             self.place.setText(text)
@@ -108,7 +112,7 @@ class BreakpointRow(QWidget):
 
 
 class BreakpointsPanel(Panel):
-    """A list of the conditions that stop a run, above a form for a further one."""
+    """A list of the conditions that stop a run, above a form for adding another."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -195,7 +199,7 @@ class BreakpointsPanel(Panel):
             row.show_place(search.look())
 
     def _build_rows(self) -> None:
-        """Build a row for each breakpoint. The focus stays at the same index."""
+        """Build a row for each breakpoint, keeping the focus at the same index."""
         focused = next((place for place, row in enumerate(self.rows) if row.isAncestorOf(self.focusWidget())), None)
         for row in self.rows:
             self._list.removeWidget(row)

@@ -1,5 +1,6 @@
-"""The panel Explain: any number with its formula, the formula with values, its inputs, and an independent
-recomputation."""
+"""The Explain panel: any number with its formula, the formula with values, its inputs, and an independent
+recomputation.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Door(QPushButton):
 
 
 class ExplainPanel(Panel):
-    """The explanation of the last requested number, with a way back to earlier ones."""
+    """The explanation of the last requested number, with a button that goes back to earlier ones."""
 
     plans = False
 
@@ -190,7 +191,7 @@ class ExplainPanel(Panel):
         self._show_inputs(node, view)
 
     def _show_inputs(self, node: Node, view: View) -> None:
-        """Show a button per input. Tab moves between them, Return follows one."""
+        """Show a button per input. Tab moves between them; Return follows one."""
         numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
         assert numbers is not None
         while len(self._doors) < len(wanted):
@@ -253,5 +254,5 @@ class ExplainPanel(Panel):
 
 
 def marked_verdict(node: Node) -> str:
-    """A mark and one word on whether the second computation agrees."""
+    """Return a mark and one word on whether the second computation agrees."""
     return f"{'✓' if node.agrees else '✗'} {node.verdict}"

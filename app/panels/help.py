@@ -1,4 +1,4 @@
-"""Glossary and references as panels. They depend only on look and theme, not on the update."""
+"""The glossary and the references as panels. They depend only on theme and scale, not on the update."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from app.workspace.workspace import Workspace
 
 
 class GlossaryDockPanel(Panel):
-    """The panel of the glossary, with every term of the field that the program uses."""
+    """The panel of the glossary, with every technical term that the program uses."""
 
     @cached_property
     def words(self) -> GlossaryPanel:
-        """The glossary, made on first use because its formulas would delay the first window."""
+        """The glossary, created on first use because its formulas would delay the first window."""
         words = GlossaryPanel(self)
         _fill(self, words)
         return words
@@ -28,7 +28,7 @@ class GlossaryDockPanel(Panel):
 
 
 class ReferencesDockPanel(Panel):
-    """The panel of the papers and programs that the program builds on."""
+    """The panel of the papers and programs on which the program is based."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -35,12 +35,13 @@ UNIT = (
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
-"""Updates of earlier runs and repeats shown on the axis while the run shown has fewer."""
+"""Number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
 NAMED = 180.0
-"""Plot height in pixels at 100 % from which the axis of updates is titled. In a lower plot the curves need that space,
-and the read-out names the axis."""
+"""Plot height in pixels at 100 % from which the axis of updates has a title. In a shorter plot the curves need that
+space, and the readout names the axis.
+"""
 RING = 7.0
-"""Diameter in pixels of the ring where an earlier run's largest probability exceeds one half."""
+"""Diameter in pixels of the ring that marks where an earlier run's largest probability exceeds one half."""
 
 
 class HistoryChart(Plot):
@@ -49,7 +50,7 @@ class HistoryChart(Plot):
     Attributes:
         possible: names of the series that the run shown can have (:meth:`offer`).
         trials: the earlier runs that are drawn.
-        ghosts, bands: plot items of earlier runs and of repeats, by the name of the series; made on first use.
+        ghosts, bands: plot items of earlier runs and of repeats, by series name; created on first use.
         pinned: plot items of earlier repeats, in the order given.
     """
 
@@ -59,7 +60,7 @@ class HistoryChart(Plot):
         super().__init__(title, Scale(label=tr("update"), low=1, whole=True), y, zoomable=True)
         self.names, self._unit = names, tr("update")
         self.possible = frozenset(names)
-        self._any_reward = False  # rewards of any size, as from another trainer
+        self._any_reward = False  # rewards of arbitrary scale, as from another trainer
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
         self.bands: dict[str, RepeatBand] = {}
@@ -82,16 +83,16 @@ class HistoryChart(Plot):
             self._style_margins()
 
     def own_labels(self) -> list[str]:
-        """The labels of the series that the run shown can have."""
+        """Return the labels of the series that the run shown can have."""
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
-        """Align the left and right ends with the plots above and below, and number updates only under the last.
+        """Align the left and right ends with the plots above and below, and number updates only under the last plot.
 
         Args:
-            stacked: whether the plots are below each other.
+            stacked: whether the plots are stacked vertically.
             last: whether this plot is the lowest.
-            beside: all the plots; the right margin fits the longest label of any.
+            beside: all of the plots; the right margin fits the longest of their labels.
         """
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
@@ -113,18 +114,18 @@ class HistoryChart(Plot):
         return int(self.axis_items["bottom"].height())
 
     def count_as(self, run: RunHandle) -> None:
-        """Use the numbering of ``run``, which for a recorded run is that of its trainer's steps."""
+        """Use the numbering of ``run``, or for a recorded run that of the trainer's steps."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
         self._name_axis()
 
     @property
     def place_name(self) -> str:
-        """The full name of an update, even where the axis is too narrow for it."""
+        """Return the full name of an update, even if the axis is too narrow for it."""
         return self._unit
 
     def _name_axis(self) -> None:
-        """Title the axis of updates unless the plot is too low. Its read-out gives the name then."""
+        """Give the axis of updates a title, unless the plot is so short that only the readout names it."""
         named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
@@ -140,7 +141,7 @@ class HistoryChart(Plot):
     # -- behind the curves --------------------------------------------------------------------------------------------
 
     def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
-        """Draw the series of these earlier runs behind the visible curves. ``pointed`` is emphasized."""
+        """Draw the series of these earlier runs behind the visible curves, with ``pointed`` emphasized."""
         self.trials = trials
         if trials and not self.ghosts:
             self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in self.names}
@@ -155,7 +156,7 @@ class HistoryChart(Plot):
                 self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats: (n, S) by the name of the series. A series that is not given has no range."""
+        """Draw the range of repeats, given as (n, S) arrays by series name. A series that is not given has no range."""
         self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
         if self._repeats and not self.bands:
             backed = [name for name in self.names if name in SERIES]
@@ -165,7 +166,7 @@ class HistoryChart(Plot):
             band.show_runs(self._repeats.get(name))
 
     def show_pinned(self, pinned: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Draw the ranges of earlier repeats as well, each like :meth:`show_repeats` draws the latest."""
+        """Draw the ranges of earlier repeats, each in the same way as :meth:`show_repeats` draws the latest."""
         backed = [name for name in self.names if name in SERIES]
         while backed and len(self.pinned) < len(pinned):
             self.pinned.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=1) for name in backed})
@@ -175,7 +176,7 @@ class HistoryChart(Plot):
                 band.show_runs(series.get(name))
 
     def _longest(self) -> float:
-        """The last update of anything behind the curves, as far as the axis shows it."""
+        """Return the last update of the items behind the curves, limited to the range of the axis."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 
@@ -185,8 +186,9 @@ class HistoryChart(Plot):
         return super().has_data() or bool(self.trials) or bool(self._repeats)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The table's columns: series that this run can have, since others would be empty, then those of the earlier
-        runs."""
+        """Return the table's columns and rows: the series that this run can have, since others would be empty, then
+        those of the earlier runs.
+        """
         curves = [curve for curve in self.curves if curve.key in self.possible]
         columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
@@ -199,7 +201,7 @@ class HistoryChart(Plot):
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """The run's values at ``x``, then those of earlier runs for the first visible series."""
+        """Return the run's values at ``x``, then those of earlier runs for the first visible series."""
         lines = super().read_at(x)
         curve = next((curve for curve in self.curves if curve.isVisible()), None)
         place = round(x) - 1
@@ -241,8 +243,10 @@ class HistoryChart(Plot):
         self._extent = (min(finite), max(finite)) if finite else None
 
     def _fit_unit(self) -> None:
-        """Set an axis from 0 to 1 unless a visible series exceeds it, as rewards with a bonus do. Rewards of any size
-        get an axis that shows their changes."""
+        """Set an axis from 0 to 1 unless a visible series exceeds it, as rewards with a bonus do.
+
+        Rewards of arbitrary scale get an axis fitted to their range.
+        """
         if self._any_reward and [curve.key for curve in self.curves if curve.isVisible()] == ["reward_mean"]:
             self.set_scales(y=Scale())
             return

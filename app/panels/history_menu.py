@@ -1,4 +1,4 @@
-"""The context menu of a training-history chart: stop the run where the series under the pointer crosses this height."""
+"""The context menu of a training-history chart: stop the run when the series under the pointer crosses this value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 def offered(chart: Plot, point: QPoint) -> list[Breakpoint]:
-    """The breakpoints for a point of ``chart``: above and below its height, for the nearest series."""
+    """Return the breakpoints for a point of ``chart``: above and below its value, for the nearest series."""
     place = chart.view_box.mapSceneToView(chart.mapToScene(point))
     curve = _nearest(chart, place)
     value = float(f"{place.y():.3g}")
@@ -24,7 +24,7 @@ def offered(chart: Plot, point: QPoint) -> list[Breakpoint]:
 
 
 def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
-    """A menu with an entry per breakpoint, which is the data of its action."""
+    """Return a menu with an action per breakpoint, whose data is the breakpoint."""
     shown = QMenu(parent)
     for one in choices:
         shown.addAction(tr("Stop when {words}").format(words=one.words)).setData(one)
@@ -32,7 +32,7 @@ def menu(choices: list[Breakpoint], parent: QWidget) -> QMenu:
 
 
 def _nearest(chart: Plot, place: QPointF) -> Curve | None:
-    """The visible curve nearest in height. Before the first update, the first visible one."""
+    """Return the visible curve nearest in height, or the first visible one before the first update."""
     visible = [curve for curve in chart.curves if curve.isVisible()]
     x = chart.snap(place.x())
     heights = {curve: curve.at(x) for curve in visible} if x is not None else {}

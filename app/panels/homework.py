@@ -1,5 +1,6 @@
-"""The panel of a class's homework: a row per student, and for the chosen question the distribution of predicted
-answers."""
+"""The panel for a class's homework: one row per student, and the distribution of predicted answers to the chosen
+question.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +34,9 @@ READING = tr("The files are read, and their numbers computed once more…")
 PREDICTED = BarSeries(name=tr("predicted"), meaning="policy", style="outline")
 RIGHT = BarSeries(name=tr("of them right"), meaning="reward")
 WIDTHS = {"file": 14, "name": 14, "flags": 24, "conclusion": 24}
-"""Widths of text columns, in digits."""
+"""Widths of text columns, as multiples of a digit's width."""
 LONGEST = 24
-"""Letters of an answer below its bar. The sentence beside it has the full text."""
+"""Maximum number of characters of an answer below its bar. The sentence next to it has the full text."""
 
 
 class HomeworkPanel(Panel):
@@ -43,15 +44,15 @@ class HomeworkPanel(Panel):
 
     Attributes:
         folder: the folder shown or being read; None before the first.
-        table: a table with a row per file.
-        question: the combo box for the question whose predictions are shown.
-        chart: bars of how often each answer to that question was predicted, and how often it was right.
-        said: the sentence on progress, on the class's predictions, or why the folder cannot be read.
+        table: a table with one row per file.
+        question: the combo box that selects the question whose predictions are shown.
+        chart: bars that show how often each answer to that question was predicted, and how often it was right.
+        said: the label with the progress, the class's predictions, or the reason why the folder cannot be read.
         choose, save: buttons that request a folder, and a file for the table.
 
     Signals:
-        folder_wanted: a folder is to be chosen.
-        table_wanted: the table is to be written.
+        folder_wanted: the user should choose a folder.
+        table_wanted: write the table to a file.
     """
 
     folder_wanted = Signal()
@@ -98,12 +99,12 @@ class HomeworkPanel(Panel):
     # -- results of the reading process --------------------------------------------------------------------------------
 
     def begin(self, folder: Path) -> None:
-        """Show that the files of ``folder`` are being read."""
+        """Show that the files in ``folder`` are being read."""
         self.folder, self.busy = folder, True
         self._show(READING, ready=False)
 
     def show_result(self, table: Sequence[Sequence[object]], tallies: Sequence[Mapping[str, Any]]) -> None:
-        """Show a class: its table with headers, and one tally per question."""
+        """Show a class: its table with a header row, and one tally per question."""
         heads, *rows = table
         self.busy, self._tallies = False, tallies
         self.table.set_columns([_column(str(head)) for head in heads])
@@ -116,7 +117,7 @@ class HomeworkPanel(Panel):
         self._show(head, ready=True)
 
     def show_failure(self, sentence: str) -> None:
-        """Show why a folder cannot be read, instead of earlier results."""
+        """Show why a folder cannot be read, in place of earlier results."""
         self.busy, self._tallies = False, ()
         self.table.set_rows([])
         self._show(sentence, ready=False)
@@ -147,7 +148,7 @@ class HomeworkPanel(Panel):
 
 
 def _picture(tally: Mapping[str, Any]) -> BarPicture:
-    """Bars of how often each answer was given, and of how often it was right."""
+    """Return bars that show how often each answer was predicted, and how often it was right."""
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
     return BarPicture(
@@ -165,7 +166,7 @@ def _column(head: str) -> Column:
 
 
 def _cell(cell: object) -> object:
-    """A cell as the table shows it, None for an empty one."""
+    """Return a cell as shown in the table, None for an empty one."""
     if isinstance(cell, bool):
         return tr("yes") if cell else tr("no")
     return None if cell == "" else cell

@@ -31,8 +31,8 @@ class MetricCard(QWidget):
 
     Attributes:
         name: name of the metric, or "updates".
-        note: text of the chip if there is no reason to show.
-        shorter_note: a shorter form of the note, for a card in which it does not fit.
+        note: caption of the chip if there is no reason to show.
+        shorter_note: a shorter form of the note, used if the note does not fit.
         language: whether metrics of a language model are offered.
 
     Signals:
@@ -80,10 +80,10 @@ class MetricCard(QWidget):
 
         Args:
             theme: the colours.
-            scale: the user's scale of the type.
-            title: of the card.
-            value: of the metric.
-            reason: the reason for the value, such as for a zero.
+            scale: the user's font scale.
+            title: title of the card.
+            value: value of the metric.
+            reason: the reason for the value, for example for a zero.
             stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
             rounding: magnitude up to which the value is a rounding error.
@@ -110,12 +110,12 @@ class MetricCard(QWidget):
 
     @property
     def text_area(self) -> QRectF:
-        """Rectangle in which title, value and chip are painted."""
+        """Rectangle in which the title, the value and the chip are painted."""
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     @property
     def texts_needed(self) -> float:
-        """Width in pixels of the wider of title and value."""
+        """Width in pixels of the title or the value, whichever is wider."""
         assert self._theme is not None
         small, large = self._theme.font(self._title_role, self._scale), self._theme.font("number", self._scale)
         widths = (
@@ -125,7 +125,9 @@ class MetricCard(QWidget):
         return max(widths)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Whether a card of ``width`` pixels fits the whole title in type of this role, and a chip below it."""
+        """Return whether a card of ``width`` pixels fits the full title in the font of this role, with a chip below
+        it.
+        """
         if self._theme is None:
             return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
@@ -135,7 +137,7 @@ class MetricCard(QWidget):
         return title.horizontalAdvance(self._title) <= space and needed <= area.height()
 
     def set_title_role(self, role: str) -> None:
-        """Set the type of the title."""
+        """Set the font role of the title."""
         if role != self._title_role:
             self._title_role = role
             self.update()

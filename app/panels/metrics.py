@@ -1,4 +1,4 @@
-"""The cards: six numbers of the update under the cursor, with reasons for zeros and links to explanations."""
+"""The cards: six numbers of the update at the cursor, with reasons for zeros and links to explanations."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
-"""Cards of runs in which a completion can be paid without being right. They show both measures."""
+"""Cards of runs in which a completion can be rewarded without being right. They show both measures."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
 LONGEST_AGO = 1000
-"""Age in updates from which a measurement no longer says anything about the current policy."""
+"""Age in updates from which a measurement no longer describes the current policy."""
 
 
 def _revealed(name: str, view: View) -> bool:
-    """Whether the stage under the cursor reveals this number. Rewards appear with the scores, all others after the last
-    pass."""
+    """Return whether this number is visible at the cursor's stage.
+
+    Rewards appear with the scores, all other numbers after the last pass.
+    """
     at_the_end = view.cursor.next_stage(max(view.step.passes, 1)) is None
     return at_the_end or (view.cursor.stage >= Stage.SCORE and METRICS[name].scored)
 
 
 def numbers_of(view: View) -> dict[str, float]:
-    """The numbers of the update shown. For a recorded run, those in its source."""
+    """Return the numbers of the update shown. For a recorded run, they are read from its source."""
     if isinstance(view.run, RecordedRun):
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
@@ -51,14 +53,14 @@ def _text(name: str, view: View) -> str:
 
 
 def _before(name: str, view: View) -> float:
-    """The value of the previous update. NaN where there is none."""
+    """Return the value of the previous update, or NaN if there is none."""
     values = view.run.series[name].values
     place = view.cursor.step - 2  # the value of update n is at index n - 1
     return float(values[place]) if 0 <= place < len(values) else float("nan")
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
-    """The initial cards of a run under ``settings``."""
+    """Return the initial cards of a run under ``settings``."""
     if settings.is_recorded:
         return CARDS_RECORDED
     if not settings.is_language:
@@ -67,8 +69,9 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """The last held-out accuracy up to the update shown, as a text and as a shorter text. Empty where none was
-    measured."""
+    """Return the last held-out accuracy up to the update shown, in a longer and a shorter form, both empty if there
+    is none.
+    """
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))
@@ -80,7 +83,7 @@ def _held_out(view: View) -> tuple[str, str]:
 
 
 class MetricsPanel(Panel):
-    """Up to six cards of equal width, as many as fit. Fixed widths keep them still when digits change."""
+    """Up to six cards of equal width, as many as fit. Fixed widths keep them from moving when digits change."""
 
     plans = False
 
@@ -128,14 +131,14 @@ class MetricsPanel(Panel):
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
-        """Choose titles that can be read from the back row if they fit in every card, else small ones for all."""
+        """Use titles that are legible from the back row if they fit in every card, otherwise small titles for all."""
         cards = [card for card in self.cards if not card.isHidden()]
         legible = all(card.has_space_for("digits", self.width() / len(cards)) for card in cards)
         for card in cards:
             card.set_title_role("digits" if legible else "small")
 
     def _suit(self, settings: Settings) -> None:
-        """If the kind of run has changed, show the cards for the new kind."""
+        """Switch to the cards for the current kind of run, if it has changed."""
         suits = _cards(settings)
         if suits != self._suits:
             self._suits = suits

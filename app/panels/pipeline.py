@@ -28,7 +28,9 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
-"""Pixels: margins of the panel, gap between two stages, and gap before the place whose values are shown."""
+"""Pixels: margins of the panel, gap between two stages, and gap before the label that names the completion and
+token.
+"""
 CHANGE_MS = 7000
 """Milliseconds for which a change of the formula is shown, unless another one comes first."""
 
@@ -112,7 +114,7 @@ class PipelinePanel(Panel):
         )
 
     def _show_place(self, texts: tuple[str, ...], named: bool) -> None:
-        """Show the first of ``texts`` that fits beside the stages, if any fits and ``named``."""
+        """Show the first of ``texts`` that fits next to the stages, if ``named`` and any fits."""
         shown = [*self.stages.values(), *self._arrows]
         used = sum(widget.sizeHint().width() for widget in shown) + SPACE * (len(shown) + 2) + BEFORE_PLACE
         space = self.width() - MARGINS[0] - MARGINS[2] - used
@@ -123,7 +125,7 @@ class PipelinePanel(Panel):
         self.which.setVisible(named and bool(fitting))
 
     def _draw_change(self, before: Objective, after: Objective) -> bool:
-        """Show the difference between two objectives in place of the formula, if it fits."""
+        """Show the difference between two objectives in place of the formula, if it fits. Return whether it does."""
         width = max(self.width() - 20, 200)
         self.strip.set_terms(objective_terms(before))
         self.strip.fit(width)
@@ -152,7 +154,9 @@ class PipelinePanel(Panel):
 
     @Slot()
     def _on_edited(self) -> None:
-        """For some seconds, show what is struck out and what is new if the next update has another formula."""
+        """If the next update has another formula, show for a few seconds which terms are struck out and which are
+        new.
+        """
         run, objective = self.workspace.run, self.workspace.editing.wanted.objective
         (known, before), self._wanted = self._wanted, (run, objective)
         if run is not known or objective == before:
@@ -161,7 +165,7 @@ class PipelinePanel(Panel):
             self._change, self._change_from = (before, objective), (0 if run is None else run.head) + 1
             self.change_timer.start()
             self.redraw()
-        elif self._change is not None:  # a number was edited meanwhile
+        elif self._change is not None:  # a number has been edited in the meantime
             self.change_timer.stop()
             self._on_change_over()
 
@@ -211,13 +215,13 @@ def _name(stage: Stage, view: View) -> str:
 
 
 def _settings(view: View) -> Settings:
-    """The settings of the update shown. If there is none, those of the next one."""
+    """Return the settings of the update shown, or those of the next one if none is shown."""
     shown_here = view.step.step is not None or view.run.is_recorded
     return view.step.settings if shown_here else view.next_settings
 
 
 def _prompts(view: View) -> int:
-    """Number of prompts in the update."""
+    """Return the number of prompts in the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1
@@ -225,7 +229,7 @@ def _prompts(view: View) -> int:
 
 
 def _values(view: View, row: int, token: int) -> dict[str, str]:
-    """Current values by key, as far as the stage has revealed them.
+    """Return the current values by key, limited to what the stage has revealed.
 
     They are short, so that the formula keeps its lines.
     """
@@ -256,13 +260,15 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
 
 
 def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
-    """Two texts, one shorter, that name the completion and token of the values below the terms. None if these belong to
-    no single token."""
+    """Return two labels, the second shorter, that name the completion and the token of the values below the terms.
+
+    The tuple is empty if the values belong to no single token.
+    """
     step = view.step.step
     if step is None or place is None:
         return ()
     long = step.tokens.shape[1] > 1
-    if view.cursor.stage is Stage.UPDATE:  # then L has a value too, that of the whole update
+    if view.cursor.stage is Stage.UPDATE:  # then L, too, has a value: that of the entire update
         patterns = (
             (
                 tr("values of sample {sample}, token {token}; L sums all"),

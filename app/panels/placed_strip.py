@@ -1,4 +1,4 @@
-"""A typed completion token by token, and its place among the advantages of its group."""
+"""A typed completion token by token, and its position among the advantages of its group."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from grpo_core.questions import Answer
 from grpo_core.text import tr
 
 UNLIKELY = 5.0
-"""Value of −log π in nats at which a token's bar is full."""
+"""Value of −log π in nats at which a token's bar has its full height."""
 CERTAIN = 5e-4
 """Value of −log π in nats below which a token counts as certain."""
 BARS = 8
-"""Largest number of lines taken by tokens, bars and numbers."""
+"""Maximum height of tokens, bars and numbers, in lines."""
 PILE = 3
-"""Marks of equal advantage that are stacked before a second stack begins beside them."""
+"""Number of marks with equal advantage that are stacked before a second stack begins next to the first."""
 DOT, AXIS = 3.2, 20.0
-"""Radius of a mark at 100 %, and pixels around the axis."""
+"""Radius of a mark and margin around the axis, in pixels at 100 %."""
 BESIDE, BESIDE_LOW = 560, 300
-"""Widths in pixels at 100 % from which the axis is beside the tokens: in a strip of any height, and in a low one."""
+"""Widths in pixels at 100 % from which the axis is next to the tokens: in a strip of any height, and in a short one."""
 TOKENS = 5
-"""Number of lines needed above the axis by tokens, bars and numbers."""
+"""Number of lines that tokens, bars and numbers need above the axis."""
 STALE = 0.45
-"""Opacity of an answer that belongs to another update or prompt than those shown."""
+"""Opacity of an answer that belongs to another update or prompt than the one shown."""
 _TOP = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 class PlacedStrip(QWidget):
-    """A column per token: its text, a bar of −log π, the number, and the policy's likeliest token instead. Beside or
-    below is an axis of advantages with one mark per completion of the group, the typed one ringed."""
+    """A column per token: its text, a bar of −log π, the number, and the policy's likeliest token.
+
+    Next to or below the columns is an axis of advantages with one mark per completion of the group and a ring around
+    the typed one.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +59,7 @@ class PlacedStrip(QWidget):
         return QSize(100, self.fontMetrics().height() * 5)
 
     def show_nothing(self, theme: Theme, scale: float) -> None:
-        """Show that there is no answer yet."""
+        """Clear the strip, because there is no answer yet."""
         self._theme, self._scale, self._answer = theme, scale, None
         self.setAccessibleDescription("")
         self.update()
@@ -74,7 +77,8 @@ class PlacedStrip(QWidget):
     ) -> None:
         """Show an answer in the vocabulary ``words``.
 
-        ``rewards`` and ``advantages`` (G + 1,) have the typed completion last; ``stale``: another update is shown now.
+        ``rewards`` and ``advantages`` (G + 1,) have the typed completion last; ``stale``: whether another update is
+        shown now.
         """
         self._theme, self._scale, self._words, self._answer = theme, scale, words, answer
         self._rewards, self._advantages, self._stale = rewards, advantages, stale
@@ -164,7 +168,8 @@ class PlacedStrip(QWidget):
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
         """Paint the group's marks, hollow below zero and filled above, with the reward and the number of completions
-        under each."""
+        under each stack.
+        """
         assert self._theme is not None
         theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
@@ -198,8 +203,9 @@ class PlacedStrip(QWidget):
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 
     def _label(self, painter: QPainter, places: list[int], top: float) -> None:
-        """Paint advantage, reward and number of completions at each place, or only at the outer ones if there are
-        many."""
+        """Paint the advantage, reward and number of completions at each position, or only at the outer ones if there
+        are many.
+        """
         assert self._theme is not None
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf

@@ -1,4 +1,4 @@
-"""The policy in lanes above each other: rewards, draws, π now, before and of the reference, and the update's change."""
+"""The policy in vertically stacked lanes: rewards, draws, probabilities, and the update's change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_TABLE = tr("A language model has no table of actions: see its completions.")
 
 
 class PolicyBarsPanel(Panel):
-    """The policy in one context, with a choice of contexts where several prompts or states exist.
+    """The policy in one context, with a choice of contexts if several prompts or states exist.
 
     Signals:
         completions_wanted: show the sampled completions instead, as there is no table of actions.
@@ -109,7 +109,7 @@ class PolicyBarsPanel(Panel):
         self.plot.forget_scales()
 
     def show_guess(self, guess: Guess | None) -> None:
-        """Draw the prediction of the largest probability that a lesson asks for. None draws none."""
+        """Draw the prediction of the largest probability that a lesson requests, or none."""
         if guess != self._guess:
             self._guess = guess
             self.redraw()
@@ -132,14 +132,14 @@ class PolicyBarsPanel(Panel):
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:
-        """The final policies of earlier runs. The same object until they change."""
+        """Return the final policies of earlier runs. The same object is returned until they change."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
         if stamp != self._earlier[0]:
             self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         return self._earlier[1]
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
-        """Rewards under the settings of the update shown. At the head, under those of the next one."""
+        """Return the rewards under the settings of the update shown, or at the head under those of the next one."""
         if view.run.origin.action_rewards is None:
             return None
         settings: Settings = view.next_settings if view.at_head else view.step.settings
@@ -191,7 +191,7 @@ class PolicyBarsPanel(Panel):
 
     @Slot(int, float, int)
     def _on_dragged(self, action: int, height: float, gesture: int) -> None:
-        """Apply the reward of a dragged action. The task becomes the one with the user's own rewards."""
+        """Set the reward of a dragged action. The task changes to one with the user's own rewards."""
         settings = self.workspace.editing.settings
         if settings.is_language or settings.is_recorded or settings.bandit.landscape not in LANDSCAPES:
             return

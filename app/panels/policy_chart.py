@@ -1,4 +1,4 @@
-"""A policy in lanes: rewards, draws, probabilities on a scale of their own, and the update's change."""
+"""A policy in lanes: rewards, draws, probabilities on their own scale, and the update's change."""
 
 from __future__ import annotations
 
@@ -61,17 +61,19 @@ OPEN = Scale()
 SMALL = 1e-3
 """Changes below this are grey, and the axis of changes always extends to it."""
 SMALLEST = 5e-5
-"""Changes below this have no digits in the picture."""
+"""Changes below this have no numbers in the picture."""
 
 
 def policy_chart(*, headed: bool = True) -> LaneChart:
-    """A chart for :func:`policy_picture`, in which rewards can be dragged. ``headed`` adds the picture's sentence."""
+    """Return a chart for :func:`policy_picture` in which rewards can be dragged. ``headed`` adds a sentence above
+    the picture.
+    """
     return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """A prediction of the probability of the likeliest action.
+    """A prediction of the likeliest action's probability.
 
     Attributes:
         height: the probability; None before one is chosen.
@@ -85,8 +87,9 @@ class Guess:
 def policy_picture(
     what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
 ) -> LanePicture:
-    """The lanes of ``what`` with ``action`` selected, on axes that also include the numbers of ``beside``, with
-    ``guess`` as a line."""
+    """Return the lanes of ``what`` with ``action`` selected and ``guess`` as a line. The axes also include the
+    numbers of ``beside``.
+    """
     here = action if action is not None and action < len(what.names) else None
     others = (what,) if beside is None else (what, beside)
     highest = max(float(max(one.after.max(), one.old.max())) for one in others)
@@ -117,8 +120,10 @@ def show_policy(
     beside: PolicyPicture | None = None,
     guess: Guess | None = None,
 ) -> None:
-    """Draw ``what`` in ``chart``, on axes that also include ``beside``, with ``guess`` as a line. Without a selected
-    action, the arrow keys start from the likeliest."""
+    """Draw ``what`` in ``chart`` with ``guess`` as a line, on axes that also include ``beside``.
+
+    Without a selected action, the arrow keys start from the likeliest.
+    """
     if action is None:
         chart.chosen = int(what.now.argmax())
     chart.show_picture(policy_picture(what, action, beside, guess))
@@ -133,7 +138,9 @@ def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPic
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """The lane of the actions' rewards. While a stage is shown, those of actions that were not drawn are dim."""
+    """Return the lane of the actions' rewards. While a stage is shown, the rewards of actions that were not drawn
+    are dimmed.
+    """
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
     if drawn is not None and staged:
@@ -156,7 +163,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """The lane with the number of draws of each action."""
+    """Return the lane of the number of draws of each action."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -167,7 +174,7 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """The lane of probabilities on a scale of their own, with their numbers."""
+    """Return the lane of probabilities on their own scale, with numbers."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -209,7 +216,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """The lane with this update's change so far, with digits."""
+    """Return the lane of this update's change so far, with numbers."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     meanings = tuple(_meaning(value, SMALL) for value in values)
     picture = BarPicture(
@@ -234,7 +241,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
 
 
 def _advantages(what: PolicyPicture) -> Lane:
-    """The lane of the draws' advantages, shown in place of the change that they will cause."""
+    """Return the lane of the draws' advantages, shown in place of the change that they will cause."""
     draws, distance = what.draws, centred(what)
     assert draws is not None
     gained = draws.advantage
@@ -270,7 +277,10 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Text of a change or an advantage with its sign and, below ``least``, one more digit. Empty if there is none."""
+    """Return the number of a change or an advantage with its sign, and with an extra digit below ``least``.
+
+    The string is empty if there is no value.
+    """
     if value != value:
         return ""
     if abs(value) < least:

@@ -1,4 +1,4 @@
-"""Data for the policy picture of one context: policies, rewards, the draws of the update, and their consequences."""
+"""Data for the policy picture of one context: policies, rewards, the update's draws, and their consequences."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from grpo_core.reasons.normalized import normalized
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draws:
-    """One update's draws in one context, and the numbers that follow from them, over the A entries of the vocabulary.
+    """One update's draws in one context, and the numbers derived from them, over the A entries of the vocabulary.
 
     Attributes:
         order: the drawn entries, (n,), in the order of the record's rows.
         counts: how often each was drawn, (A,).
-        rows: for each entry the completions (rows of the record) that drew it.
-        mean: of the draws' rewards; None where none was scored.
-        unscored: draws without a reward.
-        advantage: of the draws of each entry, (A,); NaN where there are none, or where they differ among themselves.
-        normalized: the claim about the advantages of all draws; None where none is known.
+        rows: for each entry, the completions (rows of the record) that drew it.
+        mean: mean of the draws' rewards; None if none was scored.
+        unscored: number of draws without a reward.
+        advantage: advantage of each entry's draws, (A,); NaN if it has no draws, or if they differ among themselves.
+        normalized: the claim about the advantages of all draws; None if none is known.
         clipped: whether a draw of the entry is clipped in the pass shown, (A,).
     """
 
@@ -56,8 +56,9 @@ NO_EARLIER = EarlierEnds()
 
 
 def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> EarlierEnds:
-    """The final policies of those ``trials`` that are drawn and have ``context`` with ``count`` entries of the
-    vocabulary."""
+    """Return the final policies of those ``trials`` that are shown and have ``context`` with ``count`` vocabulary
+    entries.
+    """
     known = [
         (trial.name, trial.policy[context])
         for trial in trials
@@ -74,15 +75,15 @@ class PolicyPicture:
     Attributes:
         names: name of each entry.
         now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is interpolated.
-        after: probabilities (A,) after the whole update.
-        rewards: (A,), None where the task has none for a single action.
-        draws: draws of the update under the cursor; None at update 0.
+        after: probabilities (A,) after the entire update.
+        rewards: (A,); None if the task has no reward for a single action.
+        draws: draws of the update at the cursor; None at update 0.
         number: number of that update.
-        stage, passed, progress: how much of it is revealed; ``passed`` is −1 where the whole update is shown.
+        stage, passed, progress: how much of it is revealed; ``passed`` is −1 if the entire update is shown.
         passes: number of passes of the update, 0 at update 0.
-        clip: by how much the ratio may fall below and rise above 1 before it is clipped; None where no clip acts.
+        clip: how far the ratio can fall below and rise above 1 before it is clipped; None if there is no clipping.
         quick: whether its film is too short for lanes to change height for a stage.
-        about_mean: whether the advantage is based on the reward minus the group's mean.
+        about_mean: whether the advantage is computed from the reward minus the group's mean.
         earlier: final policies of earlier runs.
     """
 
@@ -109,7 +110,7 @@ class PolicyPicture:
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:
-        """The completions that drew ``action``."""
+        """Return the completions that drew ``action``."""
         return self.draws.rows[action] if self.draws is not None and action < len(self.draws.rows) else []
 
 
@@ -123,13 +124,13 @@ def picture(
     *,
     quick: bool = False,
 ) -> PolicyPicture | None:
-    """The picture of ``context``. None where the policy's full distribution is not recorded.
+    """Return the picture of ``context``, or None if the policy's full distribution is not recorded.
 
     Args:
         view: the update, with the stage and the pass that are shown.
         context: the prompt and state whose distribution is drawn.
-        rewards: of every action in every context, (C, A), or None.
-        passed: the pass at which the cursor is, −1 for the whole update.
+        rewards: rewards of every action in every context, (C, A), or None.
+        passed: the pass at the cursor, −1 for the entire update.
         progress: played share of the stage's film.
         earlier: final policies of earlier runs.
         quick: whether that film is too short for lanes to change height for a stage.

@@ -1,8 +1,9 @@
-"""The film of one update on a bandit: positions of all marks at a given progress of a stage, from the record alone.
+"""The film of one update on a bandit: positions of all marks at a given progress of a stage, computed from the
+record alone.
 
 Sample: draws leave the bars and come to rest in the lane of samples. Score: they rise to their rewards, and the mean
-is drawn. Normalize: stems grow to the reward minus the mean, and are stretched to the advantage. Update: the bars move
-pass by pass; where a ratio is clipped there is a ceiling.
+is drawn. Normalize: stems grow to the reward minus the mean, and are stretched to the advantage. Update: the bars
+move pass by pass; a ceiling marks where a ratio is clipped.
 """
 
 from __future__ import annotations
@@ -15,31 +16,32 @@ from app.workspace.cursor import Stage
 from grpo_core.text import tr
 
 LEAVING = 0.6
-"""Share of the stage Sample in which draws leave their bars one after the other."""
+"""Fraction of the Sample stage in which draws leave their bars one after another."""
 RISING = 0.6
-"""Share of the stage Score in which draws rise to their rewards, before the mean is drawn."""
+"""Fraction of the Score stage in which draws rise to their rewards, before the mean is drawn."""
 CENTRING = 0.4
-"""Share of the stage Normalize in which stems grow to the reward minus the mean, before they are stretched."""
+"""Fraction of the Normalize stage in which stems grow to the reward minus the mean, before they are stretched."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
 BELOW = "below"
-"""Key of the lane below the policy: advantages in the stage Normalize, else changes."""
+"""Key of the lane below the policy: advantages in the Normalize stage, otherwise changes."""
 WEIGHTS = {REWARDS: 74.0, SAMPLES: 34.0, POLICY: 92.0, BELOW: 76.0}
-"""Relative heights of the lanes where an update is shown whole."""
+"""Relative heights of the lanes when an entire update is shown."""
 STAGE_WEIGHTS = {
     Stage.SAMPLE: {REWARDS: 42.0, SAMPLES: 96.0, POLICY: 112.0, BELOW: 26.0},
     Stage.SCORE: {REWARDS: 136.0, SAMPLES: 62.0, POLICY: 52.0, BELOW: 26.0},
     Stage.NORMALIZE: {REWARDS: 84.0, SAMPLES: 26.0, POLICY: 38.0, BELOW: 128.0},
     Stage.UPDATE: {REWARDS: 36.0, SAMPLES: 26.0, POLICY: 112.0, BELOW: 102.0},
 }
-"""Relative heights of the lanes while a stage is shown, with more height for those that it is about."""
+"""Relative heights of the lanes while a stage is shown. The lanes that the stage is about are taller."""
 GROWING = 0.15
-"""Share of a stage's film, at its start, in which the lanes change to its heights; after the last stage they change
-back."""
+"""Fraction of a stage's film, at its start, in which the lanes change to the stage's heights. After the last stage
+they change back.
+"""
 
 
 def weights(picture: PolicyPicture) -> dict[str, float]:
-    """Relative height of each lane at the moment of ``picture``."""
+    """Return the relative height of each lane at the moment of ``picture``."""
     stage, progress = picture.stage, picture.progress
     whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
     if picture.draws is None or picture.quick or whole:
@@ -56,13 +58,13 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
-    """Interpolated weights at ``share`` of the way from ``one`` to ``other``, with ease-in-out."""
+    """Return the weights at ``share`` of the way from ``one`` to ``other``, interpolated with an ease-in-out curve."""
     eased = share * share * (3 - 2 * share)
     return {lane: weight + eased * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """Number of draws of each entry that have landed in the lane of samples, (A,)."""
+    """Return how many draws of each entry have landed in the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)
@@ -72,14 +74,16 @@ def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
 
 
 def mean_share(stage: Stage, progress: float) -> float:
-    """Drawn share of the line of the mean, from 0 to 1."""
+    """Return the fraction, from 0 to 1, of the mean's line that is drawn."""
     if stage is Stage.SCORE:
         return min(max((progress - RISING) / (1 - RISING), 0.0), 1.0)
     return 0.0 if stage is Stage.SAMPLE else 1.0
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Heights of the stems in the stage Normalize, (A,), growing to the advantages. NaN for an action without one."""
+    """Return the heights of the stems in the Normalize stage, (A,), growing to the advantages, or NaN for an action
+    without one.
+    """
     draws, share = picture.draws, picture.progress
     assert draws is not None
     distance = centred(picture)
@@ -91,7 +95,7 @@ def stem_heights(picture: PolicyPicture) -> np.ndarray:
 
 
 def centred(picture: PolicyPicture) -> np.ndarray | None:
-    """The reward of each drawn entry minus the mean, (A,). None if the advantage has no such part."""
+    """Return the reward of each drawn entry minus the mean, (A,), or None if the advantage is not computed from it."""
     draws = picture.draws
     if not picture.about_mean or picture.rewards is None or draws is None or draws.mean is None:
         return None
@@ -99,7 +103,7 @@ def centred(picture: PolicyPicture) -> np.ndarray | None:
 
 
 def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
-    """The marks above the lanes at the moment of ``picture``."""
+    """Return the marks above the lanes at the moment of ``picture``."""
     draws = picture.draws
     if draws is None:
         return ()
@@ -115,7 +119,7 @@ def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
 
 
 def _fallen(n: int, count: int, progress: float) -> float:
-    """Share of its path that draw ``n`` of ``count`` has covered."""
+    """Return the fraction of its path that draw ``n`` of ``count`` has covered."""
     start = LEAVING * n / count
     return min(max((progress - start) / (1 - LEAVING), 0.0), 1.0)
 
@@ -148,7 +152,9 @@ def _rising(picture: PolicyPicture, draws: Draws, share: float) -> list[Mark]:
 
 
 def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
-    """Lines where the ratios of clipped draws leave 1 ± ε, in the pass shown: beyond them these draws push nothing."""
+    """Return the lines at which the ratios of clipped draws leave 1 ± ε in the pass shown. Beyond them, these draws
+    have no effect.
+    """
     if picture.clip is None or picture.stage is not Stage.UPDATE or picture.passed < 0:
         return ()
     low, high = picture.clip

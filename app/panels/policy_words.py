@@ -1,4 +1,4 @@
-"""One sentence per stage of an update: what was drawn, its rewards, what moved."""
+"""One sentence per stage of an update: what was drawn, its rewards, and what moved."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from grpo_core.reasons.normalized import normalized_words
 from grpo_core.text import tr
 
 NAMED = 3
-"""Number of rising actions, and of falling ones, that are named: those that move most."""
+"""Maximum number of rising actions, and of falling ones, that are named. Those that move most come first."""
 
 
 def stage_sentence(picture: PolicyPicture) -> str:
-    """The sentence on what the stage shown does with the draws of this context. Constant throughout a stage's film."""
+    """Return the sentence on what the stage shown does with the draws of this context. It does not change during a
+    stage's film.
+    """
     draws = picture.draws
     if draws is None:
         return tr("Before the first update: draws are taken from these bars.")
@@ -31,12 +33,12 @@ def stage_sentence(picture: PolicyPicture) -> str:
 
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    """The claim about the number of draws and of distinct actions."""
+    """Return the claim about the number of draws and of distinct actions."""
     return Sampled(draws=len(draws.order), met=int((draws.counts > 0).sum()), of=len(picture.names))
 
 
 def paid(draws: Draws) -> Scored:
-    """The claim about the mean reward of the scored draws."""
+    """Return the claim about the mean reward of the scored draws."""
     return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
 
 
@@ -46,7 +48,9 @@ def _updated(picture: PolicyPicture, draws: Draws) -> str:
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:
-    """A shorter :func:`stage_sentence` for a narrow picture. Empty where it is already short."""
+    """Return a shorter form of :func:`stage_sentence` for a narrow picture, or an empty string if it is already
+    short.
+    """
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
     made = moves(picture)
@@ -68,7 +72,7 @@ def in_fewer_words(picture: PolicyPicture) -> str:
 
 
 def undrawn(picture: PolicyPicture, draws: Draws) -> Undrawn | None:
-    """The claim that the best-paid action was not drawn. None where it was, or where several are best."""
+    """Return the claim that the best-paid action was not drawn, or None if it was, or if several are best."""
     if picture.rewards is None:
         return None
     best = int(picture.rewards.argmax())
@@ -85,7 +89,7 @@ def _moved(picture: PolicyPicture) -> str:
 
 
 def moves(picture: PolicyPicture) -> Moved:
-    """The claim about which entries have moved, and whether all others moved the other way."""
+    """Return the claim about which entries moved, and whether all others moved the other way."""
     change = picture.change
     up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
     rest = np.delete(change, [*up, *down])

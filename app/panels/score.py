@@ -1,4 +1,4 @@
-"""The panel Score your own: a typed completion to a prompt of the update shown, scored and placed in its group."""
+"""The "Score your own" panel: a typed completion to a prompt of the update shown, scored and placed in its group."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Submission:
     """A question that is pending or answered.
 
     Attributes:
-        question: what was asked.
+        question: the request for scoring.
         step: the update whose group the completion joins.
-        run: id of its run.
+        run: ID of its run.
     """
 
     question: Question
@@ -53,7 +53,7 @@ class Submission:
 
 
 class ScorePanel(Panel):
-    """A completion of the user's own, with its log-probabilities, its reward and its place in the group."""
+    """A completion typed by the user, with its log-probabilities, its reward and its position in the group."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -77,7 +77,9 @@ class ScorePanel(Panel):
         self.submission: Submission | None = None
         self._answer: Answer | None = None
         self.held: tuple[Step, str] | None = None
-        """The update, with its run, whose prompts are offered while the user types, even as the run goes on."""
+        """The update whose prompts are offered while the user types, even if the run continues, and the ID of its
+        run.
+        """
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
@@ -146,18 +148,22 @@ class ScorePanel(Panel):
         self.status.setEnabled(not stale)
 
     def _step(self, view: View) -> Step | None:
-        """The update whose group a completion joins: the one shown, or the one at which the user began to type."""
+        """Return the update whose group a completion joins: the one shown, or the one at which the user began to
+        type.
+        """
         if self.held is not None and self.held[1] != view.run.id:
             self.held = None
         return view.step.step if self.held is None else self.held[0]
 
     def _stale(self, step: Step) -> bool:
-        """Whether the answer belongs to another update or prompt than those shown."""
+        """Return whether the answer belongs to another update or prompt than the one shown."""
         assert self.submission is not None
         return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """A sentence on the origin of the dimmed answer, and on how to get the one for the prompt shown."""
+        """Return a sentence that says where the dimmed answer comes from and how to get the one for the prompt
+        shown.
+        """
         assert self.submission is not None
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)
@@ -172,7 +178,7 @@ class ScorePanel(Panel):
 
     @Slot()
     def ask(self) -> None:
-        """Have the typed completion scored by the policy that sampled the group."""
+        """Request that the policy that sampled the group score the typed completion."""
         view, text = self.workspace.view, self.field.text().strip()
         step = self._step(view)
         if step is None or not self._known(text):
@@ -189,9 +195,9 @@ class ScorePanel(Panel):
         self.redraw()
 
     def _known(self, text: str) -> bool:
-        """Whether the model can read ``text``. If not, the field is marked and a sentence names the unknown sign."""
+        """Return whether the model can read ``text``. If it cannot, mark the field and name the unknown character."""
         if self.workspace.view.run.origin.settings.model.folder:
-            self._mark(False)  # a tokenizer reads any text
+            self._mark(False)  # a tokenizer can read any text
             return True
         try:
             encode(text)
@@ -218,7 +224,7 @@ class ScorePanel(Panel):
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
-        """Report unreadable signs at once. When the text is readable again, restore the earlier message."""
+        """Report unreadable characters at once. When the text is readable again, restore the earlier message."""
         before = bool(self.field.property("refused"))
         if self._known(text) and before:
             self.status.setText("")
@@ -226,7 +232,7 @@ class ScorePanel(Panel):
 
     @Slot(str)
     def _on_edited(self, text: str) -> None:
-        """Keep the prompt to which the user is typing an answer until it is scored or deleted."""
+        """Keep offering the prompt that the user is answering until the answer is scored or deleted."""
         step = self._step(self.workspace.view)
         self.held = (step, self.workspace.view.run.id) if text and step is not None else None
         if not text:
@@ -255,7 +261,7 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """The claims about the result of a completion."""
+    """Return the claims about the result of a completion."""
     advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

@@ -1,4 +1,4 @@
-"""The choice of series of the training history: a row of check boxes, and a menu for those that do not fit."""
+"""The selection of series in the training history: a row of check boxes, and a menu for those that do not fit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ SHOWN = ("reward_mean", "max_prob", "kl", "entropy")
 SHOWN_LANGUAGE = ("reward_mean", "accuracy", "accuracy_greedy", "accuracy_sampled", "kl", "entropy")
 
 NEWEST = 1000
-"""Number of newest values that are examined first. Even in a long series they usually show whether it has any."""
+"""Number of the newest values that are checked first. Even in a long series, they usually reveal whether it has any
+values.
+"""
 SPACING, MARGINS = 8, 48
 """Pixels between the boxes, and total horizontal margins."""
 
 
 def _first(settings: Settings) -> frozenset[str]:
-    """The series shown at first in a run under ``settings``."""
+    """Return the series initially shown in a run under ``settings``."""
     if not settings.is_language:
         return frozenset(SHOWN)
     first = frozenset(SHOWN_LANGUAGE)
@@ -41,10 +43,10 @@ class SeriesChoice(QWidget):
 
     Signals:
         changed: the selection of series has changed.
-        table_toggled: show tables in place of the plots, or the plots again.
+        table_toggled: switch between plots and tables.
 
     Attributes:
-        boxes: the check boxes by the name of the series.
+        boxes: the check boxes by series name.
         offered: names of the series that the run shown has or, before its first update, can have.
         table: the button for the tables.
         more, left_over: the button for the series whose boxes do not fit, and its menu.
@@ -71,11 +73,11 @@ class SeriesChoice(QWidget):
         top.addWidget(self.table)
 
     def wanted(self, names: tuple[str, ...]) -> list[str]:
-        """Those of ``names`` that are selected and that the run has."""
+        """Return those of ``names`` that are selected and that the run has."""
         return [name for name in names if self.boxes[name].isChecked() and name in self.offered]
 
     def show_run(self, view: View) -> None:
-        """Offer the series of the run that is shown."""
+        """Offer the series of the run shown."""
         if view.run is not self._run:
             self._choose(view.run)
         self._offer(view.run)
@@ -146,7 +148,7 @@ class SeriesChoice(QWidget):
         self.offered = frozenset(self._known if run.head else possible)
 
     def fit(self) -> None:
-        """Show the boxes that fit, and put the other series into a menu, so that no box is cut off."""
+        """Show the boxes that fit, and put the remaining series into a menu, so that no box is cut off."""
         offered = [name for name in self.boxes if name in self.offered]
         widths = [self.boxes[name].sizeHint().width() + SPACING for name in offered]
         space = self.width() - self.table.sizeHint().width() - MARGINS

@@ -26,12 +26,13 @@ WIDTHS = {
     "clipped": 3,
     "gradient": 8.5,
 }
-"""Column widths in digits."""
+"""Column widths, as multiples of a digit's width."""
 OF_TOKENS = {"reward": 6.2, "gradient": 10.5}
-"""Other widths if rows are tokens: a reward of several parts has a sign, a push may be so small that it has an
-exponent."""
+"""Widths that differ if rows are tokens: a reward with several parts has a sign, and a push can be small enough to
+need an exponent.
+"""
 MARGIN = 0.75
-"""Extra width of a column of short texts, in digits."""
+"""Extra width of a column of short labels, as a multiple of a digit's width."""
 FIRST = (
     "sample",
     "prompt",
@@ -45,12 +46,12 @@ FIRST = (
     "clipped",
     "gradient",
 )
-"""First columns from the left. Columns not named here follow."""
+"""Columns shown first, from left to right. Columns not listed here follow."""
 KEPT = (
     "sample", "action", "token", "advantage", "gradient", "reward", "ratio", "clipped", "completion", "prompt", "place",
     "kl", "surrogate", "token_loss", "weight",
 )  # fmt: skip # table, one row per line
-"""Columns by priority: in a narrow panel the last ones are hidden. Copies and exports have all of them."""
+"""Columns by priority. A narrow panel hides the last ones; copies and exports contain all of them."""
 SUMMED = ("reward", "advantage", "gradient", "weight")
 """Columns whose sums are shown below the table."""
 SHORT = {
@@ -67,18 +68,19 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
     Stage.SCORE: ("reward",),
     Stage.NORMALIZE: ("reward", "advantage"),
 }
-"""Columns revealed by each stage. Later ones are blank until then."""
+"""Columns revealed by each stage. They are blank before that stage."""
 
 
 def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
-    """The columns of an update's table from the left. The prompt's column is left out if the run has only one
-    prompt."""
+    """Return the columns of an update's table from left to right. The prompt column is left out if the run has only
+    one prompt.
+    """
     columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
     return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
 def table_column(column: step_table.Column, step: Step, origin: Origin) -> Column:
-    """The table widget's form of a column, with its width. The same for every update of a run."""
+    """Return the table widget's version of a column, with its width. It is the same for every update of a run."""
     kind = KINDS.get(column.name, "number" if column.decimals is not None else "text")
     return Column(
         column.name,
@@ -94,7 +96,7 @@ def table_column(column: step_table.Column, step: Step, origin: Origin) -> Colum
 
 
 def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
-    """Width of a column in digits."""
+    """Return the width of a column, as a multiple of a digit's width."""
     if column.name == "sample":
         return len(str(len(step.mask))) + MARGIN
     if column.name == "action":
@@ -106,12 +108,12 @@ def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
 def values_shown(
     column: step_table.Column, values: Sequence[Any], revealed: tuple[str, ...] | None
 ) -> Sequence[object]:
-    """A column's values as shown in the table, blank if only a later stage reveals them."""
+    """Return a column's values as shown in the table, blank if only a later stage reveals them."""
     computed = column.decimals is not None or column.name == "clipped"
     if computed and revealed is not None and column.name not in revealed:
         return [None] * len(values)
     if column.name == "gradient":
-        # the step goes against the gradient, so the sign is flipped: what is pushed up points up
+        # the step is opposite to the gradient, so the sign is flipped: a push up is positive
         return residues([None if value is None else -value for value in values])
     if column.name == "advantage":
         return residues(values)
@@ -129,14 +131,15 @@ def sums(
     places: Sequence[int],
     revealed: tuple[str, ...] | None,
 ) -> dict[str, float]:
-    """Sums of the columns in :data:`SUMMED`, by name. Numbers that belong to a whole completion are summed over
-    completions, others over tokens.
+    """Return the sums of the columns in :data:`SUMMED`, by name.
+
+    Numbers that belong to an entire completion are summed over completions, others over tokens.
 
     Args:
         rows: rows of the table, one per token.
         columns: the columns shown.
         places: index of each column's cell in a row.
-        revealed: names of the columns revealed by the stage; None for all.
+        revealed: names of the columns that the stage reveals; None for all.
     """
     total_of = {}
     # the first token of each completion, and the completion of each token
@@ -155,8 +158,9 @@ def sums(
 
 
 def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:
-    """The widest texts to reserve space for in the summed columns: the sums, and a reward of 1 for every completion, so
-    that widths stay the same from update to update.
+    """Return the widest strings for which to reserve space in the summed columns.
+
+    They are the sums, and a reward of 1 for every completion, so that widths stay the same from update to update.
 
     Args:
         texts: the displayed sums, by the column's name.

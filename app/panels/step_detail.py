@@ -1,4 +1,4 @@
-"""The panel Step detail: one row per sample of the update shown, with all its numbers in the pass shown."""
+"""The Step detail panel: one row per sample of the update shown, with all its numbers in the pass shown."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 FOOT = 0.25
-"""Largest share of the panel's height for the sentences on the groups."""
+"""Maximum share of the panel's height for the sentences on the groups."""
 MOST_ROWS = 4_000
-"""Number of tokens of an update that are listed together. More rows would block the window."""
+"""Maximum number of an update's tokens that are listed together. More rows would block the window."""
 NONE_YET = tr("One row a sample appears here with every number of the update. Press Step to compute one.")
 
 
@@ -116,7 +116,9 @@ class StepDetailPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
-        """List the tokens of the update, or of the selected completion, as far as the stage reveals them."""
+        """List the tokens of the update, or of the selected completion. Columns that the stage has not revealed are
+        blank.
+        """
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
@@ -135,7 +137,7 @@ class StepDetailPanel(Panel):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Show as many columns as fit without scrolling sideways, in the order of :data:`KEPT`."""
+        """Show as many columns as fit without horizontal scrolling, in the order of :data:`KEPT`."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
         # its width is reserved, so that no column appears or disappears with it
         bar = self.table.verticalScrollBar().sizeHint().width()
@@ -148,10 +150,11 @@ class StepDetailPanel(Panel):
         self.sums.update()
 
     def _fit_foot(self) -> None:
-        """Show the sentences on all groups below the table or, in a low panel, only that of the selected completion's
-        group.
+        """Show the sentences on all groups below the table or, in a short panel, only the one on the selected
+        completion's group.
 
-        Their height grows with the text and shrinks only when look or width change, so that no update moves the table.
+        Their height grows with the text and shrinks only when the style or the width changes, so that no update
+        moves the table.
         """
         look = *self._look, self.foot.width()
         if look != self._foot_look:
@@ -180,7 +183,7 @@ class StepDetailPanel(Panel):
             self.passes.setCurrentIndex(view.step.passed)
 
     def _place_of(self, view: View) -> int | None:
-        """The table row of the selected completion and token."""
+        """Return the table row of the selected completion and token, or None."""
         wanted = view.selection
         if wanted.row is None:
             return None
@@ -221,8 +224,10 @@ class StepDetailPanel(Panel):
 
 
 def _only(view: View, step: Step) -> int | None:
-    """The only completion listed if the update has too many tokens for one table: the selected one, or else the first.
-    None for all."""
+    """Return the only completion to list if the update has too many tokens for one table, or None for all.
+
+    It is the selected completion or, if none is selected, the first.
+    """
     if int(step.mask.sum()) <= MOST_ROWS:
         return None
     row = view.selection.row
@@ -230,13 +235,15 @@ def _only(view: View, step: Step) -> int | None:
 
 
 def _groups(view: StepView) -> list[step_table.GroupRow]:
-    """The groups of the update shown."""
+    """Return the groups of the update shown."""
     assert view.step is not None
     return step_table.groups(view.step, origin=view.origin)
 
 
 def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None) -> str:
-    """Mean and standard deviation of each group's rewards, or of group ``only``, once they are known."""
+    """Return a phrase with the mean and standard deviation of each group's rewards, or of group ``only``, once they
+    are known.
+    """
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards come with the next stage.")
     parts = []

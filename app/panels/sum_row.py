@@ -1,4 +1,4 @@
-"""A line below a table with the sums of its columns, each under its column."""
+"""A row below a table with the sums of its columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class SumRow(QWidget):
-    """Sums aligned with the columns of a table. The first visible column holds the label.
+    """Sums aligned with the columns of a table. The first visible column has the label.
 
     Attributes:
         texts: the displayed sums, by the column's key.
@@ -26,7 +26,7 @@ class SumRow(QWidget):
         self._table = table
         self.texts: dict[str, str] = {}
         self._asked = QSize()
-        """The size hint last given to the layout."""
+        """The size hint last returned to the layout."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         table.horizontalHeader().sectionResized.connect(self._on_resized)
         table.horizontalScrollBar().valueChanged.connect(self._on_resized)
@@ -35,7 +35,7 @@ class SumRow(QWidget):
         return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
 
     def show_sums(self, sums: Mapping[str, float]) -> None:
-        """Show ``sums``, by the column's key. Other columns stay blank."""
+        """Show ``sums``, given by the column's key. Other columns stay blank."""
         columns = {column.key: column for column in self._table.table.columns}
         self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
         self.setAccessibleName(tr("Sums"))
@@ -46,13 +46,13 @@ class SumRow(QWidget):
             )
         )
         self.setToolTip(plain_tip(self.accessibleDescription()))
-        if self.sizeHint() != self._asked:  # updating the geometry would lay out the whole window again
+        if self.sizeHint() != self._asked:  # updating the geometry would lay out the entire window again
             self._asked = self.sizeHint()
             self.updateGeometry()
         self.update()
 
     def places(self) -> dict[str, QRectF]:
-        """Place of each visible column's sum, by the column's key."""
+        """Rectangle of each visible column's sum, by the column's key."""
         table, origin = self._table, self._table.viewport().x()
         return {
             column.key: QRectF(origin + table.columnViewportPosition(n), 0, table.columnWidth(n), self.height())

@@ -1,4 +1,4 @@
-"""The timeline: all updates of the run on one line, which can be dragged, hovered over and walked by keys."""
+"""The timeline: all updates of the run on one line, which can be dragged, hovered over and navigated with keys."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from grpo_core.text import tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
 VERBS = (tr("Update"), tr("Viewing"))
-"""Verbs for following the newest update, and for viewing an earlier one."""
+"""Words before the update's number: for following the newest update, and for viewing an earlier one."""
 GAPS = 72
-"""Total pixels of the margins and gaps in the row."""
+"""Total width in pixels of the margins and gaps in the row."""
 RESERVED = 99_999
-"""Largest update number for which space is reserved, so that the line does not shrink while a run grows."""
+"""Update number for which space is always reserved, so that the line does not shrink while a run grows."""
 SHORTEST = 320
-"""Least length of the line in pixels at 100 % before the texts beside it are hidden."""
+"""Minimum length of the line in pixels at 100 %. If space runs out, the labels next to it are hidden first."""
 
 
 class TimelineTrack(QWidget):
@@ -66,7 +66,7 @@ class TimelineTrack(QWidget):
         return QSize(200, 24)
 
     def show_view(self, view: View) -> None:
-        """Draw this state."""
+        """Draw the timeline of ``view``."""
         self._view = view
         self.setAccessibleDescription(tr("Update {step:,} of {head:,}.").format(step=view.cursor.step, head=view.head))
         self.update()
@@ -163,7 +163,7 @@ class TimelineTrack(QWidget):
 class PlaceLabel(Label):
     """A label with the number of the update shown, in bold, and of the last one.
 
-    It paints its text itself because Qt repaints a label with markup once more after each frame.
+    It paints its text itself because Qt repaints a label with markup an extra time after each frame.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class PlaceLabel(Label):
         self._parts: list[str] = []
 
     def show_place(self, text: str) -> None:
-        """Show ``text``, of which one part may be enclosed by ``<b>`` and ``</b>``."""
+        """Show ``text``, one part of which can be enclosed in ``<b>`` and ``</b>``."""
         self._parts = text.replace("</b>", "<b>").split("<b>")
         self.setText("".join(self._parts))
 
@@ -191,14 +191,16 @@ class PlaceLabel(Label):
 
 
 NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No event yet")
-"""Texts of the button at the end of the line: for the next event after the update shown, for the last one before it,
-and for none."""
+"""Labels of the button at the end of the line: for the next event after the update shown, for the last one before
+it, and for none.
+"""
 
 
 class TimelinePanel(Panel):
-    """The place of the cursor among all updates, the marks on the line, and a button to the next event.
+    """The position of the cursor among all updates, the marks on the line, and a button to the next event.
 
-    Nothing beside the line changes its width with the cursor, so that a place on the line always means the same update.
+    Nothing next to the line changes its width as the cursor moves, so that a position on the line always means the
+    same update.
     """
 
     plans = False
@@ -247,7 +249,7 @@ class TimelinePanel(Panel):
         self._offer_event(view)
 
     def _offer_event(self, view: View) -> None:
-        """Offer the next event or, after the last one, the way back to it."""
+        """Offer to go to the next event or, after the last one, back to it."""
         following = None if view.running else next_event(view.run, view.cursor.step)
         earlier = None if view.running or following else next_event(view.run, view.cursor.step, forwards=False)
         self._forwards = earlier is None
@@ -260,9 +262,9 @@ class TimelinePanel(Panel):
         )
 
     def _keep_widths(self, view: View) -> None:
-        """Set fixed widths that fit the longest possible texts.
+        """Set fixed widths that fit the longest possible labels.
 
-        Qt lays out the whole window again when the text of a widget changes whose size is not fixed in both directions.
+        Otherwise Qt would lay out the entire window again whenever the text of a widget without a fixed size changes.
         """
         most = max(view.run.label(view.head), RESERVED)
         needs = most, view.theme, view.scale, self.width()
@@ -284,8 +286,9 @@ class TimelinePanel(Panel):
         self.behind.setVisible(space >= SHORTEST * view.scale)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Adjust the height at once when the font changes, because docks are restored below the row right after
-        that."""
+        """Adjust the height at once when the font changes, because docks are restored below the row right
+        afterwards.
+        """
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._sized = None
@@ -332,12 +335,12 @@ class TimelinePanel(Panel):
 
 
 def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
-    """Width in pixels of the longest of ``texts``, with a little for the label's margins."""
+    """Return the width in pixels of the widest of ``texts``, plus a little for the label's margins."""
     return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """A tooltip of a few lines on an update."""
+    """Return a tooltip with a few lines on an update."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

@@ -1,4 +1,4 @@
-"""The panel Training history: the scalars of every update on one time axis, read by hovering, with jumps on a click."""
+"""The Training history panel: the scalars of every update on one time axis, with values on hover and jumps on click."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 PLOT_HEIGHT = 92
-"""Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if more is
-available, since the menu Run and the table offer the same."""
+"""Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if there is more
+space, since the Run menu and the table offer the same.
+"""
 
 
 EMPTY = tr("Each update adds a point. Press Run (Space) to begin.")
-"""Text of the first plot while there is nothing to draw."""
+"""Message in the first plot while there is nothing to draw."""
 
 
 class TrainingHistoryPanel(Panel):
     """Up to three plots with a common cursor and earlier runs behind them. The user chooses the series.
 
     Attributes:
-        charts, twins: the plots, each made when one of its series is first selected, and their tables.
+        charts, twins: the plots, each created when one of its series is first selected, and their tables.
 
     Signals:
         run_shown: show this run of the window.
@@ -81,7 +82,7 @@ class TrainingHistoryPanel(Panel):
         outer.addLayout(self._plots, 1)
 
     def _add_chart(self, chart: HistoryChart) -> None:
-        """Add ``chart`` to the existing plots."""
+        """Add ``chart`` to the plots."""
         chart.cursor_moved.connect(self._on_jump)
         chart.activated.connect(self._on_explain)
         chart.zoomed.connect(self._on_zoomed)
@@ -94,7 +95,7 @@ class TrainingHistoryPanel(Panel):
         self.twins.append(twin)
 
     def _add_other(self, view: View) -> None:
-        """Add the plot of the other series once one of them is selected."""
+        """Add the plot for the remaining series once one of them is selected."""
         chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER)
         self._add_chart(chart)
         self._show_run(chart, view.run)
@@ -102,14 +103,14 @@ class TrainingHistoryPanel(Panel):
             self.twins[-1].toggle()
 
     def _show_run(self, chart: HistoryChart, run: RunHandle) -> None:
-        """Make ``chart`` draw the series of ``run``."""
+        """Connect ``chart`` to the series of ``run``."""
         chart.count_as(run)
         for curve in chart.curves:
             curve.series = run.series[curve.key]
 
     @property
     def trials_table(self) -> TableTwin:
-        """The table with a row per trial, made on first use."""
+        """The table with a row per trial, created on first use."""
         if self._trials_table is None:
             self._trials_table = TableTwin(COLUMNS, tr("Trials, as a table"))
             self._trials_table.hide()
@@ -166,7 +167,7 @@ class TrainingHistoryPanel(Panel):
             chart.forget_view()
 
     def _place_plots(self) -> None:
-        """Place the plots side by side, or stacked if each would otherwise be higher than wide."""
+        """Place the plots side by side, or stacked if each would otherwise be taller than wide."""
         shown_now = [chart for chart, twin in zip(self.charts, self.twins, strict=True) if not twin.isHidden()]
         height = self.height() - self.choice.height() - (0 if self.trials.isHidden() else self.trials.height())
         stacked = len(shown_now) > 1 and self.width() / len(shown_now) < height
@@ -199,7 +200,7 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """The earlier repeats drawn beside the run.
+        """Return the earlier repeats drawn next to the run.
 
         There are none for a run of another kind or task.
         """
@@ -233,7 +234,7 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """A text about the runs behind the curves."""
+        """Return sentences about the runs behind the curves."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:
@@ -246,7 +247,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def repeat(self) -> None:
-        """Repeat the run shown from other seeds. A language model's repeats are queued."""
+        """Repeat the run shown with other seeds. A language model's repeats are queued."""
         view = self.workspace.view
         if view.run.is_recorded:
             return
@@ -268,7 +269,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(float)
     def _on_explain(self, x: float) -> None:
-        """Explain the first series of the plot at the update under the pointer."""
+        """Explain the first visible series of the plot at the update under the pointer."""
         chart = self.sender()
         shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
         self.workspace.move_to(round(x))
@@ -277,7 +278,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_zoomed(self) -> None:
-        """Apply a zoom to all plots, so that they show the same updates."""
+        """Apply a plot's zoom to all plots, so that they show the same updates."""
         chart = self.sender()
         for other in self.charts:
             if isinstance(chart, HistoryChart) and other is not chart:
@@ -285,7 +286,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, point: QPoint) -> None:
-        """Offer to stop where the series under the pointer crosses this height."""
+        """Offer to stop when the series under the pointer crosses this value."""
         chart = self.sender()
         choices = history_menu.offered(chart, point) if isinstance(chart, HistoryChart) else []
         if isinstance(chart, HistoryChart) and (choices or self.actions()):
@@ -334,8 +335,9 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_repeats(self) -> None:
-        """Take note that more updates of the repeats have come, or that all have. They are drawn with the next
-        frame."""
+        """Schedule a redraw, since more updates of the repeats have arrived or all are complete. Report a problem,
+        if any.
+        """
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
         self._drawn = None

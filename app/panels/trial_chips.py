@@ -1,4 +1,4 @@
-"""Chips for the runs shown beside the current one: what each was, and whether it is drawn."""
+"""Chips for the runs shown next to the current one: what each was, and whether it is drawn."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ GAP = 6
 
 
 class TrialChip(QAbstractButton):
-    """The chip of one run, or of all repeats of one. A click or Space toggles it, a double click or Return opens the
-    run.
+    """The chip of one run, or of all repeats of one.
+
+    A click or Space toggles it; a double click or Return opens the run.
 
     Attributes:
-        can_open: whether it stands for a single run that can be opened.
+        can_open: whether it represents a single run that can be opened.
         meaning: the theme's name for the colour of its line.
 
     Signals:
-        opened: the run is to be opened.
+        opened: open the run.
         pointed: whether the pointer or the keyboard focus is on it.
     """
 
@@ -55,7 +56,7 @@ class TrialChip(QAbstractButton):
         self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
-        """Set the text, the tooltip, and whether the run is drawn."""
+        """Set the label, the tooltip, and whether the run is drawn."""
         self.setText(text)
         self.setChecked(shown)
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
@@ -136,7 +137,7 @@ class TrialChip(QAbstractButton):
 
 
 class ChipRow(QWidget):
-    """A row of widgets from the left. Those that do not fit are hidden, the last ones first."""
+    """A row of widgets aligned left. Those that do not fit are hidden, starting from the end."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,7 +146,7 @@ class ChipRow(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
-        """Place these widgets in this order, and hide all others of the row."""
+        """Show these widgets in this order, and hide all others in the row."""
         for widget in self._widgets:
             if widget not in widgets and widget.parent() is self:
                 widget.hide()
@@ -156,7 +157,7 @@ class ChipRow(QWidget):
         self._place()
 
     def fitting(self, widgets: Sequence[QWidget]) -> int:
-        """Number of ``widgets`` that fit, counted from the first, and at least 1."""
+        """Return how many of ``widgets``, counted from the first, fit. The number is at least 1."""
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)

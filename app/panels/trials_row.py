@@ -23,7 +23,7 @@ from app.workspace.view import View
 from grpo_core.text import tr
 
 LINE = 28
-"""Height in pixels at 100 % of the chips, and the largest height of the sentence."""
+"""Height in pixels at 100 % of the chips, and maximum height of the sentence."""
 OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = tr(
@@ -33,12 +33,12 @@ TIP = tr(
 
 
 class TrialsRow(QWidget):
-    """Chips and a button, with a sentence on the results of the repeats below.
+    """Chips and a button, with a sentence below on the results of the repeats.
 
     Signals:
         toggled: show or hide this trial.
         opened: open the run of this trial.
-        pointed: the run whose chip has the pointer or the keyboard focus; None for none.
+        pointed: the run whose chip has the pointer or the keyboard focus, or None.
         repeat_pressed: repeat the run shown, or cancel that.
         repeats_toggled: show or hide the repeats.
         pinned_toggled: show or hide these earlier repeats.
@@ -52,7 +52,7 @@ class TrialsRow(QWidget):
     pinned_toggled = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Make the row. ``computed_on`` chooses where repeats are computed."""
+        """Create the row. ``computed_on`` is the control for where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials")), Label(HINT)
         self.title.setObjectName("section")
@@ -123,7 +123,7 @@ class TrialsRow(QWidget):
         Args:
             view: the view to draw.
             past_half: the first update of the run after which its largest probability exceeds one half.
-            repeats: results of the repeats so far; None for none.
+            repeats: results of the repeats so far; None if there are none.
             pinned: earlier repeats, each with whether it is drawn.
             busy: whether repeats are still being computed.
             drawn: whether the repeats are drawn.
@@ -181,7 +181,7 @@ class TrialsRow(QWidget):
         self._name(busy)
 
     def _spread(self) -> None:
-        """Move widgets that do not fit beside the button to a second line, if there is height for one."""
+        """Move widgets that do not fit next to the button to a second line, if there is height for one."""
         count = self.row.fitting(self._widgets)
         if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0
@@ -203,7 +203,9 @@ class TrialsRow(QWidget):
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
-        """Set the button's text, with a width that fits both texts so that nothing moves when they alternate."""
+        """Set the button's label, and a width that fits both of its labels, so that nothing moves when they
+        alternate.
+        """
         words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
         self.button.setMinimumWidth(0)
         widths = []
@@ -230,14 +232,16 @@ class TrialsRow(QWidget):
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
-    """A language model's last share of right held-out answers, and the update before which it was measured."""
+    """Return a language model's last share of right held-out answers, and the update before which it was measured,
+    or None.
+    """
     values = run.series["accuracy_greedy"].values
     known = np.flatnonzero(np.isfinite(values))
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """Text of the chip for the run shown."""
+    """Return the label of the chip for the run shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -249,8 +253,9 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Text of the chip for an earlier run: its seed, its differences, and when one action came to hold most of the
-    policy."""
+    """Return the label of the chip for an earlier run: its name, and when one action first had most of the
+    probability.
+    """
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -268,7 +273,7 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """Tooltip of a chip: its run, and the available actions."""
+    """Return the tooltip of a chip: its run, and the available actions."""
     return tr(
         "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."

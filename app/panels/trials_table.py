@@ -12,7 +12,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 LAST = ("reward_mean", "max_prob", "kl", "entropy")
-"""Series whose last value gets a column."""
+"""Series whose last value is shown in a column."""
 COLUMNS = (
     Column("run", tr("Run"), chars=16, kind="text"),
     Column("seed", tr("Seed"), chars=6, decimals=0),
@@ -32,7 +32,7 @@ COLUMNS = (
 def trial_rows(
     run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: RepeatResults | None
 ) -> list[list[object]]:
-    """The rows: ``run``, then ``trials``, the newest first, then the repeats in the order of their seeds."""
+    """Return the rows: ``run``, then ``trials``, newest first, then the repeats in the order of their seeds."""
     rows = [_row(run, tr("this run"), "", past_half)]
     rows += [_row(one.run, one.run.title, ", ".join(one.differs), one.past_half) for one in reversed(trials)]
     return rows + (_repeats(repeats) if repeats is not None and repeats.count else [])

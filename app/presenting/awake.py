@@ -21,7 +21,7 @@ _CONTINUOUS, _SYSTEM, _DISPLAY = 0x80000000, 0x1, 0x2
 
 
 class Awake:
-    """Asks the system to leave the screen on. No method raises or waits for an answer.
+    """Asks the system to keep the screen on. No method raises or waits for a response.
 
     Attributes:
         kept: whether the request is in force.
@@ -32,7 +32,7 @@ class Awake:
         self._helper: QProcess | None = None
 
     def keep(self) -> bool:
-        """Leave the screen on from now on. Returns False if this system has no means for that."""
+        """Keep the screen on from now on. Return False if this system does not support that."""
         if not self.kept:
             self.kept = self._ask()
         return self.kept
@@ -64,7 +64,7 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Ask the screen saver service for an inhibition. False without a session bus or such a service."""
+    """Ask the screen saver service for an inhibition. Return False without a session bus or such a service."""
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage
     except ImportError:  # a build of Qt without D-Bus

@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 class Blank(QWidget):
-    """Covers a window. While visible it has the keyboard, and no shortcut acts.
+    """Covers a window. While visible it has the keyboard focus, and no shortcut works.
 
     Signals:
         lifted: the picture is back.
@@ -30,7 +30,7 @@ class Blank(QWidget):
         self.hide()
 
     def drop(self) -> None:
-        """Cover the window, and everything that floats beside it."""
+        """Cover the window, and all docks that float next to it."""
         self._before = QApplication.focusWidget()
         self._floating = [
             dock for dock in self._window.findChildren(QDockWidget) if dock.isFloating() and dock.isVisible()
@@ -44,7 +44,7 @@ class Blank(QWidget):
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def lift(self) -> bool:
-        """Show the picture again. Returns False if nothing is covered."""
+        """Show the picture again. Return False if nothing is covered."""
         if self.isHidden():
             return False
         self._window.removeEventFilter(self)

@@ -1,4 +1,4 @@
-"""The update and the stage in letters that the back row can read."""
+"""The update and the stage in a font that the back row can read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from app.workspace.view import View
 from grpo_core.text import tr
 
 LARGE, SMALL = 1.5, 1.6
-"""Factors on the sizes of the roles "counter" and "body"."""
+"""Factors by which the sizes of the roles "counter" and "body" are multiplied."""
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
-"""Widgets to click or drag."""
+"""Classes of widgets that can be clicked or dragged."""
 CONTENT = (Plot, PlaceChart, Label)
-"""Widgets to read."""
+"""Classes of widgets with content to read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
-"""Alternative places, as shares of the free space beside it, in order of preference."""
+"""Alternative positions, as fractions of the free space in each direction, in order of preference."""
 
 
 def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
-    """Rectangles of the visible, usable controls of ``window``, except those in ``but``."""
+    """Return the rectangles of the visible, usable controls of ``window``, except those in ``but``."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
     return [
         QRect(part.mapTo(window, QPoint()), part.size())
@@ -36,14 +36,14 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 
 
 def seen_content(window: QWidget) -> list[QRect]:
-    """Rectangles of the visible plots and texts of ``window``."""
+    """Return the rectangles of the visible plots and labels of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides all of its plot from Qt
+    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides its plot from Qt
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
 
 
 class StepCounter(QWidget):
-    """An overlay that covers no control and as little as possible of plots and texts. It can be dragged.
+    """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
     Args:
         window: the window that it covers.
@@ -57,7 +57,7 @@ class StepCounter(QWidget):
         self._scale = 1.0
         self._lines = ("", "")
         self._grip: QPoint | None = None
-        self._place: tuple[float, float] | None = None  # where it was dragged, as a share of the free space
+        self._place: tuple[float, float] | None = None  # where it was dragged, as a fraction of the free space
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAccessibleName(tr("Step counter"))
@@ -87,7 +87,7 @@ class StepCounter(QWidget):
     def sizeHint(self) -> QSize:
         large, small = self._fonts()
         edge = round(16 * self._scale)
-        # The widest text in a run of four digits, so that it does not jump with each update.
+        # The widest text in a run with a four-digit number of updates, so that it does not jump with each update.
         usual = ("0,000", tr("Update, pass 4/4"))
         wide = max(
             *(large.horizontalAdvance(text) for text in (usual[0], self._lines[0])),
@@ -105,13 +105,13 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Update size and place: where it was dragged, or else where it covers the least."""
+        """Update the size and the position: where it was dragged, or otherwise where it covers the least."""
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
 
     def settle_anew(self) -> None:
-        """Look for a free place again after the window was rearranged, unless it was dragged."""
+        """Find a free position again after the window was rearranged, unless the counter was dragged."""
         if not self.isHidden():
             self._settle()
 
@@ -120,8 +120,10 @@ class StepCounter(QWidget):
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
-        """The right end of its row, or the first corner with the fewest controls below it and, among those, with the
-        least of plots and texts."""
+        """Return the right end of its row if that is free, or otherwise the best corner.
+
+        This is the first corner that covers the fewest controls and, among those, the least of plots and text.
+        """
         window, edge = self.window(), round(MARGIN * self._scale)
         places = [self._at(corner) for corner in CORNERS]
         row = window.findChild(QWidget, self._beside) if self._beside else None

@@ -1,4 +1,4 @@
-"""One panel shown in place of all, in larger type, and the restoration of the others."""
+"""Showing one panel in place of all others, in a larger font, and restoring the others."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from app.window.docks import Dock
 from app.window.saved_docks import put_back
 
 MOST = 1.5
-"""Largest factor on the scale for a maximized panel."""
+"""Maximum factor by which the scale grows for a maximized panel."""
 BARS = (900, 110)
 """Pixels at 100 %: width of the toolbar, and height of everything above the panel."""
 
 
 def scale_alone(size: QSize, panel: str, scale: float) -> float:
-    """The scale for a panel that fills a window of ``size``, at least the usual ``scale``."""
+    """Return the scale for a panel that fills a window of ``size``, at least the usual ``scale``."""
     wide, high = next(spec.size for spec in PANELS if spec.id == panel)
     most = min(size.width() / max(wide, BARS[0]), size.height() / (high + BARS[1]), scale * MOST)
     return max((step for step in SCALES if step <= most), default=scale) if most > scale else scale
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """The widget that has the focus in ``window``, or will have it there. Often None."""
+    """Return the widget that has the focus in ``window``, or will have it when the window is activated. It is often
+    None.
+    """
     return window.focusWidget()
 
 
 def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
-    """Return the focus to ``widget``, or clear it. Hiding docks has moved it."""
+    """Return the focus to ``widget``, or clear the focus, after it was moved by hiding docks."""
     now = focus_of(window)
     if widget is not None and Shiboken.isValid(widget):
         widget.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -41,10 +43,10 @@ def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
 
 
 class Maximizer:
-    """Hides every dock but one, and enlarges its type.
+    """Hides every dock but one, and enlarges its font.
 
     Attributes:
-        panel: id of the maximized panel, None if there is none.
+        panel: ID of the maximized panel, None if there is none.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock], look: Look) -> None:
@@ -54,7 +56,7 @@ class Maximizer:
         self.panel: str | None = None
 
     def maximize(self, id: str, *, enlarge: bool = True) -> None:
-        """Maximize the panel ``id``, which has a dock, and ``enlarge`` its type as far as it fits."""
+        """Maximize the panel ``id``, which has a dock, and ``enlarge`` its font as far as it fits."""
         self.restore()
         self._scale = self._look.scale
         focus = focus_of(self._window)
@@ -73,7 +75,7 @@ class Maximizer:
             self._look.set(scale=scale_alone(self._window.size(), id, self._scale))
 
     def restore(self) -> bool:
-        """Restore every dock. Returns False if none was maximized."""
+        """Restore every dock. Return False if none was maximized."""
         if self._before is None:
             return False
         focus = focus_of(self._window)
@@ -87,7 +89,7 @@ class Maximizer:
         return True
 
     def forget(self) -> None:
-        """Restore only the type size, because the docks are being rearranged."""
+        """Restore only the font size, because the docks are being rearranged."""
         if self.panel is not None:
             self._look.set(scale=self._scale)
         self._before, self.panel = None, None

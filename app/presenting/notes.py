@@ -1,4 +1,4 @@
-"""The speaker's notes on disk, written a little after the last change and read at the next start."""
+"""The speaker's notes on disk, written shortly after the last change and read at the next start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.settings.files import write_or_say
 from grpo_core.text import tr
 
 LARGEST = 1_000_000
-"""Largest file of notes in bytes that is read."""
+"""Maximum size in bytes of a notes file that is read."""
 SETTLE_MS = 2000
 
 
@@ -19,7 +19,7 @@ class NotesFile(QObject):
     """Keeps the notes of a speaker's window in a text file.
 
     Signals:
-        refused: they could not be written, for the reason in the sentence.
+        refused: the notes could not be written; the sentence gives the reason.
     """
 
     refused = Signal(str)
@@ -49,7 +49,7 @@ class NotesFile(QObject):
 
 
 def _read(path: Path) -> str:
-    """The stored notes. Empty if they cannot be read."""
+    """Return the stored notes, or an empty string if they cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", errors="replace")

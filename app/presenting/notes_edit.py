@@ -28,7 +28,7 @@ class NotesEdit(QPlainTextEdit):
         self.set_editing(False)
 
     def set_editing(self, on: bool) -> None:
-        """Accept keys, or leave all of them to the window."""
+        """Accept keys, or leave them all to the window."""
         self.setReadOnly(not on)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if on else Qt.FocusPolicy.NoFocus)
 

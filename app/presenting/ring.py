@@ -1,4 +1,4 @@
-"""A ring around the mouse pointer that can be seen from the back row."""
+"""A ring around the mouse pointer that is visible from the back row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen for the class, and the place of the speaker's window."""
+"""The screen for the class, and the placement of the speaker's window."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from app.theme.look import SCALES
 from grpo_core.text import tr
 
 SPACE = (1180, 720)
-"""Pixels that the layout Present fills well at 100 %."""
+"""Size in pixels that the Present layout fills well at 100 %."""
 LESSON_SPACE = (1080, 610)
-"""Pixels that a lesson fills well at 100 %, less because there are fewer things around it."""
+"""Size in pixels that a lesson fills well at 100 %. It is smaller because there are fewer things around a lesson."""
 LEGIBLE = 0.02
-"""Least size of the type in pictures, as a share of the height of the screen."""
+"""Minimum font size in pictures, as a fraction of the screen height."""
 
 
 def screens() -> list[QScreen]:
-    """The screens with distinct content. Of mirrored ones, the first."""
+    """Return the screens with distinct content. Of mirrored screens, only the first is included."""
     distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
         if all(screen.geometry() != known.geometry() for known in distinct):
@@ -31,7 +31,7 @@ def screens() -> list[QScreen]:
 
 
 def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
-    """The screen for the class: the one called ``chosen``, else the first that is not the primary one.
+    """Return the screen for the class: the one called ``chosen``, otherwise the first that is not the primary one.
 
     A laptop's own screen is usually the primary one, and the projector the other.
     """
@@ -42,12 +42,14 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """The first of the screens ``there`` other than ``shown``, which the class sees. None if there is no other."""
+    """Return the first of the screens ``there`` other than ``shown``, which the class sees, or None if there is no
+    other.
+    """
     return next((screen for screen in there if screen is not shown), None)
 
 
 def described(screen: QScreen, place: int) -> str:
-    """A recognizable description of a screen, ``place`` counted from 1."""
+    """Return a description by which a screen can be recognized. ``place`` is its number, from 1."""
     size = screen.geometry().size()
     main = tr(", main screen") if screen is QGuiApplication.primaryScreen() else ""
     name = screen.name() or screen.model()
@@ -59,13 +61,13 @@ def described(screen: QScreen, place: int) -> str:
 
 
 def fitting_scale(space: QRect, needed: tuple[int, int] = SPACE) -> float:
-    """The largest scale at which content that needs ``needed`` at 100 % fits on a screen of this size."""
+    """Return the largest scale at which content that needs ``needed`` pixels at 100 % fits into ``space``."""
     most = min(space.width() / needed[0], space.height() / needed[1])
     return max((scale for scale in SCALES if scale <= most), default=SCALES[0])
 
 
 def least_type(height: int) -> int:
-    """Type size in pixels that the back row can read on a screen of ``height`` pixels, 2 % of it."""
+    """Return the font size in pixels that the back row can read on a screen of ``height`` pixels: 2 % of it."""
     return math.ceil(LEGIBLE * height)
 
 
@@ -88,14 +90,14 @@ def go_to(window: QWidget, screen: QScreen) -> None:
     """Move a window to ``screen``, reduced to fit if needed."""
     handle = window.windowHandle()
     if handle is not None:
-        # otherwise the window learns its place only when the system reports it, which is too late
+        # otherwise the window learns its screen only when the system reports it, which is too late
         handle.setScreen(screen)
     if not screen.geometry().contains(window.geometry()):
         window.setGeometry(clamped(window.geometry(), [screen.availableGeometry()]))
 
 
 def put_beside(window: QWidget, screen: QScreen | None, there: Sequence[QScreen]) -> None:
-    """Move a normal window to ``screen`` or, without one, make sure that it is on an existing screen."""
+    """Move a normal window to ``screen`` or, without one, ensure that it is on an existing screen."""
     here = window.geometry()
     homes = [screen] if screen is not None else list(there)
     if homes and not any(home.availableGeometry().contains(here) for home in homes):

@@ -24,18 +24,18 @@ KEYS = (
     "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
     "lesson.keep", "lesson.leave", "messages",
 )  # fmt: skip # table, one row per line
-"""Commands whose shortcuts act in the speaker's window too."""
+"""Commands whose shortcuts also work in the speaker's window."""
 ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
 
 
 class SpeakerWindow(QWidget):
-    """A normal window beside the one that the class sees.
+    """A normal window in addition to the one that the class sees.
 
     Attributes:
         notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
             a remote control do not end up in them.
-        key_target: returns the widget of the main window that gets the keys that this window does not use, such as an
-            open question; None for no widget.
+        key_target: returns the widget of the main window that receives the keys that this window does not use, for
+            example an open question; None for no widget.
         choice: the combo box for the screen that the class sees.
 
     Signals:
@@ -125,8 +125,9 @@ class SpeakerWindow(QWidget):
         column.addWidget(self.alone)
 
     def use_commands(self, commands: Mapping[str, QAction]) -> None:
-        """Take commands of the main window by their ids: ``BUTTONS`` get buttons, the shortcuts of ``KEYS`` act
-        here."""
+        """Add commands of the main window by their IDs: ``BUTTONS`` get buttons, and the shortcuts of ``KEYS`` work
+        here too.
+        """
         self.addActions([commands[id] for id in KEYS])
         for id in BUTTONS:
             button = QToolButton()
@@ -143,14 +144,14 @@ class SpeakerWindow(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def show_view(self, view: View) -> None:
-        """Show the cursor's place and what comes next, unless a lesson does."""
+        """Show the position of the cursor and what comes next, unless an open lesson does."""
         if not self.isVisible() or self._lesson_is_open:
             return
         self.now.setText(sentence_now(view))
         self.next.setText(sentence_next(view))
 
     def show_lesson(self, now: str, next_: str, notes: str) -> None:
-        """Show an open lesson: its place, its next step, and its notes for the speaker."""
+        """Show an open lesson: its current position, its next step, and its notes for the speaker."""
         self._lesson_is_open = True
         self.now.setText(now)
         self.next.setText(next_)
@@ -185,7 +186,7 @@ class SpeakerWindow(QWidget):
         self.alone.setVisible(not several)
 
     def set_presenting(self, on: bool) -> None:
-        """Start or stop the clock of the talk. Editing of the notes ends."""
+        """Start or stop the clock of the talk. This ends the editing of the notes."""
         self.edit.setChecked(False)
         if on and self._begun is None:
             self.restart()
@@ -195,18 +196,18 @@ class SpeakerWindow(QWidget):
 
     @property
     def text(self) -> str:
-        """The notes."""
+        """The text of the notes."""
         return self.notes.toPlainText()
 
     def set_text(self, text: str) -> None:
-        """Replace the notes, as from a session, without a signal."""
+        """Replace the notes, for example with those of a session, without emitting a signal."""
         with QSignalBlocker(self.notes):
             self.notes.setPlainText(text)
 
     @Slot()
     def restart(self) -> None:
         """Restart the clock of the talk at 0:00."""
-        self._begun = time.monotonic()  # the wall clock may be adjusted meanwhile
+        self._begun = time.monotonic()  # the wall clock may be adjusted in the meantime
         self._tick()
 
     @Slot()
@@ -235,7 +236,7 @@ class SpeakerWindow(QWidget):
         self.edit.setChecked(False)
 
     def event(self, event: QEvent) -> bool:
-        """Offer a key to the target before commands that have the same key, as Qt does in the target's own window."""
+        """Offer a key to the target before any command with the same key, as Qt does in the target's own window."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._pass_on(event):
             return True
         return super().event(event)
@@ -245,7 +246,7 @@ class SpeakerWindow(QWidget):
             super().keyPressEvent(event)
 
     def _pass_on(self, event: QKeyEvent) -> bool:
-        """Send ``event`` to the target, and accept it if the target does. Returns whether it did."""
+        """Send ``event`` to the target, and accept it if the target does. Return whether it did."""
         target = self.key_target()
         if target is None:
             return False

@@ -1,4 +1,4 @@
-"""Checks of drawing: whether fonts, icons and formulas produce ink, rather than merely raise no error."""
+"""Checks of drawing: whether fonts, icons and formulas produce visible marks, rather than merely raising no error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from grpo_core.record import Step
 from grpo_core.shipped import resource
 
 SPOTS = 6
-"""Number of columns of a formula that must each contain ink, since a lost glyph leaves a gap."""
+"""Number of columns of a formula that must each contain a mark, since a lost glyph leaves a gap."""
 COLOURS = 40
-"""Number of different colours below which a window counts as blank."""
+"""Number of distinct colours below which a window counts as blank."""
 LANGUAGE_FILE = "checkpoints/arithmetic.safetensors"
 
 
@@ -49,7 +49,7 @@ def resources() -> str:
 
 
 def formula(step: Step) -> str:
-    """Draw the surrogate's formula, in letters and with the values of ``step``."""
+    """Draw the surrogate's formula, once with symbols and once with the values of ``step``."""
     node = explain_from(Numbers(step), Quantity("surrogate", passed=step.passes - 1, row=0, token=0))
     smallest = 1.0
     for latex in (node.latex, node.latex_values):
@@ -81,12 +81,12 @@ def exported(window: QWidget, target: Path) -> str:
 
 
 def _pixels(image: QImage) -> np.ndarray:
-    """The pixels (height, width, 4) of ``image`` as blue, green, red, alpha."""
+    """Return the pixels (height, width, 4) of ``image`` as blue, green, red, alpha."""
     plain = image.convertToFormat(QImage.Format.Format_ARGB32)
     rows = np.frombuffer(plain.constBits(), np.uint8).reshape(plain.height(), plain.bytesPerLine() // 4, 4)
     return rows[:, : plain.width()].copy()  # Qt frees the pixels with `plain`
 
 
 def _ink(image: QImage) -> np.ndarray:
-    """The covered pixels (height, width) of a picture on a transparent background."""
+    """Return the covered pixels (height, width) of a picture on a transparent background."""
     return np.asarray(_pixels(image)[..., 3] > 100)

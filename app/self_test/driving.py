@@ -22,11 +22,11 @@ RESTING = (State.IDLE, State.PAUSED)
 
 
 class Driven:
-    """A program with its own folders below ``home``.
+    """A program whose folders are all below ``home``.
 
     Attributes:
-        program: the program with its window shown, as at a first start.
-        home: the folder, also used for output of the checks.
+        program: the program with its window shown, as on a first start.
+        home: the folder, which is also used for output of the checks.
     """
 
     def __init__(self, application: QApplication, home: Path) -> None:
@@ -41,7 +41,7 @@ class Driven:
         """Run the program until ``reached()`` is true.
 
         Raises:
-            CheckFailed: it took too long, or the run failed; with the program's own last message.
+            CheckFailed: it took too long, or the run failed; includes the program's last message.
         """
         deadline = QDeadlineTimer(round(seconds * 1000))
         while not reached():
@@ -52,12 +52,12 @@ class Driven:
             turn(LOOK_MS)
 
     def settle(self) -> None:
-        """Let the window finish drawing."""
+        """Wait until the window has finished drawing."""
         self.program.workspace.request_frame()
         turn(100)
 
     def run(self, updates: int, seconds: float) -> RunHandle:
-        """Make ``updates`` updates of the active run, through the worker. Returns the run."""
+        """Compute ``updates`` updates of the active run, using the worker. Return the run."""
         run = self.program.workspace.run
         if run is None:
             raise CheckFailed("the window holds no run")
@@ -81,7 +81,7 @@ class Driven:
         return lines[-1].text if lines else ""
 
     def close(self, seconds: float) -> None:
-        """Close the window like a user, and wait for the worker.
+        """Close the window as a user would, and wait for the worker.
 
         Raises:
             CheckFailed: it did not close in time.
@@ -95,16 +95,16 @@ class Driven:
 
 
 def turn(milliseconds: int) -> None:
-    """Let Qt process events for this time."""
+    """Let Qt process events for ``milliseconds``."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()
 
 
 def own_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder with a space and non-ASCII letters in its name, like users' folders have.
+    """Return a temporary folder with a space and non-ASCII letters in its name, as in users' folders.
 
     Raises:
-        OSError: there is no folder that can be written.
+        OSError: there is no writable folder.
     """
     return tempfile.TemporaryDirectory(prefix="GRPO Lab – prüfen π ", ignore_cleanup_errors=True)

@@ -1,4 +1,4 @@
-"""The expected first updates of the default bandit, and a comparison with this computer's."""
+"""The expected first updates of the default bandit, and a comparison with those computed here."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from grpo_core.shipped import resource
 UPDATES = 20
 TOLERANCE = 1e-9
 """Tolerance, relative for numbers above 1 and absolute below. Processors and builds of NumPy differ only in the last
-bits."""
+bits.
+"""
 
 
 def golden_file() -> Path:
-    """Path of the golden numbers. ``python -m tools.make_golden`` writes them."""
+    """Return the path of the golden numbers, which ``python -m tools.make_golden`` writes."""
     return resource("golden.json")
 
 
 def numbers(step: Step) -> dict[str, Any]:
-    """The compared numbers of an update: the drawn actions, the logits after it, and all its series."""
+    """Return the numbers of an update to compare: the drawn actions, the logits after it, and all its series."""
     series = {name: value for name, value in metrics(step).items() if not math.isnan(value)}
     return {
         "actions": step.tokens.ravel().tolist(),
@@ -37,13 +38,13 @@ def numbers(step: Step) -> dict[str, Any]:
 
 
 def golden_numbers(settings: Settings) -> dict[str, Any]:
-    """The content for the file, computed here."""
+    """Compute and return the content of the file."""
     updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
     return {"settings": json.loads(settings.to_json()), "updates": updates}
 
 
 def compared(path: Path) -> str:
-    """A text on the largest difference from the numbers in ``path``.
+    """Return a phrase with the largest difference from the numbers in ``path``.
 
     Raises:
         CheckFailed: a number differs, or the file cannot be read.
@@ -70,7 +71,7 @@ def compared(path: Path) -> str:
 
 
 def _pairs(computed: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """(name, number here, golden number)."""
+    """Return a (name, computed number, golden number) for each number."""
     here = {f"logit {place}": value for place, value in enumerate(computed["logits"], start=1)} | computed["series"]
     right = {f"logit {place}": value for place, value in enumerate(wanted["logits"], start=1)} | wanted["series"]
     if here.keys() != right.keys():

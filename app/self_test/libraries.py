@@ -1,4 +1,4 @@
-"""The check that every process of a Linux package loads the package's own libraries."""
+"""The check that every process of a Linux package loads the libraries contained in the package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def own_libraries() -> str:
     """Check which libraries this process and its children have loaded.
 
     Raises:
-        CheckFailed: one of them comes from the system although the package contains it.
+        CheckFailed: one of them is from the system although the package contains it.
     """
     package = Path(sys.executable).resolve().parent
     held = [path.name for path in package.rglob("*.so*")]
@@ -29,12 +29,12 @@ def own_libraries() -> str:
 
 
 def foreign_libraries(maps: str, package: Path, held: Iterable[str]) -> list[str]:
-    """The libraries that a process has loaded from outside ``package`` although the package contains them.
+    """Return the libraries that a process has loaded from outside ``package`` although the package contains them.
 
     Args:
-        maps: the text of ``/proc/PID/maps``.
+        maps: the content of ``/proc/PID/maps``.
         package: the folder of the package.
-        held: file names of its libraries; the version after ".so" may differ.
+        held: file names of its libraries; the version after ".so" can differ.
     """
     loaded = {line.split(maxsplit=5)[5] for line in maps.splitlines() if "/" in line}
     names = {_unversioned(name) for name in held}

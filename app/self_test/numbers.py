@@ -21,15 +21,18 @@ H = 1e-6
 """Step size of the central differences."""
 SLOPE_TOLERANCE = 1e-7
 SLOPED = tuple(name for name, s in SURROGATES.items() if s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
-"""Surrogates whose gradient is the slope of their loss. The others treat a weight as constant, which differences
-cannot."""
+"""Surrogates whose gradient is the slope of their loss. The others treat a weight as constant, which finite
+differences cannot do.
+"""
 ESTIMATES = (*kl.ESTIMATORS, kl.EXACT)
 EXPLAINED = 400
-"""Number of an update's numbers that are recomputed."""
+"""Maximum number of an update's numbers that are recomputed."""
 
 
 def gradient_is_the_slope() -> str:
-    """Compare the closed-form gradient on the logits with central differences of the loss, away from pass 1."""
+    """Compare the closed-form gradient with respect to the logits with central differences of the loss, in the
+    second pass.
+    """
     worst, count = 0.0, 0
     for surrogate in SLOPED:
         for estimate in ESTIMATES:
@@ -43,7 +46,7 @@ def gradient_is_the_slope() -> str:
 
 
 def _slope(step: Step, passed: int) -> np.ndarray:
-    """The derivative of the loss by each logit from central differences, (C, A)."""
+    """Return the derivative of the loss with respect to each logit from central differences, (C, A)."""
     dist_logp = step.distribution(passed)
     if dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
@@ -57,7 +60,7 @@ def _slope(step: Step, passed: int) -> np.ndarray:
 
 
 def _loss(step: Step, logits: np.ndarray) -> float:
-    """The loss of ``step``'s completions under a policy with other logits (C, A)."""
+    """Return the loss of ``step``'s completions under a policy with the given logits (C, A)."""
     if step.context is None or step.ref_dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
     now = policy.log_probs(logits[None], step.settings.learner.temperature)[0]
@@ -75,10 +78,10 @@ def _loss(step: Step, logits: np.ndarray) -> float:
 
 
 def explained(step: Step) -> str:
-    """Recompute the loss, and the numbers from which it follows, in plain Python.
+    """Recompute the loss, and the numbers from which it is derived, in plain Python.
 
     Raises:
-        CheckFailed: a number disagrees.
+        CheckFailed: a number differs.
     """
     numbers = Numbers(step)
     waiting = [Quantity("loss", passed=step.passes - 1)]

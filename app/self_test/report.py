@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went wrong inside it
-    """A failed check. Its text continues a sentence after “because”."""
+    """A failed check. Its message continues a sentence after “because”."""
 
 
 class CheckReport:
@@ -25,8 +25,9 @@ class CheckReport:
         self.passed = 0
 
     def check(self, claim: str, look: Callable[[], str]) -> bool:
-        """Print “ok claim: result of ``look``”, or “FAILED claim, because …” if it raises. Returns whether it
-        passed."""
+        """Print “ok claim: result of ``look``”, or “FAILED claim, because …” if it raises an exception. Return
+        whether it passed.
+        """
         try:
             result = look()
         except CheckFailed as failure:
@@ -44,7 +45,7 @@ class CheckReport:
 
 
 def tell(line: str) -> None:
-    """Print ``line`` at once, in a terminal of any encoding. Does nothing without a terminal."""
+    """Print ``line`` at once, in a terminal of any encoding. Do nothing without a terminal."""
     if sys.stdout is None:  # a windowed executable on Windows
         return
     encoding = sys.stdout.encoding or "ascii"

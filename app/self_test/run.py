@@ -1,6 +1,6 @@
 """``grpo-lab --self-test``: all checks in order, one line each, and an exit status.
 
-It needs no display and no home folder, and writes only to a temporary folder, which it removes.
+It needs neither a display nor a home folder, and writes only to a temporary folder, which it removes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.traces.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
-"""Messages to ignore: of the offscreen platform without a window manager, and of Qt in a terminal without UTF-8."""
+"""Beginnings of messages to ignore: from the offscreen platform without a window manager, and from Qt in a terminal
+without UTF-8.
+"""
 LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.", "grpo_core.bandit.traced")
-"""Modules that import torch if it is installed, which only a language model's process may do, and the one that needs
-JAX. The language model's process has its own check."""
+"""Modules that import torch if it is installed, which only a language model's process is allowed to do, and one that
+needs JAX. The language model's process has its own check.
+"""
 
 
 def self_test(out: Path | None = None, *, golden: Path | None = None, window: bool = True) -> int:
-    """Run every check. Returns 0 if all pass, else 1.
+    """Run every check. Return 0 if all pass, otherwise 1.
 
     Args:
         out: a folder in which the picture of the window is kept; None to keep nothing.
@@ -56,7 +59,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
 
 
 def parquet_loads() -> str:
-    """Load pyarrow with all its dependencies, so that a missing file is reported by name.
+    """Check that pyarrow loads with all its dependencies, by opening a missing file.
 
     Raises:
         CheckFailed: it cannot be loaded.
@@ -71,12 +74,12 @@ def parquet_loads() -> str:
 
 
 def _loaded() -> str:
-    """Import the whole program, because a package may lack a module that is imported late."""
+    """Import all modules of the program, because a package may lack a module that is imported late."""
     return f"{_load(__name__.partition('.')[0]) + _load('grpo_core')} modules"
 
 
 def _load(name: str) -> int:
-    """Import a module and its submodules. Returns their number."""
+    """Import a module and its submodules. Return their number."""
     module = importlib.import_module(name)
     below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}.")
     wanted = (one.name for one in below if not one.name.endswith("__main__") and not one.name.startswith(LEFT_OUT))

@@ -1,4 +1,4 @@
-"""Checks of the program in use: a window, a run, its file, the language model."""
+"""Checks of the program in use: a window, a run, its file, and the language model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.shipped import shipped_model
 
 BANDIT_SECONDS = 60.0
-"""Time limit in seconds for a slow or busy computer. Usually it takes a second."""
+"""Time limit in seconds, for a slow or busy computer. Usually it takes a second."""
 LOADING_SECONDS = 180.0
 CLOSING_SECONDS = 20.0
 LANGUAGE_UPDATES = 1
@@ -38,7 +38,7 @@ HEAVY = ("torch", "scipy", "matplotlib")
 
 
 def check_window(report: CheckReport, out: Path | None) -> None:
-    """Open the window offscreen, check what needs it, and close it again.
+    """Open the window offscreen, run the checks that need it, and close it again.
 
     Args:
         report: receives the results.
@@ -68,7 +68,7 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
 
 def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
-    """Check the program while the window is open."""
+    """Run the checks that need an open window."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     if sys.platform == "linux" and this_build().kind in (SLIM, FULL):
         report.check("every process loads this package's libraries", own_libraries)
@@ -85,7 +85,7 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
 
 
 def _panels(driven: Driven) -> str:
-    """Make and draw each panel of the registry one after the other, then restore the window."""
+    """Create and draw each panel of the registry, one after another, then restore the window."""
     window = driven.program.window
     before = window.saveState()
     for spec in PANELS:
@@ -118,7 +118,7 @@ def _fail(why: str) -> str:
 
 
 def _trained(driven: Driven) -> str:
-    """Train the default bandit in the window, and compare with training without it."""
+    """Train the default bandit in the window, and compare the result with training outside it."""
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
@@ -128,7 +128,7 @@ def _trained(driven: Driven) -> str:
 
 
 def _saved(driven: Driven, name: str) -> str:
-    """Save the active run, read the file, and open it like another window would."""
+    """Save the active run, read the file, and open it as another window would."""
     run, target = _run(driven), driven.home / name
     kept = [_step(run, number) for number in range(1, run.head + 1)]
     driven.program.run_manager.save_as(run, target)

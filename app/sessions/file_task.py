@@ -1,7 +1,7 @@
 """Background work on files that would block the window, one task at a time in a separate thread.
 
-A disk or a network drive may not respond at all, and a thread that waits for it cannot be ended. So a cancelled task
-that does not react is abandoned after some seconds, and the program does not wait for it at its end.
+A disk or a network drive may not respond at all, and a thread that waits for it cannot be ended. A cancelled task
+that does not react is therefore abandoned after a few seconds, and the program does not wait for it when it ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
 
 PATIENCE_MS = 300
-"""Milliseconds of a wait before it is shown."""
+"""Milliseconds before a wait is shown."""
 PROGRESS_MS = 500
 """Milliseconds between two updates of the displayed progress."""
 DEAF_MS = 5000
@@ -27,10 +27,10 @@ DEAF_MS = 5000
 
 
 class TaskPoll:
-    """The poll passed to a task. Calling it tells whether the task is cancelled; ``tell`` reports its progress.
+    """The poll passed to a task. Calling it returns whether the task is cancelled; ``tell`` reports progress.
 
     Attributes:
-        fraction: finished share of the task, from 0 to 1; None if unknown.
+        fraction: completed fraction of the task, from 0 to 1; None if unknown.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class TaskPoll:
         self._cancelled.set()
 
     def tell(self, fraction: float) -> None:
-        """Report the finished share."""
+        """Report the completed fraction."""
         self.fraction = fraction
 
 
@@ -58,7 +58,7 @@ class FileTask(QObject):
 
     Signals:
         done: the result of ``work``.
-        failed: a sentence why it failed; empty when it was cancelled.
+        failed: an error message; empty if the task was cancelled.
     """
 
     done = Signal(object)
@@ -75,18 +75,17 @@ class FileTask(QObject):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Cancel the task. ``failed`` follows unless it is done already."""
+        """Cancel the task. ``failed`` is emitted unless the task is already done."""
         self.poll.cancel()
 
     def leave(self) -> None:
-        """Cancel the task without waiting for it or receiving its signals. The thread keeps the object until it
-        ends."""
+        """Cancel the task without waiting for it, and block its signals. The thread keeps the object until it ends."""
         self.cancel()
         self.blockSignals(True)
         self.setParent(None)
 
     def wait(self, seconds: float = DEAF_MS / 1000) -> bool:
-        """Wait for the end of the thread for at most ``seconds``. Returns whether it has ended."""
+        """Wait at most ``seconds`` for the end of the thread. Return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -112,7 +111,7 @@ class FileTasks(QObject):
     """Runs one task at a time. If it takes long, a message shows that and offers to cancel.
 
     Args:
-        message: id of the message about a running task.
+        message: ID of the message about a running task.
         abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
 
     Signals:
@@ -141,9 +140,9 @@ class FileTasks(QObject):
         return self._task is not None
 
     def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
-        """Start ``work``, called ``title``. ``finish`` takes its result.
+        """Start ``work``, called ``title``. ``finish`` receives its result.
 
-        While another task is running, nothing is started: the message bar shows that, and this returns False.
+        While another task is running, nothing is started; the message bar reports that, and the result is False.
         """
         if self._task is not None:
             self._messages.say(tr("{doing} is not finished yet; try again then.").format(doing=self._title))
@@ -175,14 +174,14 @@ class FileTasks(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:
-        """Cancel the current reading or writing. Nothing of it is left."""
+        """Cancel the current task. It leaves nothing half-done behind."""
         if self._task is not None:
             self._task.cancel()
             if not self._deaf.isActive():
                 self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
-        """Cancel at once. Nothing half-done is left, and no signal follows."""
+        """Cancel the current task at once. It leaves nothing half-done behind, and emits no further signal."""
         if self._task is not None:
             task = self._detached()
             if not self._abandon:
@@ -202,7 +201,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _detached(self) -> FileTask:
-        """Detach the task from all signals. It is kept until its thread has ended, however late."""
+        """Disconnect and return the current task. It is kept until its thread has ended, however late."""
         task = self._task
         assert task is not None
         task.done.disconnect(self._on_done)
@@ -214,7 +213,7 @@ class FileTasks(QObject):
     @Slot(object)
     def _on_done(self, result: object) -> None:
         finish = self._finish
-        if finish is None:  # it was closed while this was on its way
+        if finish is None:  # it was closed while this signal was pending
             return
         self._clear()
         finish(result)
@@ -232,7 +231,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _clear(self) -> None:
-        """Forget the finished task."""
+        """Discard the finished task."""
         task = self._task
         self._forget()
         if task is not None and task.wait():

@@ -1,4 +1,4 @@
-"""Atomic writing of small files: afterwards there is either the old or the new content."""
+"""Atomic writing of small files: afterwards, a file has either its old or its new content."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """The system's reason for an error, in plain words without a full stop."""
+    """Return the reason for a system error, in plain words without a full stop."""
     return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
 
 
 def exists(path: str | Path) -> bool:
-    """Whether a file or folder exists. False for an invalid name."""
+    """Return whether a file or folder exists. The result is False for an invalid name."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -38,10 +38,10 @@ def exists(path: str | Path) -> bool:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of ``path`` by ``data``, or leave it as it was.
+    """Replace the content of ``path`` with ``data``, or leave it unchanged on failure.
 
     Raises:
-        OSError: the folder cannot be written, or the disk is full; no temporary file stays behind.
+        OSError: the folder cannot be written, or the disk is full; no temporary file is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
@@ -59,7 +59,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_or_say(path: Path, data: bytes, what: str) -> str | None:
-    """Like :func:`write_atomically`, but an error becomes a sentence about ``what``."""
+    """Write like :func:`write_atomically`, but return an error as a sentence about ``what``, or None on success."""
     try:
         write_atomically(path, data)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Storage of the arrangement of docks and windows, safe against damaged files.
+"""Storage of the arrangement of docks and windows, protected against damaged files.
 
-One flipped byte in the result of ``saveState`` can crash ``restoreState``. The state is therefore stored with a
+A single flipped byte in the result of ``saveState`` can crash ``restoreState``. The state is therefore stored with a
 checksum and the versions of the layout and of Qt; if anything does not match, the window stays as it was built.
 """
 
@@ -23,26 +23,26 @@ from grpo_core.text import tr
 LAYOUT_VERSION = 1
 """Version of stored layouts. It increases when docks are renamed or no longer fit older layouts."""
 LAST = "Last used"
-"""Name of the layout in which the window was closed. It is not listed."""
+"""Name of the layout that the window had when it was closed. It is not listed."""
 LONGEST_NAME = 60
 
 
 class Layouts:
     """Named layouts, one file each, in one folder.
 
-    Build the default layout first and restore onto it, so that a refusal leaves the default.
+    Build the default layout before restoring another, so that the window has the default if that fails.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def names(self) -> tuple[str, ...]:
-        """Names of the user's saved layouts, in alphabetical order."""
+        """Return the names of the user's saved layouts, in alphabetical order."""
         names = {unquote(path.stem.removeprefix("layout-")) for path in self._folder.glob("layout-*.json")}
         return tuple(sorted(names - {LAST}))
 
     def save(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Save the layout of ``window``. Returns a sentence if that failed.
+        """Save the layout of ``window``. Return an error message if that fails.
 
         Floating docks are docked first, since their screen may not exist the next time.
         """
@@ -54,9 +54,9 @@ class Layouts:
         return write_or_say(self._path(name), _packed(_state(window)), tr("The layout “{name}”").format(name=name))
 
     def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
-        """Arrange ``window`` as stored. Returns a sentence if the layout could not be used.
+        """Arrange ``window`` as stored. Return an error message if the layout cannot be used.
 
-        A missing layout changes nothing, and is not reported for the one last used.
+        A missing layout changes nothing. It is not reported if it is the last used layout.
         """
         try:
             content = self._path(name).read_bytes()
@@ -75,7 +75,7 @@ class Layouts:
         return None
 
     def delete(self, name: str) -> str | None:
-        """Delete a layout. Returns a sentence if that failed."""
+        """Delete a layout. Return an error message if that fails."""
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
@@ -87,11 +87,11 @@ class Layouts:
 
 
 class LayoutError(Exception):
-    """A stored layout that must not be passed to Qt. The text says why, without a full stop."""
+    """A stored layout that must not be passed to Qt. The message says why, without a full stop."""
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
-    """``wanted``, made no larger than the screen it overlaps most (else the first) and moved inside it."""
+    """Return ``wanted``, reduced to fit the screen that it overlaps most (or the first), and moved inside it."""
     if not screens:
         return wanted
 
@@ -119,8 +119,8 @@ def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
     """Restore ``state`` in ``window``.
 
     If a hidden window is already maximized, Qt (6.11, ``QMainWindowLayout::restoredState``) keeps the restored state
-    and applies it again at every resize until it fits. That overrides later moves, and crashes if docks have been moved
-    meanwhile. So the docks are restored before the window is maximized.
+    and applies it again at every resize until it fits. That overrides later moves, and crashes if docks have been
+    moved in the meantime. The docks are therefore restored before the window is maximized.
 
     Raises:
         LayoutError: the state has the wrong form, or Qt rejects it.
@@ -145,7 +145,7 @@ def _packed(state: dict[str, Any]) -> bytes:
 
 
 def _unpacked(content: bytes) -> dict[str, Any]:
-    """The state in the content of a file.
+    """Return the state in the content of a file.
 
     Raises:
         LayoutError: the file is damaged, or written by another version.

@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
-"""Environment variable with a folder that contains all four folders."""
+"""Environment variable with the path of a folder that contains all four folders."""
 
 _PURPOSE = {
     "data": tr("runs"),
@@ -32,7 +32,7 @@ class Paths:
     Attributes:
         data: runs that are saved automatically.
         config: preferences and window layouts.
-        cache: files that can be made again if they are missing.
+        cache: files that can be regenerated if they are missing.
         log: log files.
         problems: one sentence if folders had to be replaced by temporary ones.
     """
@@ -45,7 +45,7 @@ class Paths:
 
     @property
     def preferences(self) -> Path:
-        """The file of the preferences."""
+        """The preferences file."""
         return self.config / "preferences.json"
 
     @property
@@ -60,7 +60,7 @@ class Paths:
 
     @property
     def lessons(self) -> Path:
-        """The folder of the user's own lessons, which exists once something has been put there."""
+        """The folder of the user's own lessons, which may not exist until the first one is added."""
         return self.data / "lessons"
 
     @property
@@ -70,7 +70,7 @@ class Paths:
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The user's folders, created if needed. An unwritable one is replaced by a temporary folder, and reported.
+    """Return the user's folders, created if needed. An unwritable folder is replaced by a temporary one and reported.
 
     Raises:
         GrpoError: no folder can be written, not even a temporary one.
@@ -101,7 +101,7 @@ def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
 
 
 def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
-    """A sentence on the folders that could not be used, why, and what is used instead."""
+    """Return a sentence that says which folders could not be used, why, and what is used instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
@@ -119,7 +119,7 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
 
 
 def _wanted(home: str) -> dict[str, Path]:
-    """The preferred folder of each kind."""
+    """Return the preferred folder of each kind."""
     if home:
         root = Path(home).expanduser().absolute()
         return {kind: root / kind for kind in _PURPOSE}
@@ -133,7 +133,7 @@ def _wanted(home: str) -> dict[str, Path]:
 
 
 def _refusal(folder: Path) -> str:
-    """The reason why ``folder`` cannot be written. Empty if it can."""
+    """Return the reason why ``folder`` cannot be written, or an empty string if it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # permissions alone are not enough: a network share or a mount may refuse what the mode bits allow

@@ -1,6 +1,6 @@
 """The user's preferences, as one frozen object that is stored as a JSON file.
 
-An unreadable preference is reset without affecting the others, and a message names it.
+An unreadable preference is reset without affecting the others, and is named in a message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST = 1_000_000
 """Size in bytes beyond which a file cannot be a preferences file."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
 SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
-"""Speeds on offer, in updates per second; None is as fast as the machine can."""
+"""Available speeds, in updates per second. None means as fast as the machine can."""
 
 
 def _speed(tempo: Tempo, title: str, whose: str) -> Any:
@@ -58,7 +58,7 @@ def _length(tempo: Tempo, title: str, whose: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """The user's choices that are kept between sessions. The text beside each field is its only help text.
+    """The user's choices that are kept between sessions. The text next to each field is its only help text.
 
     Raises:
         SettingsError: a field is outside its range.
@@ -130,7 +130,7 @@ class Preferences:
         return {False: Tempo(speed=self.speed, length=self.run_length), True: language}
 
     def with_tempi(self, tempi: Mapping[bool, Tempo]) -> Preferences:
-        """A copy with other speeds and lengths."""
+        """Return a copy with other speeds and run lengths."""
         bandit, language = tempi[False], tempi[True]
         return self.replace(
             speed=bandit.speed,
@@ -140,22 +140,24 @@ class Preferences:
         )
 
     def replace(self, **changes: Any) -> Preferences:
-        """A copy with ``changes``, checked like a new one."""
+        """Return a copy with ``changes``, validated like a new object."""
         return dataclasses.replace(self, **changes)
 
     def with_recent(self, path: Path) -> Preferences:
-        """A copy in which ``path`` is the most recent file."""
+        """Return a copy in which ``path`` is the most recent file."""
         others = [name for name in self.recent if name != str(path)]
         return self.replace(recent=(str(path), *others)[:RECENT])
 
     def zoomed(self, steps: int) -> Preferences:
-        """A copy enlarged by ``steps`` tenths, within the limits. 0 steps is 100 %."""
+        """Return a copy with the scale changed by ``steps`` tenths, within the limits. 0 steps resets it to 100 %."""
         scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
         return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
 
 def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
-    """The preferences in ``path``, and a sentence for everything that had to be reset. Never raises."""
+    """Return the preferences in ``path``, and a sentence for everything that had to be reset. Never raise an
+    exception.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -174,7 +176,9 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
-    """Write the preferences that differ from their defaults. Returns a sentence if that failed. Never raises."""
+    """Write the preferences that differ from their defaults. Return an error message if that fails. Never raise an
+    exception.
+    """
     usual = dataclasses.asdict(Preferences())
     chosen = {name: value for name, value in dataclasses.asdict(preferences).items() if value != usual[name]}
     text = json.dumps(chosen, indent=1)
@@ -182,7 +186,7 @@ def save_preferences(preferences: Preferences, path: Path) -> str | None:
 
 
 def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
-    """Preferences from the content of a file, key by key, and sentences on what was reset."""
+    """Parse the preferences in the content of a file, key by key. Also return sentences on what was reset."""
     try:
         if len(content) > LARGEST:
             raise ValueError
@@ -211,20 +215,20 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def _stored(name: str, value: Any) -> Any:
-    """The value of the preference ``name`` from its JSON form."""
+    """Convert the value of the preference ``name`` from its JSON form."""
     if not isinstance(value, list):
         return value
     return tuple(map(breakpoint_from_json, value)) if name == "breakpoints" else tuple(value)
 
 
 def title(name: str) -> str:
-    """Displayed name of the preference ``name``."""
+    """Return the displayed name of the preference ``name``."""
     rules = dict(described(Preferences))
     return rules[name].title if name in rules else name.replace("_", " ").capitalize()
 
 
 def _kept_copy(path: Path, content: bytes) -> str:
-    """Save the content of a bad file beside it, and return a sentence that says where."""
+    """Save the content of a damaged file next to it, and return a sentence that says where."""
     backup = path.with_suffix(".bad.json")
     try:
         write_atomically(backup, content)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.settings.preferences import Preferences, save_preferences
 
 SETTLE_MS = 2000
-"""Milliseconds after the last change when preferences are written."""
+"""Milliseconds after the last change until preferences are written."""
 
 
 class PreferenceStore(QObject):
@@ -20,7 +20,7 @@ class PreferenceStore(QObject):
         current: the current preferences.
 
     Signals:
-        refused: they could not be written, for the reason in the sentence.
+        refused: the preferences could not be written; the sentence gives the reason.
     """
 
     refused = Signal(str)
@@ -35,7 +35,7 @@ class PreferenceStore(QObject):
         self._later.timeout.connect(self.save)
 
     def put(self, preferences: Preferences) -> None:
-        """Replace the preferences. They are written a little later."""
+        """Replace the preferences. They are written shortly afterwards."""
         self.current = preferences
         self._later.start()
 
@@ -43,7 +43,7 @@ class PreferenceStore(QObject):
         """Change some preferences.
 
         Raises:
-            SettingsError: a value is outside its range; nothing has changed.
+            SettingsError: a value is outside its range; nothing is changed.
         """
         self.put(self.current.replace(**changes))
 

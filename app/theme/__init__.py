@@ -1,1 +1,1 @@
-"""Colours by meaning, type sizes, palette and stylesheet of the whole program."""
+"""Colours by meaning, type sizes, palette and stylesheet of the entire program."""

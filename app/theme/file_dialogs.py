@@ -1,7 +1,7 @@
 """Dialogs that ask for a file or a folder.
 
-Qt's own dialogs, shown where the desktop has none, can rename files and delete folders with their contents. These are
-restricted to choosing.
+Qt's own dialogs, shown if the desktop has none, can rename files and delete folders with their contents. Here they
+are restricted to choosing.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ _ONLY_CHOOSES = QFileDialog.Option.ReadOnly
 
 
 def file_to_open(parent: QWidget | None, title: str, folder: str, kinds: str = "") -> str:
-    """The path of an existing file of one of ``kinds`` (Qt's filters). Empty after Cancel."""
+    """Return the path of an existing file of one of ``kinds`` (Qt's filters), or an empty string after Cancel."""
     name, _ = QFileDialog.getOpenFileName(parent, title, folder, kinds, "", _ONLY_CHOOSES)
     return name
 
 
 def folder_to_use(parent: QWidget | None, title: str, folder: str) -> str:
-    """The path of an existing folder. Empty after Cancel."""
+    """Return the path of an existing folder, or an empty string after Cancel."""
     options = QFileDialog.Option.ShowDirsOnly | _ONLY_CHOOSES
     return QFileDialog.getExistingDirectory(parent, title, folder, options)
 
 
 def file_to_save(parent: QWidget | None, title: str, suggestion: str, kinds: str) -> tuple[str, str]:
-    """(path to save to, the chosen one of ``kinds``). The path is empty after Cancel."""
+    """Return the path to save to and the selected filter of ``kinds``. The path is empty after Cancel."""
     return QFileDialog.getSaveFileName(parent, title, suggestion, kinds, "", _ONLY_CHOOSES)

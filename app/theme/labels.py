@@ -1,7 +1,7 @@
 """Labels and tooltips that show plain text, unless their HTML is written by this program.
 
-By default, Qt renders a text that looks like HTML as HTML. The vocabulary of a run, its title or a prompt may come from
-a malicious file, in which an ``<img>`` would open a local file or contact another host.
+By default, Qt renders text that looks like HTML as HTML. The vocabulary of a run, its title or a prompt may come
+from a malicious file, in which an ``<img>`` would open a local file or contact another host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Label(QLabel):
 
 
 class EmptyLabel(Label):
-    """A sentence in the middle of an empty panel about its future content.
+    """A sentence in the middle of an empty panel that says what it will show.
 
     Args:
         margin: pixels around it.
@@ -36,7 +36,7 @@ class EmptyLabel(Label):
 
 
 class RichLabel(QLabel):
-    """A label for HTML written by this program. Text of other origin must be escaped."""
+    """A label for HTML written by this program. Text from other sources must be escaped."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -44,17 +44,17 @@ class RichLabel(QLabel):
 
 
 def plain_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it literally, with its line breaks."""
-    if "<" not in text:  # a text without a tag is never taken for HTML
+    """Return ``text`` for a tooltip that shows it literally, with its line breaks."""
+    if "<" not in text:  # text without a tag is never taken for HTML
         return text
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
 
 
 def wrapped_tip(text: str) -> str:
-    """``text`` for a tooltip that shows it literally, in lines of a readable length."""
+    """Return ``text`` for a tooltip that shows it literally, in lines of a readable length."""
     return f"<p>{html.escape(text)}</p>" if text else ""
 
 
 def rich_tip(text: str) -> str:
-    """HTML written by this program, for a tooltip. Text of other origin in it must be escaped already."""
+    """Return HTML written by this program, for a tooltip. Text from other sources must already be escaped."""
     return text

@@ -1,4 +1,4 @@
-"""The look of the whole program: theme, scale, fonts. It can follow the system."""
+"""The appearance of the entire program: theme, scale, fonts. It can follow the system."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ TITLES = {
     "projector": tr("Projector"),
     "contrast": tr("High contrast"),
 }
-"""The themes on offer: stored name -> displayed name."""
+"""The available themes: stored name -> displayed name."""
 CHOICES = tuple(TITLES)
 SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
-"""Scales stepped through by Ctrl + and Ctrl -."""
+"""Scales that Ctrl + and Ctrl - step through."""
 FUSION = "fusion_is_set"
-"""Property of the application: whether the Fusion style is set."""
+"""Property of the application that says whether the Fusion style is set."""
 
 
 def families() -> tuple[str, str]:
-    """The shipped fonts (sans, mono). An empty name means the system's font, if one is missing."""
+    """Return the shipped font families (sans, mono). An empty name means the system's font, used if one is missing."""
     try:
         from app.resources import load_fonts
     except ImportError:
@@ -36,8 +36,9 @@ def families() -> tuple[str, str]:
 
 
 def choose(app: QApplication, choice: str) -> Theme:
-    """The theme that ``choice`` means now. "system" follows the system's contrast setting first, then its colour
-    scheme, else light.
+    """Return the theme that ``choice`` currently means.
+
+    "system" follows the system's contrast setting first, then its colour scheme, and otherwise means light.
 
     Raises:
         ValueError: ``choice`` is not in ``CHOICES``.
@@ -52,7 +53,7 @@ def choose(app: QApplication, choice: str) -> Theme:
 
 
 def _high_contrast(app: QApplication) -> bool:
-    """Whether the system asks for high contrast. PySide6 6.11 can lose the object that provides this."""
+    """Return whether the system requests high contrast. PySide6 6.11 can lose the object that provides this."""
     hints = app.styleHints()
     try:
         return hints.accessibility().contrastPreference() is Qt.ContrastPreference.HighContrast
@@ -63,10 +64,10 @@ def _high_contrast(app: QApplication) -> bool:
 def apply(
     app: QApplication, choice: str = "system", scale: float = 1.0, *, legible: int = 0, sheet: bool = True
 ) -> Theme:
-    """Style the application and return the theme, with its font families filled in.
+    """Apply a theme to the application, and return it with its font families filled in.
 
-    Fusion style, palette, fonts and, with ``sheet``, one stylesheet. Plots and painted widgets take the theme and the
-    scale themselves.
+    This sets the Fusion style, the palette, the fonts and, with ``sheet``, one stylesheet. Plots and painted widgets
+    use the theme and the scale directly.
     """
     hints = app.styleHints()
     if choice == "system":
@@ -90,7 +91,7 @@ def apply(
 def _put_on(app: QApplication, sheet: str) -> None:
     """Set the stylesheet of the application, unless it is already set.
 
-    An old stylesheet is removed before the new one is set, because Qt needs half the time for both steps than for
+    An old stylesheet is removed before the new one is set, because Qt needs half as long for both steps as for
     replacing it: 0.1 s instead of 0.2 s with 900 widgets.
     """
     if app.styleSheet() == sheet:
@@ -105,8 +106,8 @@ def _put_on(app: QApplication, sheet: str) -> None:
 def put_font_on_all(app: QApplication) -> None:
     """Give the application's font to widgets that have a system font.
 
-    When a stylesheet is set after none, Qt queries the system again for its fonts of menus, lists and messages, which
-    exist on Windows and macOS.
+    When a stylesheet is set for the first time, Qt queries the system's fonts for menus, lists and messages again;
+    such fonts exist on Windows and macOS.
     """
     font = app.font()
     kinds = ("QMenuBar", "QAbstractItemView")
@@ -118,18 +119,18 @@ def put_font_on_all(app: QApplication) -> None:
 
 
 def clamp(scale: float) -> float:
-    """``scale`` clamped to the supported range."""
+    """Return ``scale`` clamped to the supported range."""
     return min(max(scale, SCALES[0]), SCALES[-1])
 
 
 class Look(QObject):
-    """Applies the user's choice of look. The stylesheet waits for :meth:`apply_style`.
+    """Applies the user's choice of appearance. The stylesheet is set only by :meth:`apply_style`.
 
     Attributes:
         choice: one of ``CHOICES``.
         theme: the theme that it currently means.
         scale: 0.8 to 2.5.
-        legible: least size in pixels of words and digits within pictures.
+        legible: minimum size in pixels of words and digits within pictures.
 
     Signals:
         changed: theme or scale has changed.
@@ -147,11 +148,11 @@ class Look(QObject):
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
 
     def apply_style(self) -> None:
-        """Set the stylesheet once the window is built, because under one, every reparented widget is styled again."""
+        """Set the stylesheet once the window is built, because after that every reparented widget is styled again."""
         _put_on(self._app, stylesheet(self.theme, self.scale))
 
     def set(self, choice: str | None = None, scale: float | None = None, *, legible: int | None = None) -> None:
-        """Change the theme, the scale, or the least type size in pictures."""
+        """Change the theme, the scale, or the minimum font size in pictures."""
         wanted = (
             self.choice if choice is None else choice,
             self.scale if scale is None else clamp(scale),

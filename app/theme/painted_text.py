@@ -13,9 +13,10 @@ from app.theme.tokens import Theme
 
 
 class PaintedText(QWidget):
-    """A paragraph of at most ``lines`` lines. If it does not fit, it is elided or replaced by a shorter text.
+    """A paragraph of at most ``lines`` lines. If it does not fit, it is elided or replaced by a shorter version.
 
-    A label lays out its whole window again with every new text; this widget's size hint does not depend on its text.
+    A label lays out its entire window again whenever its text changes; this widget's size hint does not depend on
+    its text.
 
     Args:
         role: its font in the type scale.
@@ -39,11 +40,11 @@ class PaintedText(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def text(self) -> str:
-        """The whole text, even if it does not fit."""
+        """Return the full text, even if it does not fit."""
         return self._text
 
     def set_look(self, theme: Theme, scale: float) -> bool:
-        """Set the font and the colour of this look, and return whether it has changed."""
+        """Set the font and the colour for this theme and scale. Return whether they have changed."""
         if self._look == (theme, scale):
             return False
         self._look = theme, scale
@@ -53,7 +54,7 @@ class PaintedText(QWidget):
         return True
 
     def lines_needed(self, text: str) -> int:
-        """Number of lines of ``text`` at the current width."""
+        """Return the number of lines that ``text`` needs at the current width."""
         return len(self._lines_of(text))
 
     def set_lines(self, lines: int) -> None:
@@ -63,7 +64,7 @@ class PaintedText(QWidget):
             self.updateGeometry()
 
     def show_text(self, text: str, theme: Theme, scale: float, shorter: str = "") -> None:
-        """Show ``text`` in this look, or ``shorter`` if the whole does not fit."""
+        """Show ``text`` in this theme and scale, or ``shorter`` if it does not fit."""
         if not self.set_look(theme, scale) and (text, shorter) == (self._text, self._shorter):
             return
         self._text, self._shorter = text, shorter
@@ -90,7 +91,7 @@ class PaintedText(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
 
     def _broken(self) -> list[str]:
-        """The lines that fit."""
+        """Return the lines that fit."""
         lines = self._lines_of(self._text)
         if len(lines) > self._lines and self._shorter:
             lines = self._lines_of(self._shorter)
@@ -101,7 +102,7 @@ class PaintedText(QWidget):
         return [*(line.strip() for line in lines[: self._lines - 1]), cut]
 
     def _lines_of(self, text: str) -> list[str]:
-        """``text`` broken between words at the current width."""
+        """Return ``text`` broken between words at the current width."""
         layout = QTextLayout(text, self.font())
         layout.setTextOption(QTextOption())
         layout.beginLayout()

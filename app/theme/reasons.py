@@ -1,4 +1,4 @@
-"""Reasons why a widget is disabled, in its tooltip and for screen readers."""
+"""The reason why a widget is disabled, shown in its tooltip and read by screen readers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ WHY, USUAL = "why", "usual words"
 
 
 def allow(widget: QWidget, why_not: str = "") -> None:
-    """Enable ``widget`` or, with a sentence why not, disable it and everything in it.
+    """Enable ``widget`` or, if ``why_not`` gives a reason, disable it and everything in it.
 
-    The sentence replaces the tooltip and the accessible description of the widget and its parts until it is enabled
+    The reason replaces the tooltip and the accessible description of the widget and its parts until it is enabled
     again.
     """
     widget.setEnabled(not why_not)

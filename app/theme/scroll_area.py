@@ -1,4 +1,4 @@
-"""Scroll areas that are invisible unless something does not fit."""
+"""Scroll areas that are invisible unless their content does not fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 def plain_scroll_area(widget: QWidget | None = None, *, bars: bool = True) -> QScrollArea:
-    """An area around ``widget`` that takes any width, without a frame, skipped by Tab.
+    """Return a frameless area around ``widget`` that takes any width and is skipped by Tab.
 
     Args:
         widget: its content; it can also be set later.

@@ -1,4 +1,4 @@
-"""The stylesheet and the palette of the application, both made from the tokens."""
+"""The stylesheet and the palette of the application, both generated from the tokens."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ QLabel#disagrees, QLabel#refusal {{ color: {wrong_ink}; }}
 
 
 def stylesheet(theme: Theme, scale: float) -> str:
-    """The application's stylesheet for ``theme`` at ``scale``."""
+    """Return the application's stylesheet for ``theme`` at ``scale``."""
     lengths = {f"s{n}": max(round(n * scale), 1) for n in (2, 3, 4, 6, 8, 10, 12, 16, 20, 24)}
     # The knob is centred on its groove only if it protrudes by a whole number of pixels on both sides.
     out, ring = round(3 * scale), round(theme.ring_width)
@@ -157,7 +157,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "knob_out": out + ring,
         "knob_round": knob // 2 + ring,
     }
-    # A search path of its own, because a path with letters beyond ASCII makes Qt reject the whole stylesheet.
+    # A separate search path, because a path with non-ASCII characters makes Qt reject the entire stylesheet.
     QDir.setSearchPaths("glyphs", [str(GLYPHS)])
     check = "check-dark" if theme.dark else "check-light"
     names = ("ground", "surface", "border", "text", "muted", "accent", "selection", "dead", "push_down")
@@ -173,7 +173,7 @@ def stylesheet(theme: Theme, scale: float) -> str:
 
 
 def palette(theme: Theme) -> QPalette:
-    """``theme`` as a palette, for everything that the stylesheet leaves to the Fusion style."""
+    """Return ``theme`` as a palette, for everything that the stylesheet leaves to the Fusion style."""
     role, found = QPalette.ColorRole, QPalette()
     accent = theme.colour("accent")
     chosen = {

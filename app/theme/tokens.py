@@ -1,6 +1,6 @@
 """The colour tokens. Every colour has one meaning, and is never the only cue.
 
-Okabe and Ito's family, adjusted until the tests on contrast and on simulated colour blindness pass.
+The palette is that of Okabe and Ito, adjusted until the tests on contrast and on simulated colour blindness pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GRID = 4
 INSIDE, BETWEEN, AROUND = 8, 12, 16
 RADIUS = 6
 READABLE = 4.5
-"""Contrast required of text against its background (WCAG 2.2, 1.4.3)."""
+"""Contrast required between text and its background (WCAG 2.2, 1.4.3)."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Cue:
     Attributes:
         line: line style of its curve.
         filled: whether its bars and markers are filled.
-        glyph: its mark in text, or empty.
+        glyph: the character that represents it in text, or empty.
     """
 
     line: Qt.PenStyle = Qt.PenStyle.SolidLine
@@ -63,12 +63,15 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "number": (20, QFont.Weight.DemiBold),
     "counter": (28, QFont.Weight.DemiBold),
 }
-"""Font sizes in pixels at 100 %, with weights. "digits" and "heading" are for pictures ("digits" also for the values of
-a formula), "question" for a lesson's questions, "reading" for the stages and for what to watch, and "answer", in the
-monospace family, for a model's answers. Table cells use the last two, table headings "digits"."""
+"""Font sizes in pixels at 100 %, with weights.
+
+"digits" and "heading" are for pictures ("digits" also for the values of a formula), "question" for a lesson's
+questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's
+answers. Table cells use the last two, table headings "digits".
+"""
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
-"""Roles that are never smaller than ``Theme.legible``."""
+"""Roles whose font is never smaller than ``Theme.legible``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +80,10 @@ class Theme:
 
     Attributes:
         name: "light", "dark", "projector" or "contrast".
-        dark: light marks on a dark ground.
+        dark: whether marks are light on a dark background.
         bold: whether lines and rings are wide, for a projector or low vision.
         sans, mono: font families; empty means the system's.
-        legible: least size in pixels of questions, values, and words in pictures, so that the back row can read them.
+        legible: minimum size in pixels of questions, values, and words in pictures, so that the back row can read them.
     """
 
     name: str
@@ -104,11 +107,11 @@ class Theme:
     legible: int = 0
 
     def __hash__(self) -> int:
-        """Hash by the name alone, because colours are looked up by theme some thirty times a frame."""
+        """Hash by the name alone, because colours are looked up by theme about thirty times per frame."""
         return hash(self.name)
 
     def hex(self, meaning: str) -> str:
-        """The hex value of ``meaning``.
+        """Return the hex value of ``meaning``.
 
         Raises:
             KeyError: no such meaning.
@@ -120,22 +123,24 @@ class Theme:
         return value
 
     def colour(self, meaning: str) -> QColor:
-        """The colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in bold
-        themes)."""
+        """Return the colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in
+        bold themes).
+        """
         return QColor(self.hex(meaning))
 
     def ink(self, meaning: str) -> QColor:
-        """The colour of ``meaning`` for text, moved towards the text colour until it is readable on background and
-        surface."""
+        """Return the colour of ``meaning`` for text, moved towards the text colour until it is readable on
+        background and surface.
+        """
         return QColor(_readable(self, meaning))
 
     def on(self, fill: QColor) -> QColor:
-        """The text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
+        """Return the text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
         under = blend(fill, self.colour("ground"), fill.alphaF())
         return max((self.colour("text"), self.colour("ground")), key=lambda ink: contrast(ink, under))
 
     def faint(self, meaning: str, share: float) -> QColor:
-        """The colour of ``meaning`` at opacity ``share`` over the background, opaque."""
+        """Return an opaque colour: that of ``meaning`` at opacity ``share`` over the background."""
         return blend(self.colour(meaning), self.colour("ground"), share)
 
     @property
@@ -149,7 +154,7 @@ class Theme:
         return 3.0 if self.bold else 2.0
 
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
-        """A cosmetic pen in the colour and line style of ``meaning``."""
+        """Return a cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)
         pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
         pen.setCosmetic(True)
@@ -159,30 +164,33 @@ class Theme:
         return pen
 
     def brush(self, meaning: str) -> QBrush:
-        """A brush for ``meaning``. Hollow meanings have no fill, "clipped" is a hatch."""
+        """Return a brush for ``meaning``. Hollow meanings have no fill; "clipped" is hatched."""
         if meaning == "clipped":
             return self.hatch("push_down")
         filled = CUES.get(meaning, Cue()).filled
         return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
 
     def hatch(self, meaning: str) -> QBrush:
-        """A brush of diagonal lines in the colour of ``meaning``, for tokens stopped by the clip."""
+        """Return a brush of diagonal lines in the colour of ``meaning``, used for clipped tokens."""
         return QBrush(self.colour(meaning), Qt.BrushStyle.BDiagPattern)
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
-        """A font of the type scale by its role (``ROLES``), with digits of equal width."""
+        """Return the font of a role in the type scale (``ROLES``), with digits of equal width."""
         family = self.mono if role in MONO_ROLES else self.sans
         least = self.legible if role in LEGIBLE_ROLES else 1
         return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
 
     def type_unit(self, scale: float) -> float:
-        """The factor by which words and digits within pictures are enlarged from 100 %."""
+        """Return the factor by which words and digits within pictures are enlarged from their size at 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
 
 @lru_cache(maxsize=256)
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """The cached font of a role. Copying it costs a tenth of making it, and a picture needs some twenty a frame."""
+    """Return the cached font of a role.
+
+    Copying a font costs a tenth of creating one, and a picture needs about twenty per frame.
+    """
     if family:
         font = QFont(family)
     else:
@@ -202,7 +210,7 @@ SAME_AS = {
     "push": "text",
     "": "text",
 }
-"""Meanings that share another's colour and differ by their second cue."""
+"""Meanings that share another meaning's colour and differ in their second cue."""
 TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
 
 LIGHT = Theme(
@@ -287,19 +295,19 @@ def _readable(theme: Theme, meaning: str) -> QColor:
 
 
 def blend(over: QColor, under: QColor, share: float) -> QColor:
-    """``share`` of ``over`` on ``under``, mixed in sRGB. Opaque."""
+    """Return ``over`` at opacity ``share`` on ``under``, mixed in sRGB. The result is opaque."""
     mixed = (o * share + u * (1 - share) for o, u in zip(_rgb(over), _rgb(under), strict=True))
     return QColor.fromRgbF(*(min(max(c, 0.0), 1.0) for c in mixed))
 
 
 def contrast(a: QColor, b: QColor) -> float:
-    """The contrast ratio of WCAG 2.2: (L + 0.05) / (l + 0.05), 1 to 21."""
+    """Return the contrast ratio of WCAG 2.2: (L + 0.05) / (l + 0.05), 1 to 21."""
     low, high = sorted((luminance(a), luminance(b)))
     return (high + 0.05) / (low + 0.05)
 
 
 def luminance(colour: QColor) -> float:
-    """Relative luminance of an opaque sRGB colour, 0 to 1 (WCAG 2.2)."""
+    """Return the relative luminance of an opaque sRGB colour, 0 to 1 (WCAG 2.2)."""
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _rgb(colour))
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 

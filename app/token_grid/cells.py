@@ -1,4 +1,6 @@
-"""Painting of tokens and of the notes beside a completion. Colours are mixed once per look, not once per token."""
+"""Painting of tokens and of the notes next to a completion. Colours are mixed once per theme and scale, not once per
+token.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ LEVELS = 32
 BETWEEN = 14.0
 """Pixels between two columns of notes."""
 END = "⏎"
-"""The end sign: a token like any other, drawn less prominently."""
+"""Symbol of the end-of-sequence token, which is a token like any other but drawn less prominently."""
 Note = tuple[str, str]
-"""A text beside a completion, and the meaning that gives its colour."""
+"""A short note next to a completion, and the meaning that determines its colour."""
 
 
 class Cells:
-    """The pens, brushes and fonts of one look."""
+    """The pens, brushes and fonts for one theme and scale."""
 
     def __init__(self, theme: Theme, scale: float) -> None:
         self.theme = theme
@@ -60,8 +62,11 @@ class Cells:
         dead: bool,
         counts: bool = True,
     ) -> None:
-        """Paint a token. The tint shows the size; colour and edge show the sign: solid above for up, dashed below for
-        down. Clipped tokens are hatched. A token that does not count in the loss has a line below it and no tint."""
+        """Paint a token.
+
+        The tint shows the magnitude; colour and edge show the sign: solid above for up, dashed below for down.
+        Clipped tokens are hatched. A token that does not count in the loss has a line below it and no tint.
+        """
         up = share >= 0
         ink = self._quiet
         if not counts:
@@ -86,7 +91,9 @@ class Cells:
         painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
 
     def _laid(self, text: str) -> QStaticText:
-        """The layout of a token's text, cached because that is four times as fast as shaping it at every occurrence."""
+        """Return the layout of a token's text, cached because that is four times as fast as shaping it at every
+        occurrence.
+        """
         if text not in self._texts:
             laid = self._texts[text] = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)
@@ -113,7 +120,9 @@ class Cells:
             painter.fillRect(bar, self.theme.colour("push_up") if share > 0 else self._hatches[False])
 
     def columns(self, notes: Sequence[Sequence[Note]], space: float) -> list[float]:
-        """Width of each column of notes including its gap. Columns that do not fit into ``space`` are left out."""
+        """Return the width of each column of notes including its gap. Columns that do not fit into ``space`` are
+        left out.
+        """
         metrics = QFontMetricsF(self.small)
         count = max(map(len, notes), default=0)
         widths = [
@@ -124,7 +133,7 @@ class Cells:
         return widths
 
     def paint_notes(self, painter: QPainter, place: QRectF, notes: Sequence[Note], widths: Sequence[float]) -> None:
-        """Paint texts beside a completion, in columns from the left of ``place``."""
+        """Paint the notes next to a completion, in columns starting at the left of ``place``."""
         painter.setFont(self.small)
         x = place.left()
         for (text, colour), width in zip(notes, widths, strict=False):
@@ -137,7 +146,7 @@ class Cells:
             x += width
 
     def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
-        """Paint the name of a row, the number of its completion, to the left of its tokens."""
+        """Paint the name of a row, which is the number of its completion, to the left of its tokens."""
         painter.setFont(self.small)
         painter.setPen(self._quiet)
         painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
@@ -145,6 +154,6 @@ class Cells:
 
 @lru_cache(maxsize=16)
 def _ramp(theme: Theme, meaning: str) -> list[tuple[QBrush, QPen]]:
-    """The fills and text pens from no tint to full tint."""
+    """Return the (fill, text pen) of each level from no tint to full tint."""
     fills = [theme.faint(meaning, 0.06 + 0.74 * level / LEVELS) for level in range(LEVELS + 1)]
     return [(QBrush(fill), QPen(theme.on(fill))) for fill in fills]

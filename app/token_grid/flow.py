@@ -1,4 +1,4 @@
-"""Layout of a completion's tokens one after the other, on as many lines as they need."""
+"""Layout of a completion's tokens one after another, on as many lines as they need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """One completion, laid out.
+    """The layout of one completion.
 
     Attributes:
-        left, width: of each token, in pixels.
-        starts: first token of each line; one line at least.
+        left, width: position and width of each token, in pixels.
+        starts: first token of each line; at least one line.
     """
 
     left: list[float]
@@ -28,22 +28,22 @@ class Flow:
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """Index of the line that holds ``token``."""
+        """Return the index of the line that contains ``token``."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:
-        """Indices of the tokens of a line."""
+        """Return the indices of the tokens of a line."""
         end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
         return range(self.starts[line], end)
 
     def nearest(self, line: int, x: float) -> int | None:
-        """The token of a line nearest to ``x``. None where the completion is empty."""
+        """Return the token of a line nearest to ``x``, or None if the completion is empty."""
         tokens = self.tokens(line)
         return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
 
 
 def flow(texts: Sequence[str], *, left: float, space: float, glyph: float, gap: float) -> Flow:
-    """Lay out ``texts`` between ``left`` and ``left + room``. A token wider than that has a line of its own."""
+    """Lay out ``texts`` between ``left`` and ``left + space``. A token wider than that is placed alone on a line."""
     if not texts:
         return Flow(left=[], width=[], starts=[0])
     letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)

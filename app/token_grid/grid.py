@@ -1,4 +1,4 @@
-"""Completions as rows of tokens. Only the visible ones are painted, be it three tokens or two thousand."""
+"""Completions as rows of tokens. Only visible tokens are painted, whether there are three or two thousand."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TokenRows:
         share: (n, T) tint between −1 and 1.
         signed: whether the tint distinguishes signs.
         clipped: (n, T) boolean.
-        notes: to the right of each row.
-        dead: whether the group carries no signal.
-        tip: tool tip of (row drawn, token).
-        names: to the left of each row; by default the number of its completion.
-        scored: number of notes in each row that appear with its reward; the next is its advantage.
-        bars: (n,) each advantage divided by the largest, from −1 to 1; None where a completion has no single one.
-        counts: tokens of each row that count in the loss; None where all do.
+        notes: notes to the right of each row.
+        dead: whether the group has no signal.
+        tip: tooltip of (row drawn, token).
+        names: labels to the left of each row; by default the number of its completion.
+        scored: number of notes in each row that appear with its reward; the next one is its advantage.
+        bars: (n,) each advantage divided by the largest, from −1 to 1; None if completions have no single advantage.
+        counts: tokens of each row that count in the loss; None if all do.
     """
 
     index: np.ndarray
@@ -55,12 +55,13 @@ class TokenRows:
 
 
 class TokenGrid(QAbstractScrollArea):
-    """The grid widget. Arrow keys move between tokens, PageUp and PageDown between groups. A click selects a token,
-    Return explains it.
+    """The grid widget. Arrow keys move between tokens, PageUp and PageDown between groups.
+
+    A click selects a token; Return explains it.
 
     Signals:
         chosen: (row of the record, token).
-        activated: this token (row, token) is to be explained.
+        activated: explain this token (row, token).
         turned: number of groups to move on.
     """
 
@@ -101,7 +102,7 @@ class TokenGrid(QAbstractScrollArea):
         self.viewport().update()
 
     def show_moment(self, moment: Moment | None) -> None:
-        """Reveal only as much as ``moment`` says. None reveals everything."""
+        """Reveal only what ``moment`` describes, or everything if it is None."""
         if moment != self._moment:
             self._moment = moment
             self.viewport().update()
@@ -109,7 +110,7 @@ class TokenGrid(QAbstractScrollArea):
     # -- geometry ----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Compute the place of each token, only if the texts or the width have changed."""
+        """Compute the position of each token, but only if the tokens or the width have changed."""
         if self.rows is None or self._cells is None:
             return
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
@@ -129,14 +130,14 @@ class TokenGrid(QAbstractScrollArea):
         bar.setSingleStep(round(cells.line))
 
     def box(self, n: int, token: int) -> QRectF:
-        """Rectangle of a token in the row drawn as number ``n``, from the top of the first row."""
+        """Return the rectangle of a token in the drawn row ``n``, relative to the top of the first row."""
         assert self._cells is not None
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
 
     def explained_box(self) -> QRect:
-        """Rectangle of the selected token in the widget."""
+        """Return the rectangle of the selected token in the widget."""
         if self.rows is None or self._selected is None:
             return self.rect()
         row, token = self._selected
@@ -146,7 +147,7 @@ class TokenGrid(QAbstractScrollArea):
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
-        """The (row drawn, token) under a point of the viewport. The token is None beside the tokens."""
+        """Return the (row drawn, token) under a point of the viewport. The token is None next to the tokens."""
         if self._cells is None:
             return None
         y = point.y() + self.verticalScrollBar().value()
@@ -174,7 +175,7 @@ class TokenGrid(QAbstractScrollArea):
                 self._paint_row(painter, n, shift, bottom)
 
     def _paint_row(self, painter: QPainter, n: int, shift: float, bottom: float) -> None:
-        """Paint the visible lines of a row. Its number and notes stay in view with them."""
+        """Paint the visible lines of a row, keeping its number and notes in view."""
         assert self.rows is not None and self._cells is not None
         rows, cells, places, row = self.rows, self._cells, self._flows[n], int(self.rows.index[n])
         top, end = self._tops[n], self._tops[n + 1]
@@ -215,7 +216,7 @@ class TokenGrid(QAbstractScrollArea):
             cells.ring(painter, self.box(n, selected))
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
-        """Paint the revealed notes beside a completion, with a bar under its advantage while that grows."""
+        """Paint the revealed notes next to a completion, with a growing bar under its advantage."""
         assert self.rows is not None and self._cells is not None
         rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]

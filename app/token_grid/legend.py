@@ -13,13 +13,13 @@ from app.token_grid.tints import Tint, strength
 from grpo_core.text import tr
 
 STOPS = 24
-"""Colour stops of the scale. Qt interpolates between them."""
+"""Number of colour stops of the scale. Qt interpolates between them."""
 GAP, SHORT, LEAST = 8.0, 48.0, 24.0
-"""Pixels: gap between the parts, scale width from which labels fit beside it, and least width."""
+"""Pixels: gap between the parts, scale width from which labels fit next to it, and minimum width."""
 
 
 class TintLegend(QWidget):
-    """A labelled colour scale. It shows as much of the labels as fits; its accessible name has all."""
+    """A labelled colour scale. It shows as many of the labels as fit; its accessible name has all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,10 +53,10 @@ class TintLegend(QWidget):
 
         Args:
             theme: the colours.
-            scale: the user's scale of the type.
+            scale: the user's font scale.
             tint: the quantity.
             limit: the value of full tint.
-            known: False where the record lacks the quantity.
+            known: False if the record lacks the quantity.
             hatched: clipped tokens are hatched.
             left_out: tokens that do not count in the loss are underlined.
         """

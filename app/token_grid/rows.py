@@ -1,4 +1,4 @@
-"""The rows of one group for the grid: texts, tints, and the notes beside each completion."""
+"""The rows of one group for the grid: tokens, tints, and the notes next to each completion."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from app.workspace.step_view import StepView, advantage_of
 from grpo_core.text import tr
 
 AFTER_SCORING = 2
-"""The last notes of a completion, which appear after its reward: its advantage and the range of its ratio."""
+"""Number of a completion's final notes, which appear after its reward: its advantage and the range of its ratio."""
 
 
 def rows_of(
     view: StepView, group: int, tint: Tint, values: np.ndarray | None, *, limit: float | None = None
 ) -> TokenRows:
-    """The completions of ``group`` as rows, tinted by ``values`` (B, T) if there are any.
+    """Return the completions of ``group`` as rows, tinted by ``values`` (B, T) if there are any.
 
     ``limit`` is the value of full tint, by default the tint's own.
     """
@@ -66,7 +66,7 @@ def rows_of(
 
 
 def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, values: np.ndarray | None) -> str:
-    """The tool tip of a token: its tint as a number, and the update's effect on its log-probability."""
+    """Return the tooltip of a token: its tint as a number, and the update's effect on its log-probability."""
     assert view.step is not None
     if not view.step.mask[row, token]:
         return tr("“{text}”: not in the loss. log π {before}.").format(
@@ -83,8 +83,9 @@ def _of_token(view: StepView, row: int, token: int, text: str, tint: Tint, value
 
 
 def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
-    """The notes of a completion: right or wrong, the reward unless it says just that, the advantage, the range of the
-    ratio."""
+    """Return the notes of a completion: right or wrong, the reward unless it says the same, the advantage, and the
+    range of the ratio.
+    """
     step, terms = view.step, view.terms
     assert step is not None and terms is not None
     reward, advantage = float(step.rewards[row]), advantage_of(view, row) or 0.0

@@ -1,4 +1,4 @@
-"""One token in lines of text: every number that leads to its push."""
+"""The details of one token as lines of text: every number that contributes to its push."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from grpo_core.surrogates import SURROGATES, Path
 from grpo_core.text import tr
 
 Line = tuple[str, str, str, Quantity | None]
-"""(name, value, colour, what explains it)."""
+"""A line of the details: name, value, colour, and the quantity that explains it."""
 
 
 def kl_share(view: StepView) -> np.ndarray | None:
-    """The share of the batch's KL estimate that each token carries, (B, T). None where estimates cancel or are zero."""
+    """Return the share of the batch's KL estimate due to each token, (B, T), or None if estimates cancel or are
+    zero.
+    """
     kl, total = None if view.terms is None else view.terms.kl, view.derived(_kl_total)
     return None if kl is None or total is None else np.asarray(kl / total)
 
 
 def _kl_total(view: StepView) -> float | None:
-    """The sum of the batch's KL estimates. None where estimates cancel or are zero."""
+    """Return the sum of the batch's KL estimates, or None if estimates cancel or are zero."""
     kl = None if view.terms is None else view.terms.kl
     if kl is None or float(kl.min(initial=0.0)) < 0 or not float(kl.sum()) > 0:
         return None
@@ -34,7 +36,7 @@ def _kl_total(view: StepView) -> float | None:
 
 
 def lines(view: StepView, row: int, token: int) -> list[Line]:
-    """Every term that leads to the token's push, and the push's effect on the token's own logit."""
+    """Return every term that contributes to the token's push, and the push's effect on the token's logit."""
     terms, step = view.terms, view.step
     if terms is None or step is None or view.gradient is None or not step.mask[row, token]:
         return []
@@ -64,8 +66,10 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _of_sampler(view: StepView, row: int, token: int, door: Callable[[str], Quantity]) -> list[Line]:
-    """Both log-probabilities of the token, and the weight given by their truncated ratio. Empty without the sampler's
-    log-probabilities."""
+    """Return both log-probabilities of the token, and the weight given by their truncated ratio.
+
+    The list is empty if the sampler's log-probabilities are not recorded.
+    """
     step = view.step
     weights = None if step is None else recompute.importance_weights(step)
     if step is None or step.sampling_logp is None or weights is None:
@@ -90,7 +94,7 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
 
 
 def _entropy(view: StepView, row: int, token: int) -> list[Line]:
-    """Entropy at the token's place before the update and as far as it is revealed."""
+    """Return the entropy at the token's position, before the update and after the part revealed so far."""
     step = view.step
     if step is None or step.context is None:
         return []
@@ -101,7 +105,9 @@ def _entropy(view: StepView, row: int, token: int) -> list[Line]:
 
 
 def _branch(view: StepView, ratio: float) -> str:
-    """The branch of the minimum that a ratio takes. The surrogate's name if it is not a minimum of two terms."""
+    """Return the branch of the minimum that a ratio takes, or the surrogate's name if it is not a minimum of two
+    terms.
+    """
     algorithm = SURROGATES[view.objective.surrogate]
     if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)
@@ -110,7 +116,7 @@ def _branch(view: StepView, ratio: float) -> str:
 
 
 def marked(value: float) -> str:
-    """A signed number whose glyph tells up from down without colour."""
+    """Return a number with a glyph for its sign, so that up and down can be told apart without colour."""
     glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
     return f"{glyph} {shown(abs(value))}"
 

@@ -21,13 +21,13 @@ class Tint:
     """A quantity of every token, and how its tint is scaled and labelled.
 
     Attributes:
-        title: the name shown.
+        title: the displayed name.
         help: one sentence.
-        quantity: name of the number for explain.
-        values: (B, T), None where the record lacks it.
-        limit: the value of full tint; it depends on settings, not on the update, so that colours compare.
-        signed: whether negative values have a colour of their own.
-        low, high: what the ends of the scale are called.
+        quantity: name of the number for the explanation.
+        values: (B, T), None if the record lacks it.
+        limit: the value of full tint; it depends on settings, not on the update, so that colours are comparable.
+        signed: whether negative values have a separate colour.
+        low, high: labels of the ends of the scale.
         absent: the sentence shown if there are no values.
     """
 
@@ -43,15 +43,18 @@ class Tint:
 
 
 def strength(share: float) -> float:
-    """Strength of a tint, from 0 to 1, for a share of its limit: the square root.
+    """Return the strength of a tint, from 0 to 1: the square root of ``share``, a value as a fraction of the limit.
 
-    With a linear scale, a token that moves a tenth of the limit, as many do, would hardly be visible.
+    On a linear scale, a token that moves by a tenth of the limit, as many do, would hardly be visible.
     """
     return math.sqrt(min(abs(share), 1.0))
 
 
 def largest_advantage(view: StepView) -> float:
-    """The largest advantage that a group of this size can give: (G − 1)/√G with n − 1, √(G − 1) with n, else 1."""
+    """Return the largest advantage possible in a group of this size.
+
+    It is (G − 1)/√G if the standard deviation divides by n − 1, √(G − 1) if it divides by n, and otherwise 1.
+    """
     group = max(view.settings.learner.group_size, 2)
     deviation = DEVIATIONS[view.objective.std]
     if not deviation.divides or deviation.of_batch:
@@ -93,7 +96,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 
 
 def _ratio_limit(view: StepView) -> float:
-    """The nearer edge of the clip. A factor of two where nothing is clipped."""
+    """Return the distance from log r = 0 to the nearer edge of the clip range, or log 2 if nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
     if clip is None:
         return math.log(2)
@@ -102,7 +105,7 @@ def _ratio_limit(view: StepView) -> float:
 
 
 def _weight_limit(view: StepView) -> float:
-    """Three times the weight of a token if all had the same weight."""
+    """Return three times the average weight of a token."""
     if view.terms is None or view.step is None:
         return 1.0
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
@@ -118,7 +121,7 @@ def _importance(view: StepView) -> np.ndarray | None:
 
 
 def _cap(view: StepView) -> float:
-    """The upper end of the scale of the log-ratio cap: log C, at least that of a factor of 1.1."""
+    """Return the upper end of the scale of the log-ratio cap: log C, but at least log 1.1."""
     cap = view.objective.importance_cap
     return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
 

@@ -1,8 +1,8 @@
-"""The film of one update on one prompt's group: the written, rewarded and pushed part at a given progress of a stage.
+"""The film of one update on one prompt's group: what is written, rewarded and pushed at a given progress of a stage.
 
-Sample: answers are written token by token, and where they part the token lights up. Score: rewards come answer by
-answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. All of it comes from
-the record.
+Sample: answers are written token by token, and the token where they diverge lights up. Score: rewards appear answer
+by answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. Everything is
+computed from the record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SCORING = 0.75
-"""Share of the stage Score in which the rewards appear, one answer after the other."""
+"""Fraction of the Score stage in which the rewards appear, one answer after another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,8 @@ class Moment:
     Attributes:
         written: number of tokens shown of each completion.
         scored: number of completions, from the first, whose reward is shown.
-        advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers come with the bars.
-        pushed: how far the tints have grown, from 0 to 1; the update's other results come with them.
+        advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers appear with the bars.
+        pushed: how far the tints have grown, from 0 to 1; the update's other results appear with them.
         fork: the token at which the completions diverge, while it is highlighted; None otherwise.
     """
 
@@ -46,7 +46,7 @@ class Moment:
 
 
 def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
-    """The part of ``group`` that ``cursor`` reveals. None where the whole update is shown and no film plays."""
+    """Return the part of ``group`` that ``cursor`` reveals, or None if the entire update is shown and no film plays."""
     if cursor == Cursor(step=cursor.step):
         return None
     rows, progress = step.group == group, cursor.progress
@@ -63,20 +63,22 @@ def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
 
 
 def _share(cursor: Cursor, stage: Stage) -> float:
-    """Progress of ``stage`` at ``cursor``."""
+    """Return the progress of ``stage`` at ``cursor``."""
     if cursor.stage is stage:
         return cursor.progress
     return 1.0 if cursor.stage > stage else 0.0
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Number of items, out of ``count``, that have appeared in ``stage`` at ``share`` of it."""
+    """Return how many of ``count`` items have appeared in ``stage`` at ``share`` of it."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 
 def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
-    """Each completion's advantage divided by the largest of its group, (n,) from −1 to 1. None with one advantage per
-    token."""
+    """Return each completion's advantage divided by the largest in its group, (n,) from −1 to 1.
+
+    The result is None if there is one advantage per token.
+    """
     if view.advantage is None or view.step is None or view.advantage.ndim != 1:
         return None
     own = np.nan_to_num(view.advantage[view.step.group == group])
@@ -84,10 +86,10 @@ def advantage_bars(view: StepView, group: int) -> np.ndarray | None:
 
 
 def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = False) -> str:
-    """A sentence on what the stage shown does to ``group``. Constant throughout a stage's film, and empty where the
-    step has none.
+    """Return a sentence on what the stage shown does to ``group``.
 
-    ``short``: in fewer words, for a narrow panel.
+    It stays the same during a stage's film, and is empty if there is no step. ``short`` requests fewer words, for a
+    narrow panel.
     """
     step = view.step
     if step is None:
@@ -141,14 +143,14 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
         return ""
     push, fork = -view.gradient[rows], fork_of(step, group)
     if fork is not None and not push[:, fork].any():
-        fork = None  # nothing happens there: all tokens count
+        fork = None  # nothing is pushed there, so all tokens are counted
     clipped = int(view.terms.clipped[rows].sum())
     at = push if fork is None else push[:, fork]
     number = step.step if step.label is None else step.label
     counted = {"up": int((at > 0).sum()), "down": int((at < 0).sum()), "step": number}
     counted["count"] = len(rows) if fork is not None else int(step.mask[rows].sum())
     if not counted["up"] and not counted["down"]:
-        through_all = needs_distributions(view.objective)  # tokens that were not sampled may then be pushed
+        through_all = needs_distributions(view.objective)  # then tokens that were not sampled can be pushed too
         sentence = (
             tr("Update {step:,}: the rewards push nothing here.")
             if through_all

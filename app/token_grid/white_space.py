@@ -7,7 +7,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1 << 17)
 def visible_text(token: str) -> str:
-    """Text of ``token`` on one line, with signs for line breaks, tabs, and the spaces at its ends."""
+    """Return the text of ``token`` on one line, with symbols for line breaks, tabs, and the spaces at its ends."""
     if token.strip(" ") == token and token.isprintable():
         return token
     plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")

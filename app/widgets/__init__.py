@@ -1,1 +1,1 @@
-"""Widgets that several parts of the window use, and the base of all panels."""
+"""Widgets used by several parts of the window, and the base class of all panels."""

@@ -1,4 +1,4 @@
-"""Sliders and combo boxes that ignore the mouse wheel without focus, so that scrolling a panel changes no setting."""
+"""Sliders and combo boxes that ignore the mouse wheel unless focused, so that scrolling a panel changes no setting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CalmSlider(QSlider):
     """A slider that reacts to the wheel only while it has the focus. Wheel events do not give it the focus.
 
     Attributes:
-        spoken: text that a screen reader reads for a position; None for the position itself.
+        spoken: returns what a screen reader reads for a position; None for the position itself.
     """
 
     spoken: Callable[[int], str] | None = None
@@ -41,7 +41,7 @@ class CalmBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:
-        """Size that fits the widest text. Under a stylesheet Qt's own hint is a few pixels too narrow."""
+        """Return the size that fits the widest entry. Under a stylesheet, Qt's own hint is a few pixels too narrow."""
         hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
         self.initStyleOption(option)
         option.rect = QRect(QPoint(), hint)
@@ -58,7 +58,7 @@ class CalmBox(QComboBox):
 
 
 def in_percent(position: int) -> str:
-    """The text for a screen reader of a slider from 0 to 100 %."""
+    """Return what a screen reader reads for a slider from 0 to 100 %."""
     return f"{position} %"
 
 

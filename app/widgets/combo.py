@@ -12,7 +12,7 @@ from app.widgets.calm import CalmBox
 
 
 def choice_box(name: str) -> CalmBox:
-    """A combo box called ``name``, as wide as its widest entry."""
+    """Return a combo box called ``name``, as wide as its widest entry."""
     box = CalmBox()
     box.setAccessibleName(name)
     box.setToolTip(plain_tip(name))
@@ -21,7 +21,7 @@ def choice_box(name: str) -> CalmBox:
 
 
 def fill(box: QComboBox, texts: Sequence[str], current: int) -> None:
-    """Offer ``texts`` with ``current`` chosen. It emits no signal, and does nothing where nothing has changed."""
+    """Offer ``texts`` with ``current`` selected, without emitting a signal. Do nothing if nothing has changed."""
     with QSignalBlocker(box):
         if [box.itemText(i) for i in range(box.count())] != list(texts):
             box.clear()

@@ -14,21 +14,22 @@ from app.workspace.workspace import Workspace
 
 
 def in_window(widget: QWidget) -> bool:
-    """Whether any part of ``widget`` is within the visible area of its window."""
+    """Return whether any part of ``widget`` is within the visible area of its window."""
     window = widget.window()
     here = QRect(widget.mapTo(window, QPoint()), widget.size())
     return widget.isVisible() and window.rect().intersects(here)
 
 
 DESCRIBE_SECONDS = 1.0
-"""Seconds between two accessible descriptions of a panel while a run goes on. The last one follows when the run stops.
+"""Minimum interval in seconds between two accessible descriptions of a panel during a run. The last one follows when
+the run stops.
 """
 ROW = 110
-"""Least height in pixels at 100 % of a row of cards or formulas. A row may ask for more."""
+"""Minimum height in pixels at 100 % of a row of cards or formulas. A row can request more."""
 
 
 class Panel(QWidget):
-    """The content of a dock. It draws the workspace's current view at most once a frame, and only while visible.
+    """The content of a dock. It draws the workspace's current view at most once per frame, and only while visible.
 
     Attributes:
         id, title: stable name and displayed name, from its row of the panel registry; empty for a panel that is part of
@@ -37,10 +38,10 @@ class Panel(QWidget):
         films: whether it shows the film within a stage.
         controls_are_content: its controls are its content, so exported pictures include them.
         large: while in front, it needs most of the centre's height and the panels below it little.
-        row_height: the height of a low panel that needs no more; 0 for all others.
+        row_height: the height of a short panel that needs no more; 0 for all others.
 
     Signals:
-        row_changed: its needed height has changed.
+        row_changed: its required height has changed.
     """
 
     row_changed = Signal()
@@ -69,11 +70,11 @@ class Panel(QWidget):
 
     @property
     def place_drawn(self) -> object:
-        """The :attr:`View.place` last drawn. None if it has to be redrawn."""
+        """The :attr:`View.place` last drawn, or None if it has to be redrawn."""
         return None if self._drawn is None else self._drawn[0]
 
     def on_frame(self) -> None:
-        """Draw for a due frame, if something it shows has changed and it is visible."""
+        """Draw a frame if the panel is visible and something that it shows has changed."""
         if not self.seen:
             return
         view = self.workspace.view
@@ -88,40 +89,42 @@ class Panel(QWidget):
         self._describe(view)
 
     def _describe(self, view: View) -> None:
-        """Update the description for screen readers, throttled while a run goes on."""
+        """Update the description for screen readers, throttled during a run."""
         now = time.monotonic()
         if not view.running or now - self._described >= DESCRIBE_SECONDS:
             self._described = now
             self.describe(self.summary(view))
 
     def describe(self, sentence: str) -> None:
-        """Set the accessible description, also that of a plot in the panel."""
+        """Set the accessible description of the panel and of any plot in it."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     @property
     def seen(self) -> bool:
-        """Whether any part of it is within its window. Qt calls a dock behind a tab visible too, and places it outside
-        the window."""
+        """Whether any part of the panel is within its window.
+
+        Qt also calls a dock behind a tab visible, and places it outside the window.
+        """
         return in_window(self)
 
     @abstractmethod
     def draw(self, view: View) -> None:
-        """Show ``view``. Called in the GUI thread with at most a frame's worth of time."""
+        """Show ``view``. Called in the GUI thread, and must take no longer than a frame."""
 
     def begin_run(self) -> None:
         """Discard everything kept from the previous run, such as axes and scroll positions. Called before the new run
         is drawn."""
 
     def summary(self, view: View) -> str:
-        """The panel in one sentence, for screen readers."""
+        """Return a one-sentence summary of the panel, for screen readers."""
         return ""
 
     def focus_picture(self) -> None:
         """Give the keyboard focus to the panel's picture, if it has one."""
 
     def minimumSizeHint(self) -> QSize:
-        """Minimum size, capped so that a large scale cannot push the window beyond a small screen."""
+        """Return the minimum size, capped so that a large scale cannot push the window beyond a small screen."""
         scale = self.workspace.scale
         least = super().minimumSizeHint().boundedTo(QSize(round(220 * scale), round(80 * scale)))
         return QSize(least.width(), min(self.row_height, round(ROW * scale))) if self.row_height else least
@@ -131,10 +134,10 @@ class Panel(QWidget):
         return QSize(hint.width(), self.row_height) if self.row_height else hint
 
     def set_row_height(self, height: int) -> None:
-        """Request exactly this height, by size hints alone.
+        """Request exactly this height by size hints alone.
 
-        ``setFixedHeight`` while docks are being arranged would leave a dock on top of its neighbour, because Qt's
-        layout is not told that the size it has set was refused.
+        Calling ``setFixedHeight`` while docks are being arranged would leave a dock on top of its neighbour, because
+        Qt's layout is not notified that the size it has set was refused.
         """
         if height != self.row_height:
             self.row_height = height
@@ -146,7 +149,7 @@ class Panel(QWidget):
         self.on_frame()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Show the actions of the whole panel, such as exporting it."""
+        """Show the actions of the entire panel, such as exporting it."""
         if not self.actions():
             event.ignore()
             return

@@ -1,4 +1,4 @@
-"""Facts about a panel that are known before it is made: its name, its factory, and its place in layouts."""
+"""Properties of a panel that are known before it is created: its name, its factory, and its place in layouts."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ class Area(Enum):
     """A part of the main window that holds panels."""
 
     TOP = auto()
-    """The toolbar's second row, as wide as the window; no dock."""
+    """The second row of the toolbar, as wide as the window. It is not a dock."""
     LEFT = auto()
     STRIP = auto()
-    """Low rows above the centre. They have a grip at the left because a title bar would take too much height."""
+    """Short rows above the centre. They have a grip on the left because a title bar would take too much height."""
     CENTRE = auto()
     """Tabs in the middle. A small window shows them together with those at the bottom."""
     BOTTOM = auto()
     """Tabs below the centre."""
     RIGHT = auto()
-    """Panels below each other. In a narrow window, and in layouts without a right side, they are tabs at the bottom."""
+    """Panels stacked on the right. In a narrow window, and in layouts without a right side, they are tabs at the
+    bottom.
+    """
 
 
 class LayoutVariant(Enum):
     """A named layout for one kind of run.
 
-    The layouts "Compare" and "Present" follow the kind of the run that is shown; the other two are made for one kind.
+    The layouts "Compare" and "Present" follow the kind of the run shown; the other two are each for one kind.
     """
 
     BANDIT = auto()
@@ -46,7 +48,7 @@ class LayoutVariant(Enum):
 
 @dataclass(frozen=True)
 class DockPlace:
-    """Place of a panel in a layout.
+    """Location of a panel in a layout.
 
     Attributes:
         area: the part of the window.
@@ -59,7 +61,7 @@ class DockPlace:
 
 
 def at(area: Area, *layouts: LayoutVariant, rank: int = 0) -> dict[LayoutVariant, DockPlace]:
-    """The same place in several layouts, by default in all of them."""
+    """Return the same location for several layouts, by default for all of them."""
     return dict.fromkeys(layouts or tuple(LayoutVariant), DockPlace(area, rank))
 
 
@@ -68,18 +70,18 @@ class PanelSpec(Generic[P_co]):
     """A row of the panel registry.
 
     Attributes:
-        id: stable name: of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
-        title: shown on the dock and in menus.
+        id: stable name of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
+        title: name shown on the dock and in menus.
         help: what the panel shows, in one sentence.
-        factory: makes the panel: its class, or a function that imports the class when the panel is first shown.
+        factory: creates the panel: its class, or a function that imports the class when the panel is first shown.
         area: where the panel opens in a layout that does not include it.
-        shown: its place in each layout that shows it from the start.
-        eager: made with the window, because the window shows it or because it works in the background.
+        shown: its location in each layout that shows it initially.
+        eager: whether it is created with the window, because the window shows it or because it works in the background.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
-        shows_recorded: it shows a recorded run without further input, so that "all" exports it; others compute or are
-            texts.
-        kind: the kind of run it has something to show for: "bandit", "language", "recorded", or empty for all.
-        in_lessons: may be beside a lesson.
+        shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; others compute
+            or are text.
+        kind: the kind of run for which it shows something: "bandit", "language", "recorded", or empty for all.
+        in_lessons: whether it can be shown next to a lesson.
     """
 
     id: str
@@ -95,7 +97,7 @@ class PanelSpec(Generic[P_co]):
     in_lessons: bool = False
 
     def make(self, workspace: Workspace) -> P_co:
-        """Make a panel with this row's name and title."""
+        """Create a panel with this row's name and title."""
         panel = self.factory(workspace)
         panel.set_identity(self.id, self.title)
         return panel

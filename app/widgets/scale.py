@@ -12,7 +12,7 @@ STEPS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class SliderScale:
-    """A slider's range: linear, over powers of ten, or over whole numbers."""
+    """A slider's range: linear, logarithmic, or over whole numbers."""
 
     low: float
     high: float
@@ -21,7 +21,7 @@ class SliderScale:
 
     @classmethod
     def of(cls, about: About, whole: bool) -> SliderScale:
-        """The slider of a setting, over its usual range or, if it has none, over its whole allowed range."""
+        """Return the slider of a setting, over its usual range or, if it has none, over its full allowed range."""
         low, high = about.usual or (about.low, about.high)
         return cls(low=low, high=high, whole=whole, logarithmic=about.logarithmic and low > 0)
 
@@ -31,7 +31,7 @@ class SliderScale:
         return round(self.high - self.low) if self.whole else STEPS
 
     def value(self, position: int) -> float:
-        """The setting at a slider position, rounded to three significant digits."""
+        """Return the setting at a slider position, rounded to three significant digits."""
         if self.whole:
             return round(self.low) + position
         share = position / STEPS
@@ -40,7 +40,7 @@ class SliderScale:
         return round(self.low + (self.high - self.low) * share, 3)
 
     def position(self, value: float) -> int:
-        """The slider position nearest to a value, clamped to the range."""
+        """Return the slider position nearest to a value, clamped to the range."""
         value = min(max(value, self.low), self.high)
         if self.whole:
             return round(value - self.low)
@@ -54,7 +54,7 @@ def _rounded(value: float) -> float:
 
 
 def shown(value: object) -> str:
-    """The text of a setting's field: plain digits, empty for None."""
+    """Return the text of a setting's field: plain digits, empty for None."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -65,7 +65,7 @@ def shown(value: object) -> str:
 
 
 def parsed(text: str, whole: bool) -> object:
-    """The value of a typed text, as a number if it is one. A decimal comma is accepted."""
+    """Return the value of typed text, as a number if it is one. A decimal comma is accepted."""
     text = text.strip().replace("\u2212", "-")
     if not text:
         return None

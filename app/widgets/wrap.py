@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class Wrap(QLayout):
-    """A row of widgets that wraps into several lines, aligned to the left."""
+    """A row of widgets that wraps onto several lines, aligned to the left."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class Wrap(QLayout):
         return least.grownBy(self.contentsMargins())
 
     def _placed(self, rect: QRect, *, moves: bool) -> int:
-        """Height of the widgets laid out in ``rect``. With ``moves``, place them there."""
+        """Return the height of the widgets laid out in ``rect``. If ``moves``, also place them there."""
         inner, space = rect.marginsRemoved(self.contentsMargins()), max(self.spacing(), 0)
         lines: list[list[QLayoutItem]] = [[]]
         x = 0

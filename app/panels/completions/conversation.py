@@ -1,4 +1,4 @@
-"""A completion as a conversation: passages of text, styled by their kind, with the loss mask drawn over them."""
+"""A completion as a conversation: passages of text, styled by kind, with the loss mask drawn over them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
     "unseen",
 )
 LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
-"""Styles of text for which it is known whether the loss counts it, and their meaning."""
+"""Legend entries: the styles that show whether the loss counts the text, and what they mean."""
 STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
-"""Share of the policy's colour behind a text that the loss counts."""
+"""Opacity of the policy's colour behind text that the loss counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """Consecutive lines of one style, without the last line break.
+    """Consecutive lines in one style, without the last line break.
 
     Attributes:
-        text: of the lines.
-        look: of the text.
-        joined: whether it continues the last line of the passage before instead of starting a new one.
+        text: the lines.
+        look: their style.
+        joined: whether the passage continues the last line of the previous one instead of starting a new line.
     """
 
     text: str
@@ -49,20 +49,20 @@ class Passage:
 
     @property
     def written(self) -> str:
-        """The text including its separator from the passage before."""
+        """The text, including its separator from the previous passage."""
         return self.text if self.joined else "\n" + self.text
 
 
 def passages(
     prompt: str | None, completion: str | None, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = ()
 ) -> tuple[list[Passage], int]:
-    """A completion under its prompt, and the number of passages before the completion.
+    """Return a completion under its prompt, and the number of passages before the completion.
 
     Args:
-        prompt, completion: None where they are not recorded as text.
-        trajectory: its turns; None where the source holds none.
-        tokens: the completion as stretches of tokens that the loss counts or does not count; empty where it counts all
-            of them or none are recorded.
+        prompt, completion: None if they are not recorded as text.
+        trajectory: the completion's turns; None if the source has none.
+        tokens: the completion as stretches of tokens that the loss counts or does not count; empty if it counts all of
+            them or if none are recorded.
     """
     before = [
         Passage(text=tr("Prompt"), look=HEADING),
@@ -89,8 +89,10 @@ def passages(
 
 
 def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
-    """Stretches of a completion's tokens that the loss counts or does not count, in order. Empty where it counts all of
-    them, or where the texts of tokens are unknown."""
+    """Return the stretches of a completion's tokens that the loss counts or does not count, in order.
+
+    The list is empty if the loss counts all tokens, or if the vocabulary is unknown.
+    """
     there, mask = np.flatnonzero(step.there[row]), step.mask[row]
     if not origin.vocabulary or mask[there].all():
         return []
@@ -108,7 +110,7 @@ def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
 
 
 def format_of(look: str, theme: Theme) -> QTextCharFormat:
-    """The colours and the weight of a passage."""
+    """Return the colours and the font weight of a passage."""
     written = QTextCharFormat()
     if look in STRENGTH:
         behind = theme.faint("policy", STRENGTH[look])
@@ -131,7 +133,7 @@ def _side(text: str | None, turns: Sequence[Turn] | None) -> list[Passage]:
 
 
 def _turn(turn: Turn) -> Iterator[Passage]:
-    """The speaker with the known facts on the turn, and below it the thoughts, words and calls."""
+    """Yield the speaker with the known facts about the turn, followed by its thoughts, words and calls."""
     who, *facts = _facts(turn)
     yield Passage(text=who, look=SPEAKER)
     if facts:
@@ -146,7 +148,9 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """The style of a turn's words by what the loss counts of them. Plain where that is not recorded."""
+    """Return the style of a turn's words, which shows how many of them the loss counts. It is plain if that is not
+    recorded.
+    """
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
@@ -174,7 +178,7 @@ def _facts(turn: Turn) -> Iterator[str]:
 
 
 def _end(trajectory: Trajectory) -> Iterator[str]:
-    """Lines on the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
+    """Yield lines about the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
     yield ""
     if trajectory.ended:
         yield tr("End: {why}").format(why=trajectory.why_ended())

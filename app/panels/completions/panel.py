@@ -1,5 +1,6 @@
-"""The panel Completions: an update's completions as a list to search, sort and filter, and two of them as text side by
-side."""
+"""The Completions panel: an update's completions as a list to search, sort and filter, with up to two shown as text
+side by side.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from grpo_core.text import tr
 
 NONE_YET = tr("The completions of an update appear here as texts. Press Step to compute one.")
 SEARCH = 120
-"""Least width of the search field in pixels at 100 %."""
+"""Minimum width of the search field in pixels at 100 %."""
 NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them."
@@ -60,12 +61,13 @@ KEPT = (
     "truncated",
     "text",
 )
-"""Columns by priority, for panels too narrow for all."""
+"""Columns by priority, for panels too narrow to show them all."""
 
 
 class CompletionsPanel(Panel):
-    """A table with a row per completion. The selected completion is shown below as text; another can be kept beside
-    it."""
+    """A table with one row per completion. The selected completion is shown as text below; another can be kept next
+    to it.
+    """
 
     plans = False
 
@@ -169,7 +171,7 @@ class CompletionsPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Give the keyboard to the list."""
+        """Give the keyboard focus to the list."""
         self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def draw(self, view: View) -> None:
@@ -209,7 +211,7 @@ class CompletionsPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
-        """Lay out the filters on one line with the other controls if they fit, else above them."""
+        """Put the filters on one line with the other controls if they fit, otherwise above them."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
         needed = (
             filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
@@ -220,7 +222,7 @@ class CompletionsPanel(Panel):
 
     @Slot()
     def _fit_columns(self) -> None:
-        """Show as many columns as fit without scrolling sideways, the filtered one before others."""
+        """Show as many columns as fit without horizontal scrolling, giving priority to the one used by the filter."""
         keys = [column.key for column in COLUMNS]
         empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
         first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
@@ -254,7 +256,7 @@ class CompletionsPanel(Panel):
 
     @property
     def filter(self) -> Filter:
-        """The filter in the fields. A limit that is not a number is ignored."""
+        """The filter that the fields describe. A limit that is not a number is ignored."""
         return Filter(
             text=self.search.text(),
             column=str(self.by.currentData()),
@@ -264,8 +266,10 @@ class CompletionsPanel(Panel):
         )
 
     def _chosen(self, view: View) -> int | None:
-        """The completion selected in all panels. The first of the list if none is selected, or if it lacks the searched
-        text."""
+        """Return the completion selected in all panels.
+
+        If none is selected, or if it lacks the searched text, return the first in the list.
+        """
         assert self._batch is not None
         row = view.selection.row
         if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
@@ -273,12 +277,14 @@ class CompletionsPanel(Panel):
         return next(iter(self._listed), None)
 
     def texts(self, row: int) -> tuple[str | None, str | None]:
-        """Prompt and completion of a row of the batch, None for one that was not recorded."""
+        """Return the prompt and the completion in a row of the batch, each None if it was not recorded."""
         assert self._batch is not None
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Arguments for ``CompletionText.show_text`` for a row of the batch, or empty ones without a row."""
+        """Return the arguments of ``CompletionText.show_text`` for a row of the batch, or empty ones if there is no
+        row.
+        """
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)
@@ -296,7 +302,7 @@ class CompletionsPanel(Panel):
         }
 
     def _tree(self, row: int) -> list[Passage]:
-        """The rollouts of the prompt of completion ``row`` as a tree. Empty where none has turns."""
+        """Return the rollouts of the prompt of completion ``row`` as a tree, or an empty list if none has turns."""
         assert self._batch is not None
         column = [column.key for column in COLUMNS].index("group")
         same = [n for n, cells in enumerate(self._batch.cells) if cells[column] == self._batch.cells[row][column]]
@@ -305,7 +311,7 @@ class CompletionsPanel(Panel):
         return tree_passages(told, {n: float(str(self._batch.cells[n][paid])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
-        """Index of a completion's prompt in the list of prompts. None where it is not listed."""
+        """Return the index of a completion's prompt in the list of prompts, or None if it is not listed."""
         assert self._prompts is not None
         listed = enumerate(self._prompts_listed)
         return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)
@@ -341,7 +347,7 @@ class CompletionsPanel(Panel):
 
     @Slot(bool)
     def _on_by_prompt(self, wanted: bool) -> None:
-        """List the prompts, or all completions again."""
+        """Switch between the list of prompts and the list of all completions."""
         self._group = None
         self._on_filter()
 
@@ -373,7 +379,7 @@ class CompletionsPanel(Panel):
 
     @Slot(int, str)
     def _on_cell(self, place: int, key: str) -> None:
-        """Explain a number of the completion. A cell without an explanation of its own explains the reward."""
+        """Explain the number that was clicked. A cell without its own explanation explains the reward."""
         view = self.workspace.view
         if view.step.step is not None and 0 <= place < len(self._listed):
             row = self._listed[place]

@@ -1,4 +1,4 @@
-"""The prompts of an update as a table: the rewards of each prompt's completions as a strip of bars, and their means."""
+"""An update's prompts as a table, with the rewards of each prompt's completions as a strip of bars, and mean values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from app.plotting.table_model import Column
 from grpo_core.text import tr
 
 BARS = "▁▂▃▄▅▆▇█"
-"""Bars of a strip, from the lowest reward of the update to the highest."""
+"""Bars of a strip, from the update's lowest reward to its highest."""
 UNSCORED = "·"
 MOST_BARS = 32
-"""Completions of a prompt whose rewards get a bar each. With more completions, a bar is the mean of consecutive
-ones."""
+"""Maximum number of bars in a prompt's strip. If it has more completions, each bar is a mean of consecutive ones."""
 
 PROMPTS = (
     Column("prompt", tr("Prompt"), chars=5, decimals=0, help=tr("Number of the prompt.")),
@@ -46,7 +45,7 @@ PROMPTS = (
     Column("text", tr("Text"), chars=20, kind="text", help=tr("How the prompt begins.")),
 )
 PROMPTS_KEPT = ("strip", "reward", "spread", "silent", "turns", "tools", "errors", "count", "age", "length", "text")
-"""Columns by priority, for panels too narrow for all."""
+"""Columns by priority, for panels too narrow to show them all."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +54,7 @@ class Prompts:
 
     Attributes:
         groups: (P,) number of each prompt, from 1, as in the column of the completions.
-        rows: (P,) the completions of each, by their row in the update.
+        rows: (P,) each prompt's completions, by their row in the update.
         cells: (P,) rows of :data:`PROMPTS`.
     """
 
@@ -65,18 +64,18 @@ class Prompts:
 
     @property
     def empty(self) -> set[str]:
-        """Keys of the columns without any value."""
+        """Keys of the columns that have no values."""
         filled = {n for row in self.cells for n, cell in enumerate(row) if cell not in (None, "")}
         return {column.key for n, column in enumerate(PROMPTS) if n not in filled}
 
     def listed(self, batch: Batch, wanted: Filter) -> list[int]:
-        """The prompts with a completion that passes a filter, by their index in :attr:`groups`."""
+        """Return the prompts with a completion that passes a filter, by their index in :attr:`groups`."""
         passing = set(batch.listed(wanted))
         return [place for place, rows in enumerate(self.rows) if not passing.isdisjoint(rows)]
 
 
 def prompts_of(batch: Batch) -> Prompts:
-    """The prompts of a batch, in the order of their numbers."""
+    """Return the prompts of a batch, in the order of their numbers."""
     place = {column.key: n for n, column in enumerate(COLUMNS)}
     rows_of: dict[int, list[int]] = {}
     for row, of_row in enumerate(batch.cells):
@@ -110,14 +109,14 @@ def prompts_of(batch: Batch) -> Prompts:
 
 
 NUMBERS = ("reward", "advantage", "length", "turns", "tools", "errors", "age")
-"""Columns of completions that are summarized for a prompt."""
+"""Columns of the completions table that are summarized for each prompt."""
 
 
 def strip(rewards: np.ndarray, low: float, high: float) -> str:
-    """Rewards (n,) as bars, sorted, NaN last as dots.
+    """Return rewards (n,) as bars in ascending order, followed by a dot for each NaN.
 
     Args:
-        rewards: of a prompt's completions.
+        rewards: rewards of a prompt's completions.
         low, high: rewards of the shortest and the tallest bar.
     """
     paid = np.sort(rewards[np.isfinite(rewards)])

@@ -14,11 +14,11 @@ from grpo_core.text import tr
 from grpo_core.traces.trajectory import Trajectory, Turn, as_text, turns_in
 
 MOST = 1_000
-"""Matches of a search that are marked in one text."""
+"""Maximum number of search matches that are highlighted."""
 
 
 class CompletionText(QWidget):
-    """A heading and below it the text. The text is shown as plain text: markup in it is never interpreted."""
+    """A heading with text below it. The text is shown as plain text; markup in it is never interpreted."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,14 +27,14 @@ class CompletionText(QWidget):
         self.heading = Label()
         self.heading.setObjectName("muted")
         self.heading.setWordWrap(True)
-        # no text may move the splitter
+        # the text must not move the splitter
         self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()
         self.legend.hide()
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
-        self.text.setMinimumHeight(1)  # even in a low panel the heading is shown in full
+        self.text.setMinimumHeight(1)  # even in a short panel the heading is shown in full
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.setAccessibleName(title)
         column = QVBoxLayout(self)
@@ -57,17 +57,17 @@ class CompletionText(QWidget):
         tokens: Sequence[Turn] = (),
         tree: Sequence[Passage] = (),
     ) -> None:
-        """Show a completion under its prompt, or say that a text is not recorded.
+        """Show a completion under its prompt, or say that it is not recorded.
 
         Args:
             theme: the colours.
-            scale: the user's scale of the type.
-            heading: above the text.
-            prompt, completion: None where they are not recorded as text.
-            wanted: the searched text. All its matches are marked, and the first is scrolled into view, in the
+            scale: the user's font scale.
+            heading: shown above the text.
+            prompt, completion: None if they are not recorded as text.
+            wanted: the search text. All matches are highlighted, and the first is scrolled into view, preferably in the
                 completion rather than in the prompt.
-            tree: shown in place of the completion, where it is not empty.
-            trajectory, tokens: as :func:`~app.panels.completions.conversation.passages` has them.
+            tree: shown in place of the completion unless it is empty.
+            trajectory, tokens: see :func:`~app.panels.completions.conversation.passages`.
         """
         self.text.setFont(theme.font("body", scale))
         self.heading.setText(heading)
@@ -90,7 +90,7 @@ class CompletionText(QWidget):
         self._wanted = wanted
 
     def _write(self, parts: Sequence[Passage], theme: Theme) -> None:
-        """Write the passages into the text, each in its style."""
+        """Insert the passages into the text, each in its style."""
         self.text.setPlainText("")
         cursor = QTextCursor(self.text.document())
         cursor.beginEditBlock()
@@ -99,7 +99,7 @@ class CompletionText(QWidget):
         cursor.endEditBlock()
 
     def matches(self, wanted: str) -> list[QTextCursor]:
-        """The matches of ``wanted`` in the text, ignoring case, at most :data:`MOST`."""
+        """Return at most :data:`MOST` matches of ``wanted`` in the text, ignoring case."""
         found: list[QTextCursor] = []
         document = self.text.document()
         match = document.find(wanted) if wanted else QTextCursor()
@@ -119,7 +119,9 @@ class CompletionText(QWidget):
         self.text.setExtraSelections(marks)
 
     def _begin_at(self, place: int) -> None:
-        """Scroll to the completion if the text does not fit as a whole, since prompts may be long and all alike."""
+        """Scroll to the completion if the text does not fit completely, since prompts can be long and nearly
+        identical.
+        """
         for position in (len(self.text.toPlainText()), place):
             cursor = self.text.textCursor()
             cursor.setPosition(min(position, self.text.document().characterCount() - 1))
@@ -127,7 +129,7 @@ class CompletionText(QWidget):
 
 
 def readable(text: str | None) -> str:
-    """A text as it is, or the speakers and what they say if it is a conversation in JSON."""
+    """Return ``text`` unchanged, or as speakers and their words if it is a conversation in JSON."""
     if text is None:
         return tr("(not recorded as text)")
     turns = turns_in(text)

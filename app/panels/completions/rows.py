@@ -1,4 +1,4 @@
-"""The completions of an update as a table: rewards, lengths, pushes, and filters on them."""
+"""An update's completions as a table of rewards, lengths and other numbers that can be filtered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.traces.own_run import table_of
 from grpo_core.traces.trajectory import Trajectory
 
 PREVIEW = 160
-"""Characters of a completion shown in the table."""
+"""Maximum number of characters of a completion shown in the table."""
 
 COLUMNS = (
     Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion within the update.")),
@@ -51,10 +51,10 @@ class Filter:
     """A filter on completions.
 
     Attributes:
-        text: a part of prompt or completion, ignoring case; empty for all.
+        text: substring of the prompt or completion, ignoring case; empty for all.
         column: one of :data:`FILTERED`.
-        low, high: inclusive limits of its values; if one is set, completions without a value are left out.
-        group: number of the only prompt whose completions are listed, from 1 as in the column; None for all.
+        low, high: inclusive limits of the column's values; if one is set, completions without a value are left out.
+        group: number, from 1, of the only prompt whose completions are listed; None for all.
     """
 
     text: str = ""
@@ -69,9 +69,9 @@ class Batch:
     """The completions of one update.
 
     Attributes:
-        prompts, completions: (B,) texts, None where none are recorded.
+        prompts, completions: (B,) strings, None if not recorded.
         cells: (B,) rows of :data:`COLUMNS`.
-        trajectories: (B,) the turns, None where none are recorded.
+        trajectories: (B,) the turns, None if not recorded.
     """
 
     prompts: tuple[str | None, ...]
@@ -81,12 +81,12 @@ class Batch:
 
     @property
     def empty(self) -> set[str]:
-        """Keys of the columns without any value."""
+        """Keys of the columns that have no values."""
         filled = {n for row in self.cells for n, cell in enumerate(row) if cell not in (None, "")}
         return {column.key for n, column in enumerate(COLUMNS) if n not in filled}
 
     def listed(self, wanted: Filter) -> list[int]:
-        """The completions that pass a filter, by their row in the update."""
+        """Return the completions that pass a filter, by their row in the update."""
         return [row for row in range(len(self.cells)) if self._passes(row, wanted)]
 
     def _passes(self, row: int, wanted: Filter) -> bool:
@@ -103,10 +103,10 @@ class Batch:
 
 
 def batch_of(view: View) -> Batch | None:
-    """The completions of the update shown. None where it has none.
+    """Return the completions of the update shown, or None if it has none.
 
     Raises:
-        RunFileError: the file of a recorded run cannot be read there.
+        RunFileError: the file of a recorded run cannot be read.
     """
     table = view.run.table(view.cursor.step) if isinstance(view.run, RecordedRun) else None
     step = view.step.step
@@ -141,15 +141,17 @@ def batch_of(view: View) -> Batch | None:
 
 
 def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, int | None]:
-    """The numbers of the model's turns, of its tool calls and of errors."""
+    """Return the numbers of model turns, tool calls and errors."""
     if trajectory is None:
         return None, None, None
     return trajectory.spoken, trajectory.called, trajectory.failures
 
 
 def _importance(step: Step) -> np.ndarray | None:
-    """The mean importance weight of each completion's tokens, (B,), NaN where none has one. None without a
-    sampler's log-probabilities."""
+    """Return the mean importance weight of each completion's tokens, (B,), or NaN for a completion without any.
+
+    The result is None if the sampler's log-probabilities are not recorded.
+    """
     weights, both = recompute.importance_weights(step), recompute.scored_by_sampler(step)
     if weights is None:
         return None
@@ -158,12 +160,12 @@ def _importance(step: Step) -> np.ndarray | None:
 
 
 def preview(text: str | None) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a string as a single line."""
     return "" if text is None else " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
 
 
 def _of_tokens(view: StepView) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Mean KL estimate and summed push of each completion in the pass shown, (B,) each."""
+    """Return the mean KL estimate and summed push of each completion in the pass shown, (B,) each."""
     step = view.step
     assert step is not None
     try:

@@ -1,4 +1,4 @@
-"""The rollouts of a prompt as an indented tree. Turns shared by several rollouts appear once, a line each."""
+"""A prompt's rollouts as an indented tree in which turns shared by several rollouts appear only once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from grpo_core.traces.branches import Branch, tree_of
 from grpo_core.traces.trajectory import Trajectory, lines_of
 
 MOST_ROLLOUTS = 400
-"""Rollouts of a prompt that make up the tree. If there are more, the first ones."""
+"""Maximum number of rollouts in the tree. Any further ones are left out."""
 INDENT, DEEPEST = "    ", 12
-"""Indentation of a turn for each branching before it, and the number of branchings from which on it grows no
-further."""
+"""Indentation of a turn for each branching before it, and the number of branchings after which it no longer grows."""
 
 
 def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]) -> list[Passage]:
-    """The tree of rollouts as passages of text.
+    """Return the tree of rollouts as passages of text.
 
     Args:
         rollouts: row in the update -> rollout.
-        rewards: row in the update -> reward, NaN where it was not scored.
+        rewards: row in the update -> reward, NaN if not scored.
     """
     few = dict(list(rollouts.items())[:MOST_ROLLOUTS])
     made = [Passage(text=tr("Rollouts of the prompt, common turns once"), look=HEADING)]
@@ -35,7 +34,7 @@ def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, floa
 def _branches(
     branches: Sequence[Branch], depth: int, rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]
 ) -> Iterator[Passage]:
-    """The passages of all branches, each with its turns and then the branches into which it divides."""
+    """Yield the passages of all branches, each with its turns followed by the branches into which it divides."""
     for branch in branches:
         before = INDENT * min(depth, DEEPEST)
         yield Passage(text=before + _who(branch.rows), look=SPEAKER)
@@ -52,7 +51,7 @@ def _branches(
 
 
 def _who(rows: Sequence[int]) -> str:
-    """The numbers of the completions in a branch, as a text."""
+    """Return the numbers of the completions in a branch as a string."""
     if len(rows) == 1:
         return f"#{rows[0] + 1}"
     return tr("{numbers} ({count} rollouts)").format(

@@ -1,4 +1,4 @@
-"""The settings under “More settings”: all that the controls do not always show, each under its heading."""
+"""The settings under “More settings”: all settings that are not always shown, grouped under headings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Section:
     """A heading among the further settings, hidden if none of its rows is shown.
 
     Attributes:
-        heading: its text.
-        language: whether it belongs to language models, or to bandits; None for both.
+        heading: the label with the heading.
+        language: True if it applies to language models, False for bandits, None for both.
         rows: the settings under it.
     """
 
@@ -33,15 +33,15 @@ class Section:
 
 
 class FurtherSettings(QWidget):
-    """A button that unfolds the further settings. They are made on first use, since most windows never show them.
+    """A button that unfolds the further settings. They are created on first use, since most windows never show them.
 
     Attributes:
         more: the button.
-        source: the origin of the algorithm, above the settings.
+        source: the origin of the algorithm, shown above the settings.
         sections: the settings by heading, empty before :meth:`make_rows`.
 
     Signals:
-        opening: they are about to be shown; listeners make the rows first.
+        opening: emitted before the settings are shown, so that listeners can create the rows first.
     """
 
     opening = Signal()
@@ -65,7 +65,9 @@ class FurtherSettings(QWidget):
         whole.addWidget(self._rows)
 
     def make_rows(self, taken: Collection[str]) -> list[Row]:
-        """Make and return the rows of all settings except those at the paths ``taken``, unless they exist already."""
+        """Create and return the rows of all settings except those at the paths ``taken``, or nothing if they already
+        exist.
+        """
         if self.sections:
             return []
         for part, title, owner in PARTS:
@@ -80,7 +82,7 @@ class FurtherSettings(QWidget):
         return [row for section in self.sections for row in section.rows]
 
     def show_headings(self, wanted: Settings) -> None:
-        """Show the headings that have at least one setting under ``wanted``."""
+        """Show the headings that have at least one visible setting under ``wanted``."""
         for section in self.sections:
             fits = section.language in (None, wanted.is_language)
             section.heading.setVisible(fits and any(not row.isHidden() for row in section.rows))

@@ -1,4 +1,4 @@
-"""The two kinds of policy, as offered in the controls."""
+"""The two kinds of policy offered in the controls."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PARTS: tuple[tuple[str, str, type], ...] = (
     ("model", tr("Model"), Model),
 )
 ONLY = {BanditTask: False, LanguageTask: True, Model: True}
-"""Classes whose settings belong to one kind of policy. True means the language model."""
+"""Settings classes that apply to only one kind of policy. True means the language model."""
 
 
 OF_FOLDER = ("folder", "digest", "adapter_rank", "adapter_alpha", "rows_at_once", "checkpointing", "snapshot_folder")
-"""Settings of a model from a folder."""
+"""Settings that apply only to a model from a folder."""
 OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
-"""Settings of the character model."""
+"""Settings that apply only to the character model."""
 
 
 def applies(path: str, settings: Settings) -> bool:
-    """Whether the setting at a dotted path has an effect in a run under ``settings``."""
+    """Return whether the setting at a dotted path has an effect in a run under ``settings``."""
     part, _, name = path.partition(".")
     if path == "objective.importance_cap":
         return settings.learner.staleness > 0 or settings.objective.importance_cap is not None
@@ -61,7 +61,7 @@ def applies(path: str, settings: Settings) -> bool:
 
 
 def described_model(settings: Settings) -> str:
-    """A short description of the model. Empty for a bandit."""
+    """Return a short description of the model, or an empty string for a bandit."""
     if not settings.is_language:
         return ""
     if settings.model.folder:

@@ -1,4 +1,4 @@
-"""The user's own prompts as a task, which can only be chosen together with a file of prompts."""
+"""The user's own prompts as a task, which requires a file of prompts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grpo_core.config import Settings
 from grpo_core.text import tr
 
 OWN: tuple[dict[str, Any], ...] = ({"task.problem": "own"}, {"task.problem": "questions"})
-"""Changes that choose the user's own prompts."""
+"""Changes that select the user's own prompts."""
 PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
 
 
 def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
-    """The ``changes`` made in the controls, with a file added if they select the user's own prompts and none is set.
+    """Return ``changes``, with a file added if they select the user's own prompts and none is set.
 
-    If the user chooses no file, the result is empty.
+    The result is empty if the user chooses no file.
     """
     if changes not in OWN or wanted.language.file:
         return changes

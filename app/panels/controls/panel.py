@@ -1,4 +1,4 @@
-"""The controls: the settings of the next update at the head."""
+"""The controls: the settings of the next update."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEXT, FOR_A_BRANCH = tr("Next update"), tr("For a branch of this run (Ctrl+B)")
 
 
 class ControlsPanel(Panel):
-    """The controls: preset, task, the five most important knobs, and all other settings under “More”.
+    """The controls: preset, task, the five most important settings, and all others under “More settings”.
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
@@ -118,7 +118,7 @@ class ControlsPanel(Panel):
 
     @property
     def rows(self) -> list[Row]:
-        """All settings, those under “More settings” included."""
+        """All settings, including those under “More settings”."""
         self._make_further()
         return self._rows
 
@@ -144,7 +144,7 @@ class ControlsPanel(Panel):
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: object, gesture: int | None) -> None:
         row = next(r for r in self._rows if r.paths == paths)
-        if not applies(paths[0], self.workspace.editing.wanted):  # a run of the other kind is shown by now
+        if not applies(paths[0], self.workspace.editing.wanted):  # by now, a run of the other kind is shown
             self.redraw()
             return
         try:
@@ -194,14 +194,14 @@ class ControlsPanel(Panel):
             super().contextMenuEvent(event)
 
     def focus_setting(self, path: str) -> None:
-        """Move the keyboard focus to the control of a visible setting, to its slider if it has one."""
+        """Move the keyboard focus to the control of a visible setting, or to its slider if it has one."""
         row = next((row for row in self.rows if path in row.paths and not row.isHidden()), None)
         widget = None if row is None else getattr(row, "slider", None) or row.focusProxy()
         if widget is not None:
             widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """The controls that a session may lock or hide, each with the paths of its settings."""
+        """Return the controls that a session may lock or hide, each with the paths of its settings."""
         return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:
@@ -252,8 +252,9 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """Show the nearest preset. If settings differ from it, its name is marked and the tooltip lists the
-        differences."""
+        """Show the most similar preset. If settings differ from it, mark its name and list the differences in the
+        tooltip.
+        """
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
@@ -275,7 +276,7 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """The row of one of the settings that are always shown."""
+    """Return the row of a setting that is always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
         return NumberRow(CLIP, rule, whole=False)

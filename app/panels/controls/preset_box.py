@@ -17,10 +17,10 @@ CHANGED = " *"
 
 
 class PresetBox(CalmBox):
-    """A combo box of presets. Its headings cannot be selected; the data of every other entry is the name of its preset.
+    """A combo box of presets. Its headings cannot be selected; the data of every other entry is its preset's name.
 
     Signals:
-        chosen: the user has chosen this preset.
+        chosen: emitted with the preset's name when the user chooses it.
     """
 
     chosen = Signal(str)

@@ -20,8 +20,9 @@ LEARNER = ("mu", "temperature")
 
 
 class RecordedSettings(QWidget):
-    """Settings of a recorded run: first those with a counterpart in this program, then every setting by the trainer's
-    name."""
+    """Settings of a recorded run: first those with a counterpart in this program, then every setting under the
+    trainer's name.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +60,7 @@ class RecordedSettings(QWidget):
 
 
 def rows(settings: Settings) -> list[tuple[str, str]]:
-    """(name, value) of each known setting: those that affect the loss, then the trainer's own."""
+    """Return (name, value) for each known setting: first those that affect the loss, then the trainer's own."""
     objective = settings.objective
     acting = acting_fields(objective)
     if not settings.recorded.names_loss:  # the source does not name its loss
@@ -75,7 +76,7 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _of_task(settings: Settings) -> list[tuple[str, str]]:
-    """The rewards with their weights, and the size of a group."""
+    """Return the rewards with their weights, and the group size."""
     task = settings.recorded
     weights = task.reward_weights or (None,) * len(task.reward_names)
     rewards = [

@@ -1,4 +1,4 @@
-"""Controls that a session locks or hides, and a line with a button that shows and unlocks them all."""
+"""Controls that a session locks or hides, and a notice with a button that restores them all."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Restrainable:
 
     Attributes:
         paths: dotted paths of the settings that it changes.
-        lock: text of the menu entry that locks it.
-        hide: text of the menu entry that hides it.
+        lock: label of the menu entry that locks it.
+        hide: label of the menu entry that hides it.
     """
 
     paths: tuple[str, ...]
@@ -33,7 +33,7 @@ class Restrainable:
 
 
 class Restraints(QFrame):
-    """The line that says how many controls are locked or hidden. It is visible only if any are.
+    """The notice that says how many controls are locked or hidden, visible only if any are.
 
     Signals:
         lifted: the user wants all controls back.
@@ -55,7 +55,7 @@ class Restraints(QFrame):
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock and hide ``controls``, each given with its paths. The line disappears if none is restrained."""
+        """Lock and hide ``controls``, each given with its paths. The notice disappears if none is restricted."""
         locked = hidden = 0
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
@@ -67,7 +67,7 @@ class Restraints(QFrame):
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
-    """A sentence with the numbers of controls that a session locks and hides."""
+    """Return a sentence that says how many controls a session locks and hides."""
     patterns = {
         (1, 0): tr("{locked} control is locked for this session."),
         (2, 0): tr("{locked} controls are locked for this session."),
@@ -84,12 +84,12 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
-    """Whether a control that changes ``paths`` is among ``names``."""
+    """Return whether a control that changes ``paths`` is among ``names``."""
     return any(path in names for path in paths)
 
 
 def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
-    """The menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
+    """Return the menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
     menu, paths = QMenu(parent), control.paths
     locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
     lock = menu.addAction(control.lock)
@@ -107,7 +107,7 @@ def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lif
 def control_under(
     event: QContextMenuEvent, outer: QWidget, others: Mapping[QWidget, Restrainable]
 ) -> Restrainable | None:
-    """The control under the pointer at ``event``. ``others`` are the controls that are not rows."""
+    """Return the control under the pointer at ``event``, or None. ``others`` are the controls that are not rows."""
     widget = outer.childAt(event.pos())
     while widget is not None and widget is not outer:
         if isinstance(widget, Row):

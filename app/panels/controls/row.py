@@ -1,4 +1,4 @@
-"""The base class of every row of the controls: a name, space for an entry, and notes below it."""
+"""The base class of every row of the controls: a name, space for an input widget, and notes below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Row(QWidget):
-    """A row with a setting's name, its value and, below, why an entry was refused.
+    """A row with a setting's name, its value and, below them, why an input was rejected.
 
     Attributes:
         paths: dotted paths of the settings that the row changes together.
@@ -52,7 +52,7 @@ class Row(QWidget):
         explain_on_hover(self.name, about.title, f"{about.help} {usual(about)}")
 
     def label(self, widget: QWidget) -> None:
-        """Label the editing widget with the setting's name and its help from the glossary."""
+        """Label the input widget with the setting's name and its help from the glossary."""
         explain_on_hover(widget, self.about.title, f"{self.about.help} {usual(self.about)}")
         widget.setAccessibleName(self.about.title)
         self.name.setBuddy(widget)
@@ -62,21 +62,21 @@ class Row(QWidget):
         raise NotImplementedError
 
     def refuse(self, sentence: str) -> None:
-        """Show below the field why the entry was refused and what is allowed."""
+        """Show below the field why the input was rejected and what is allowed."""
         self.error.setText(sentence)
         self.error.show()
 
     def remark(self, sentence: str) -> None:
-        """Show a note below the field. An empty sentence removes it."""
+        """Show a note below the field. An empty string removes it."""
         self.note.setText(sentence)
         self.note.setVisible(bool(sentence))
 
     def accept(self) -> None:
-        """Clear the message about a refused entry."""
+        """Clear the message about a rejected input."""
         self.error.hide()
 
     def mark(self, sentence: str) -> None:
-        """Mark the name, with a note that the update shown ran under another value. An empty sentence removes both."""
+        """Mark the name and note that the update shown used a different value. An empty string removes both."""
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
@@ -84,7 +84,7 @@ class Row(QWidget):
 
 
 def usual(about: About) -> str:
-    """A text on a setting's usual range and its allowed range."""
+    """Return a description of a setting's usual range and its allowed range."""
     parts = (
         []
         if about.usual is None

@@ -1,4 +1,4 @@
-"""Rows of the controls by kind of setting: a number, a choice, a text, a switch, a list of numbers."""
+"""Rows of the controls by kind of setting: number, choice, text, switch, and list of numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GESTURES = itertools.count(1)
 
 
 class NumberRow(Row):
-    """A row of the controls with a field for a number and, where the setting has a usual range, a slider under it."""
+    """A row of the controls with a number field and, if the setting has a usual range, a slider below it."""
 
     def __init__(self, paths: tuple[str, ...], about: About, whole: bool, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -58,7 +58,7 @@ class NumberRow(Row):
         self._gesture: int | None = None
 
     def fit(self) -> None:
-        """Set a width for seven digits in the current font."""
+        """Make the field wide enough for seven digits in the current font."""
         self.field.setFixedWidth(self.field.fontMetrics().horizontalAdvance("0") * 9 + 12)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -77,7 +77,7 @@ class NumberRow(Row):
                 self.slider.setValue(self._scale.position(float(value)))
 
     def _spoken(self, position: int) -> str:
-        """The slider's value for a screen reader: the current value with its unit if the slider is at it."""
+        """Return the slider's value for a screen reader: the exact current value if the slider is at it."""
         here = self._value is not None and self._scale.position(self._value) == position
         value = self._value if here else self._scale.value(position)
         return f"{shown(value)} {self.about.unit}".rstrip()
@@ -100,7 +100,7 @@ class NumberRow(Row):
 
 
 class ChoiceRow(Row):
-    """A row of the controls with a combo box of words."""
+    """A row of the controls with a combo box."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -123,7 +123,7 @@ class ChoiceRow(Row):
 
 
 class TextRow(Row):
-    """A row of the controls with a field for any text. If it names a file, that can be chosen in a dialog."""
+    """A row of the controls with a text field. A file name can be chosen in a dialog."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -161,7 +161,7 @@ class TextRow(Row):
 
 
 class SwitchRow(Row):
-    """A row of the controls with a check box, for a setting that is true or false."""
+    """A row of the controls with a check box."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -180,7 +180,7 @@ class SwitchRow(Row):
 
 
 class ListRow(Row):
-    """A row of the controls with a field for several numbers, separated by commas."""
+    """A row of the controls with a field for a comma-separated list of numbers."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
@@ -205,13 +205,13 @@ class ListRow(Row):
 
 
 def setting_row(part: str, owner: type, name: str) -> Row:
-    """The row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
+    """Return the row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
     default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
     return row_for(f"{part}.{name}", about(owner, name), default)
 
 
 def row_for(path: str, about: About, default: Any) -> Row:
-    """A row of the right kind for a setting."""
+    """Return a row of the type that fits the setting."""
     if about.choices:
         return ChoiceRow((path,), about)
     if about.text:

@@ -1,4 +1,4 @@
-"""The two kinds of text between the controls: headings of sections, and muted notes."""
+"""The two kinds of label between the controls: section headings and muted notes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from app.theme.labels import Label
 
 
 def section_heading(text: str) -> Label:
-    """The heading of a section."""
+    """Return a label with a section heading."""
     label = Label(text)
     label.setObjectName("section")
     return label
 
 
 def muted(text: str) -> Label:
-    """A note in muted ink, word-wrapped."""
+    """Return a word-wrapped label in the muted colour."""
     label = Label(text)
     label.setObjectName("muted")
     label.setWordWrap(True)

@@ -1,4 +1,4 @@
-"""A card with one finding of an examination: its sentences, its course over the run, and its evidence."""
+"""A card with one finding of an examination: its description, its course over the run, and its evidence."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from grpo_core.text import tr
 
 
 class FindingCard(QFrame):
-    """A finding with its heading, its course over the run, its sentences and its evidence.
+    """A finding with its heading, its course over the run, its description and its evidence.
 
     Signals:
-        place_wanted: go to the piece of evidence with this number, from 0; if True, also bring it to the front.
+        place_wanted: go to the piece of evidence with this number, from 0; if True, also bring its panel to the front.
         step_wanted: show the trainer's step with this number.
     """
 
@@ -87,7 +87,7 @@ class FindingCard(QFrame):
         return table
 
     def draw(self, view: View, now: int | None) -> None:
-        """Draw the card in the current look, with a mark at the trainer's step ``now``."""
+        """Draw the card in the current style, with a mark at the trainer's step ``now``."""
         theme, scale = view.theme, view.scale
         self.heading.setFont(theme.font("strong", scale))
         self.grade.setStyleSheet(_chip(theme, scale))
@@ -131,7 +131,7 @@ class FindingCard(QFrame):
 
 
 def _table(columns: Sequence[Column], title: str) -> TableTwin:
-    """A table that shows all of its rows, for a page that scrolls."""
+    """Return a table that shows all of its rows, for a page that scrolls."""
     table = TableTwin(columns, title)
     table.horizontalHeader().setStretchLastSection(True)
     for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
@@ -148,7 +148,7 @@ def _paragraph(text: str) -> Label:
 
 
 def _chip(theme: Theme, scale: float) -> str:
-    """Style sheet of a grade's chip."""
+    """Return the style sheet of a grade's chip."""
     return (
         f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
         f" padding: {round(scale)}px {round(7 * scale)}px;"

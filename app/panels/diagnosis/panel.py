@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 
 class DiagnosisPanel(Panel):
-    """A page with a card per finding, the most urgent first. The evidence links to step and token.
+    """A page with a card per finding, most urgent first. The evidence links to steps and tokens.
 
     Attributes:
         cards: the findings on the run shown.
@@ -79,14 +79,14 @@ class DiagnosisPanel(Panel):
         self.draw_cards(view)
 
     def draw_cards(self, view: View) -> None:
-        """Draw every card in the current look, with a mark at the step shown."""
+        """Draw every card in the current style, with a mark at the step shown."""
         run = view.run
         now = run.label(view.cursor.step) if view.cursor.step else None
         for card in self.cards:
             card.draw(view, now)
 
     def show_entries(self, listed: list[Entry]) -> None:
-        """Make a card for each of ``listed``. Cards of unchanged entries are kept."""
+        """Create a card for each of ``listed``. Cards of unchanged entries are kept."""
         if listed == self.entries:
             return
         kept = {id(card.entry): card for card in self.cards}
@@ -129,7 +129,7 @@ class DiagnosisPanel(Panel):
             self.show_place(one, in_front=in_front)
 
     def show_place(self, one: Evidence, *, in_front: bool) -> None:
-        """Show the step of a piece of evidence, and mark its completion and token.
+        """Show the step of a piece of evidence, and select its completion and token.
 
         ``in_front``: bring the panel of completions or tokens to the front."""
         if self._on_step(one.step):

@@ -1,4 +1,4 @@
-"""The results of an examination, as table rows and sentences."""
+"""The results of an examination as table rows and sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIDES = (
     Column("other", tr("Put right"), chars=12, decimals=4),
 )
 KEPT = (0, 5, 1, 2, 3, 4)
-"""Columns of :data:`EVIDENCE` by priority: the sentence, its place, the completion's text."""
+"""Columns of :data:`EVIDENCE` by priority: the description, its location, the completion's text."""
 CHECKED = "✓ "
 NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
     count=len(CHECKS)
@@ -43,14 +43,14 @@ class Entry:
 
     Attributes:
         title: the subject.
-        grade: severity in one word; empty where nothing is wrong.
-        began: the trainer's number of the step where it began; None where it has no beginning.
+        grade: severity in one word; empty if nothing is wrong.
+        began: the trainer's number of the step where it began; None if it has no beginning.
         text: the finding, in sentences.
         change: a sentence on what to change; empty if nothing.
         source: a sentence with the reference that describes the fault; empty if there is none.
-        course: measured values over the run, as (trainer's step number, value).
-        evidence: the places that show it.
-        put_right: a recorded update beside the same update with the cause corrected; None if there is none.
+        course: the values measured over the run, as (trainer's step number, value).
+        evidence: the locations that show it.
+        put_right: a recorded update next to the same update with the cause corrected; None if there is none.
         healthy: the checks that found nothing, if the card is about these.
     """
 
@@ -74,8 +74,10 @@ class Entry:
         return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
 
     def place(self, row: int) -> Evidence | None:
-        """The place that a row leads to. For a healthy check, the step of its largest value. None if there is no such
-        place."""
+        """Return the location that a row links to, or None if there is none.
+
+        For a healthy check, it is the step with the largest value.
+        """
         if not self.healthy:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
@@ -83,12 +85,12 @@ class Entry:
 
     @property
     def since(self) -> str:
-        """A text that names the step in which the fault began."""
+        """The step at which the fault began, as a phrase."""
         return "" if self.began is None else tr("from step {label}").format(label=self.began)
 
 
 def entries(examined: Result) -> list[Entry]:
-    """All cards: the findings, the worst first, then the audit, then checks without a finding."""
+    """Return all cards: the findings, worst first, then the audit, then the checks without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
@@ -101,7 +103,7 @@ def entries(examined: Result) -> list[Entry]:
 
 
 def problems(examined: Result) -> list[str]:
-    """Titles of all faults: the findings except notices, and the audit if the recorded loss departs."""
+    """Return the titles of all faults: the findings except notices, and the audit if the recorded loss differs."""
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
@@ -147,7 +149,7 @@ def _of_moved(step: int, one: Moved) -> Evidence:
 
 
 def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
-    """The cards of healthy checks and of checks that could not be made, with the reason."""
+    """Return the cards of the healthy checks and of the checks that could not be run, with the reasons."""
     listed = []
     if diagnosis.looked_at:
         listed.append(Entry(title=tr("Looked at, and nothing found"), healthy=diagnosis.looked_at))

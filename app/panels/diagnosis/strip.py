@@ -1,4 +1,4 @@
-"""A strip of bars of a check's values over the run. High bars mark where it went wrong."""
+"""A bar strip of a check's values over the run. High bars mark where it went wrong."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ class CourseStrip(QWidget):
     step_wanted = Signal(int)
 
     def __init__(self, course: Sequence[tuple[int, float]], began: int, parent: QWidget | None = None) -> None:
-        """Args:
-        course: the trainer's step number and the value of each measured update, in order.
-        began: the trainer's step number from which the run counts as faulty.
-        parent: the Qt parent.
+        """Initialize the strip.
+
+        Args:
+            course: the trainer's step number and the value of each measured update, in order.
+            began: the trainer's step number from which the run counts as faulty.
+            parent: the Qt parent.
         """
         super().__init__(parent)
         self.course, self.began = [*course], began
@@ -47,7 +49,7 @@ class CourseStrip(QWidget):
         return QSize(200, round(HIGH * self._scale))
 
     def show_now(self, theme: Theme, scale: float, now: int | None) -> None:
-        """Set the look, and draw with a mark at the trainer's step ``now``."""
+        """Set the style, and mark the trainer's step ``now``."""
         if (theme, scale, now) != (self._theme, self._scale, self._now):
             if scale != self._scale:
                 self.updateGeometry()
@@ -55,7 +57,7 @@ class CourseStrip(QWidget):
             self.update()
 
     def place_at(self, x: float) -> int:
-        """The index in the course at ``x`` pixels."""
+        """Return the index of the measurement at ``x`` pixels."""
         return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -1,4 +1,4 @@
-"""The share of right answers as one large number on a dial, with its start marked."""
+"""The share of right answers as one large number on a dial, with the initial value marked."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ HELP_SAMPLED = tr(
 class RightDial(QWidget):
     """A semicircular dial from 0 to 100 %. E, Return or a double click explains the number.
 
-    It shows the share of right held-out answers. With a model from a folder it shows that of the sampled completions,
-    and the held-out share in a line below.
+    It shows the share of right held-out answers. For a model from a folder, it shows the share of right sampled
+    completions, with the held-out share in a line below.
 
     Signals:
-        wanted: the number is to be explained.
+        wanted: emitted to request the explanation of the number.
     """
 
     wanted = Signal()
@@ -46,7 +46,7 @@ class RightDial(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_share(self, held_out: RightShare | None, sampled: RightShare | None, theme: Theme, scale: float) -> None:
-        """Show the newest measurements."""
+        """Show the latest measurements."""
         high = HIGH + (LINE if sampled is not None else 0)
         self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
         self._theme, self._scale, self._held_out, self._sampled = theme, scale, held_out, sampled
@@ -57,7 +57,7 @@ class RightDial(QWidget):
 
     @property
     def words(self) -> str:
-        """The value shown, as a sentence."""
+        """Return the displayed value as a sentence."""
         sentences = []
         if self._sampled is not None and self._sampled.last is not None and self._sampled.first is not None:
             sentences.append(
@@ -113,7 +113,7 @@ class RightDial(QWidget):
         for place, line in enumerate(self.lines):
             font = theme.font("digits", scale)
             needed = QFontMetricsF(font).horizontalAdvance(line)
-            if needed > self.width():  # in presenting mode letters are larger, the dial is not
+            if needed > self.width():  # in presenting mode the letters are larger, but the dial is not
                 font.setPixelSize(int(font.pixelSize() * self.width() / needed))
             painter.setFont(font)
             painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
@@ -124,7 +124,7 @@ class RightDial(QWidget):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines below the number, which say what it counts."""
+        """Return the lines below the number, which say what it counts."""
         held_out, lines = self._held_out, list[str]()
         if self._sampled is not None:
             lines.append(_counted(self._sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")))
@@ -147,8 +147,10 @@ class RightDial(QWidget):
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:
-    """A text on the number of right answers: ``counts`` if the number of judged answers is known, ``uncounted`` if
-    not."""
+    """Return a phrase about the number of right answers.
+
+    It is formatted from ``counts`` if the number of judged answers is known, otherwise from ``uncounted``.
+    """
     if share.last is None:
         return tr("held out: not asked yet")
     text = counts if share.asked else uncounted

@@ -1,4 +1,4 @@
-"""Sentences on what to watch in a language model's run, and on how the answers to its fixed prompts developed."""
+"""Sentences on what to watch in a language model's run, and on how the answers to its fixed prompts evolved."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ IN_WORDS = {
         tr("Of sixteen questions or more, every eighth is kept aside and asked here."),
     ),
 }
-"""What to watch in each task in words, and the reasons."""
+"""What to watch in each task with answers in words, and why."""
 LONGEST = 24
-"""Longest quotation of a prompt in characters, so that the sentence about its answers fits."""
+"""Maximum length in characters of a quoted prompt, so that the sentence about its answers fits."""
 NOTHING = tr("(nothing)")
-"""Replacement for an empty answer."""
+"""Placeholder for an empty answer."""
 
 
 def what_to_watch(settings: Settings) -> str:
-    """A sentence on what to expect in this task."""
+    """Return a sentence on what to expect in this task."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][0]
@@ -54,7 +54,7 @@ def what_to_watch(settings: Settings) -> str:
 
 
 def why(settings: Settings) -> str:
-    """The reasons behind :func:`what_to_watch`, before the first update."""
+    """Return the reasons behind :func:`what_to_watch`, shown before the first update."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][1]
@@ -79,7 +79,7 @@ def why(settings: Settings) -> str:
 
 
 def acts_without_answers(settings: Settings) -> tuple[str, ...]:
-    """The loss terms that can change the weights of a run in which no answer is right."""
+    """Return the loss terms that can change the weights of a run in which no answer is right."""
     goal, optimizer = settings.objective, settings.optimizer
     k1 = goal.kl in ESTIMATORS and ESTIMATORS[goal.kl].pulls_nowhere  # it pushes every token, even at the reference
     acting = (
@@ -92,14 +92,14 @@ def acts_without_answers(settings: Settings) -> tuple[str, ...]:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """Names joined as an enumeration."""
+    """Return the names joined into one phrase, the last after “and”."""
     if len(names) == 1:
         return names[0]
     return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 def story(picture: RowsPicture) -> str:
-    """A sentence on the turns of the answer to one prompt: the selected one, or the one that turned last."""
+    """Return a sentence on how the answer to one prompt changed: the selected prompt, or the one that changed last."""
     place = _told(picture)
     if place is None:
         if _is_unread(picture):
@@ -122,13 +122,18 @@ def story(picture: RowsPicture) -> str:
 
 
 def _is_unread(picture: RowsPicture) -> bool:
-    """Whether the onset of some answer's current verdict is still unknown, because its updates are not yet read."""
+    """Return whether the start of some answer's current verdict is still unknown because its updates have not been
+    read.
+    """
     return any(now is not None and turn is None for now, turn in zip(picture.now, picture.turns, strict=True))
 
 
 def tally(picture: RowsPicture) -> str:
-    """A sentence on right answers at the cursor: among the sampled completions if shown, among the prompts in the rows,
-    and how many of these have turned, and in which direction."""
+    """Return a sentence on the right answers at the cursor.
+
+    It counts those among the sampled completions, if shown, and among the prompts in the rows, and says how many of
+    these changed and in which direction.
+    """
     known = [(now.verdict.right, turn) for now, turn in zip(picture.now, picture.turns, strict=True) if now is not None]
     right = [turn for is_right, turn in known if is_right is True]
     counted = {"right": len(right), "count": len(picture.now), "step": picture.cursor}
@@ -152,20 +157,23 @@ def tally(picture: RowsPicture) -> str:
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """A shorter form of :func:`tally`."""
+    """Return a shorter form of :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
     return _of_sampled(picture) + _of_rows(picture).format(right=right, count=len(picture.now), step=picture.cursor)
 
 
 def _of_rows(picture: RowsPicture) -> str:
-    """The template of the sentence on the prompts in the rows."""
+    """Return the template of the sentence on the prompts in the rows."""
     if picture.sampled is None:
         return tr("{right} of {count} right before update {step:,}.")
     return tr("Greedy answers before it: {right} of {count} right.")
 
 
 def _of_sampled(picture: RowsPicture) -> str:
-    """The sentence on the sampled completions of the update shown, followed by a space. Empty if they are not shown."""
+    """Return the sentence on the sampled completions of the update shown, followed by a space.
+
+    The string is empty if they are not shown.
+    """
     share = picture.sampled
     if share is None or share.measured_at != picture.cursor or not share.asked:
         return ""
@@ -174,7 +182,7 @@ def _of_sampled(picture: RowsPicture) -> str:
 
 
 def _told(picture: RowsPicture) -> int | None:
-    """The prompt that the story is about."""
+    """Return the prompt that the story is about, or None."""
 
     def turned(place: int) -> int:
         turn = picture.turns[place]

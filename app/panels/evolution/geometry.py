@@ -9,17 +9,18 @@ from PySide6.QtCore import QRectF
 EDGE, GAP = 12.0, 12.0
 """Horizontal margins and gaps between the columns in pixels, at 100 %."""
 LEAST, MOST, TWO_LINES = 23.0, 56.0, 33.0
-"""Row heights at 100 %: least, largest, and the least with the former answer below the current one."""
+"""Row heights at 100 %: minimum, maximum, and the minimum that fits the previous answer below the current one."""
 CAPTION, CURVE, TALLEST = 18.0, 66.0, 160.0
-"""Height of the caption line, and least and largest height of the curve below the rows, at 100 %."""
+"""Height of the caption line, and the minimum and maximum height of the curve below the rows, at 100 %."""
 STRIP = 60.0
-"""Least width of a strip in pixels at 100 %."""
+"""Minimum width of a strip in pixels at 100 %."""
 _STEPS = (1, 2, 5)
 
 
 def axis_end(head: int) -> int:
-    """The last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips grow into free
-    space."""
+    """Return the last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips have
+    space to grow.
+    """
     decade = 10
     while True:
         for step in _STEPS:
@@ -33,14 +34,14 @@ class Geometry:
     """A layout of rows, in pixels.
 
     Attributes:
-        width, height: of the whole.
+        width, height: total size.
         scale: the user's scale.
         letters: line height of an answer.
         count: number of rows.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
         end: the last update on the axis of the strips.
-        curve: height of the curve below the rows; 0 where it does not fit.
+        curve: height of the curve below the rows; 0 if it does not fit.
     """
 
     width: float
@@ -70,15 +71,15 @@ class Geometry:
         since: float,
         end: int,
     ) -> Geometry:
-        """The layout for ``count`` prompts of up to ``longest`` characters.
+        """Return the layout for ``count`` prompts of up to ``longest`` characters.
 
         Args:
             width, height: the available size.
             scale: the user's scale.
             count: number of rows.
-            glyph: width of a character of prompts and answers.
+            glyph: character width in prompts and answers.
             letters: their line height.
-            longest: characters of the longest prompt.
+            longest: number of characters in the longest prompt.
             since: text width of the last column.
             end: the last update on the axis.
         """
@@ -124,28 +125,30 @@ class Geometry:
 
     @property
     def two_lines(self) -> bool:
-        """Whether a row fits the former answer below the current one."""
+        """Whether a row has space for the previous answer below the current one."""
         return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
-        """The whole row of prompt ``place``."""
+        """Return the rectangle of the entire row of prompt ``place``."""
         return QRectF(0, self.top + place * self.line, self.width, self.line)
 
     def cell(self, column: tuple[float, float], place: int) -> QRectF:
-        """One column of the row of prompt ``place``."""
+        """Return the rectangle of one column in the row of prompt ``place``."""
         return QRectF(column[0], self.top + place * self.line, column[1], self.line)
 
     def place_at(self, y: float) -> int:
-        """The prompt whose row is at ``y``. −1 where there is none."""
+        """Return the prompt whose row is at ``y``, or −1 if there is none."""
         place = int((y - self.top) // self.line)
         return place if 0 <= place < self.count else -1
 
     def x_of(self, update: float) -> float:
-        """The x coordinate of the end of update ``update``. Its middle is half an update to the left."""
+        """Return the x coordinate of the end of update ``update``. Its middle is half an update to the left."""
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """The update at ``x``, of ``head`` updates. 0 beside the strips, and where no update exists yet."""
+        """Return the update at ``x``, out of ``head`` updates. The result is 0 outside the strips and beyond the
+        last update.
+        """
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0

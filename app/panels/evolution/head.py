@@ -1,4 +1,4 @@
-"""The head above the rows: the dial of right answers, what to watch, how one answer turned, and the tasks."""
+"""The header above the rows: the dial of right answers, what to watch, how one answer changed, and the tasks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from app.theme.painted_text import PaintedText
 from app.workspace.view import View
 
 LOW = 335
-"""Panel height at 100 % below which the rows take the dial's space. The cards show its number too."""
+"""Panel height at 100 % below which the dial is hidden to save space for the rows. The cards show its number too."""
 
 
 class EvolutionHead(QWidget):
-    """The head of the panel Evolution.
+    """The header of the Evolution panel.
 
     Attributes:
         dial: the share of right answers.
         watch: the sentence on what to watch.
-        story: the sentence on how one answer turned; before the first update, the reasons for the sentence above.
+        story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
         chips: the tasks.
     """
 

@@ -1,4 +1,4 @@
-"""The panel Evolution: the answers to fixed prompts over training, scrubbed by the timeline."""
+"""The Evolution panel: the answers to fixed prompts over training, scrubbed with the timeline."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 BOTH_WIDE = 860
-"""Panel width at 100 % from which the list of all answers to the selected prompt is shown beside the rows."""
+"""Panel width at 100 % from which the list of all answers to the selected prompt is shown next to the rows."""
 RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.")
 
 
 class EvolutionPanel(Panel):
-    """The policy's likeliest answers before each update to prompts that it is never trained on.
+    """The policy's likeliest answers, before each update, to prompts that it is never trained on.
 
     Args:
-        heading: whether to show the head above the rows; not done beside a lesson.
+        heading: whether to show the header above the rows; it is left out next to a lesson.
 
     Signals:
-        language_wanted: the user wants a language model's run, as there is none to show.
+        language_wanted: there is no language model's run to show, and the user wants one.
         task_wanted: begin a run with another task (changes of settings by dotted path).
     """
 
@@ -122,7 +122,7 @@ class EvolutionPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def on_frame(self) -> None:
-        """Read further answers while the panel is visible, then draw what has changed."""
+        """Read further answers while the panel is visible, then redraw what has changed."""
         run = self.workspace.run
         known = None if run is None else (run.first_answers, run.update_time, run.remembered_time)
         if known != self._known:
@@ -136,7 +136,7 @@ class EvolutionPanel(Panel):
         super().on_frame()
 
     def of_run(self) -> Evolution | None:
-        """The answers of the active run read so far. Those of closed runs are discarded."""
+        """Return the answers of the active run read so far. Those of closed runs are discarded."""
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
@@ -159,7 +159,7 @@ class EvolutionPanel(Panel):
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
         self.head.show_story(picture, view, self.height())
-        # in presenting mode the class looks at the strips
+        # in presenting mode, the strips matter most
         wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:
@@ -168,7 +168,9 @@ class EvolutionPanel(Panel):
         self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
-        """The rows at the cursor. They come from the step itself, however far the others have been read."""
+        """Return the rows at the cursor. They are taken from the step itself, so they do not wait for the rest to be
+        read.
+        """
         step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
@@ -194,8 +196,10 @@ class EvolutionPanel(Panel):
         )
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """A sentence on the number of right answers at the cursor. Before the first update, on the origin of the
-        answers."""
+        """Return a sentence on the number of right answers at the cursor.
+
+        Before the first update, describe where the answers come from.
+        """
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
@@ -213,12 +217,12 @@ class EvolutionPanel(Panel):
 
     @staticmethod
     def _model_in_fewer_words(view: View) -> str:
-        """A short description of a model from a folder before its first update. Otherwise empty."""
+        """Return a short description of a model from a folder before its first update, otherwise an empty string."""
         settings = view.run.origin.settings
         return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
-        """List every answer ever given to the selected prompt, with the current one marked."""
+        """List every answer ever given to the selected prompt, and mark the current one."""
         answers = evolution.distinct(self.place)
         key = (evolution, self.place, len(answers), theme, scale)
         if key != self._filled:
@@ -280,8 +284,9 @@ class EvolutionPanel(Panel):
 
     @Slot()
     def _on_dial(self) -> None:
-        """Explain the number on the dial. The held-out share is explained at the update that measured it, since only
-        that holds it."""
+        """Explain the number on the dial. The held-out share is explained at the update that measured it, since no
+        other update has it.
+        """
         view = self.workspace.view
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))

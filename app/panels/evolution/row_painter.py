@@ -1,5 +1,8 @@
-"""Painting of a fixed prompt's row: the prompt, its answer, the strip of right and wrong, and the update of its last
-turn."""
+"""Painting of a fixed prompt's row.
+
+A row has the prompt, its answer, the strip of right and wrong answers, and the update where the answer last turned
+right or wrong.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from grpo_core.text import tr
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 COLUMN = 2.0
-"""Least width in pixels of a column of a strip."""
+"""Minimum width in pixels of a column of a strip."""
 BEFORE_RUN = 1.35
-"""Factor by which prompts and answers are enlarged as long as there is nothing beside them."""
+"""Factor by which prompts and answers are enlarged while there is nothing next to them."""
 SHORT = 16
-"""Longest prompt in letters that fits at that size."""
+"""Length in characters of the longest prompt that fits at that size."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,13 +34,13 @@ class RowsPicture:
 
     Attributes:
         evolution: the answers read so far.
-        now: for each prompt, the answer at the cursor; before the first update, the recorded one.
-        turns: for each prompt, the last turn of its answer.
+        now: for each prompt, the answer at the cursor; before the first update, the answer of the starting weights.
+        turns: for each prompt, when its answer last turned right or wrong.
         cursor: the update shown; 0 is the run before its first update.
         selected: the selected prompt.
-        held_out: shares of right greedy answers to the held-out prompts. None where none is held out.
+        held_out: shares of right greedy answers to the held-out prompts; None if no prompts are held out.
         sampled: shares of right sampled completions, if these are shown too.
-        recorded: whether the answers before the first update were recorded with the weights, not computed here.
+        recorded: whether the answers before the first update were recorded with the weights rather than computed here.
     """
 
     evolution: Evolution
@@ -51,18 +54,18 @@ class RowsPicture:
 
     @property
     def enlarged(self) -> float:
-        """Enlargement factor of prompts and answers: above 1 while there is nothing beside short prompts."""
+        """Enlargement factor of prompts and answers, above 1 while there is nothing next to short prompts."""
         short = max(map(len, self.evolution.prompts), default=0) <= SHORT
         return BEFORE_RUN if short and not self.begun else 1.0
 
     @property
     def begun(self) -> bool:
-        """Whether the run has an update."""
+        """Whether the run has at least one update."""
         return self.evolution.run.head > 0
 
 
 class RowPainter:
-    """Paints one picture in one look."""
+    """Paints one picture in one theme and scale."""
 
     def __init__(
         self, painter: QPainter, picture: RowsPicture, place: Geometry, theme: Theme, *, focused: bool
@@ -110,7 +113,7 @@ class RowPainter:
             self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
 
     def _caption_of_answers(self) -> str:
-        """The longest caption that fits. Beside sampled completions it says that the answers are greedy."""
+        """Return the longest caption that fits. Next to sampled completions, it says that the answers are greedy."""
         picture, greedy = self._picture, self._picture.sampled is not None
         captions = [tr("greedy answer") if greedy else tr("answer")]
         if picture.cursor:
@@ -182,8 +185,9 @@ class RowPainter:
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 
     def _strip(self, n: int) -> None:
-        """Paint the strip of prompt ``n``: full height for right answers, a hatched lower half for wrong ones, a rule
-        at each turn."""
+        """Paint the strip of prompt ``n``: full height for right answers, a hatched lower half for wrong ones, and a
+        vertical line where the answer turns right or wrong.
+        """
         painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
         box = place.cell(place.strip, n)
         tall = min(box.height() * 0.62, 22 * place.scale)
@@ -215,8 +219,10 @@ class RowPainter:
     # -- below and across --------------------------------------------------------------------------------------------
 
     def _curve(self) -> None:
-        """Paint the shares of right answers on the axis of the strips: the sampled completions, if shown, as a thick
-        line, the held-out prompts as a line with points."""
+        """Paint the shares of right answers on the axis of the strips.
+
+        The sampled completions, if shown, are a thick line; the held-out prompts are a line with points.
+        """
         painter, theme, place, picture = self._painter, self._theme, self._place, self._picture
         sampled, held_out = picture.sampled, picture.held_out
         if sampled is None and held_out is None:
@@ -258,7 +264,7 @@ class RowPainter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _points(self, share: RightShare, top: float, bottom: float) -> list[QPointF]:
-        """Points of the measurements between the 100 % line at ``top`` and the 0 % line at ``bottom``."""
+        """Return the points of the measurements, with 100 % at ``top`` and 0 % at ``bottom``."""
         place = self._place
         xs = np.asarray(place.strip[0] + place.strip[1] * (share.steps - 0.5) / place.end)
         ys = np.asarray(bottom + (top - bottom) * share.shares)
@@ -273,11 +279,11 @@ class RowPainter:
 
 
 def _ink(change: Change) -> str:
-    """The colour of an answer by its verdict."""
+    """Return the colour name of an answer by its verdict."""
     return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
 
 
 def _spans(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Spans in which ``flags`` is nonzero: [(first, behind the last)]."""
+    """Return the spans in which ``flags`` is nonzero as (first, last + 1)."""
     edges = np.flatnonzero(np.diff(flags.astype(bool).astype(np.int8), prepend=0, append=0))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

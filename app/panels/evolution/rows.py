@@ -1,4 +1,4 @@
-"""Fixed prompts as rows: the answer at the update shown, and a strip of right and wrong over all updates."""
+"""Fixed prompts as rows: the answer at the update shown, and a strip of right and wrong answers over all updates."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from grpo_core.text import tr
 
 
 class EvolutionRows(QWidget):
-    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and its last turn.
+    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and the update where the
+    answer last turned right or wrong.
 
-    Up and Down select a prompt, Left and Right go to the nearest change of its answer.
+    Up and Down select a prompt; Left and Right move to the nearest change of its answer.
 
     Signals:
         jumped: show this update.
@@ -72,11 +73,11 @@ class EvolutionRows(QWidget):
         )
 
     def row(self, place: int) -> QRectF:
-        """Rectangle of the row of prompt ``place``."""
+        """Return the rectangle of the row of prompt ``place``."""
         return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:
-        """The middle of update ``update`` on the strip of prompt ``place``."""
+        """Return the centre of update ``update`` on the strip of prompt ``place``."""
         here = self.geometry_now
         return QPointF(here.x_of(update - 0.5), here.row(place).center().y())
 
@@ -90,7 +91,7 @@ class EvolutionRows(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def _under(self, point: QPointF) -> tuple[int, int]:
-        """The (prompt, update) under the mouse, −1 and 0 where there is none."""
+        """Return the prompt and the update under the mouse, −1 and 0 if there are none."""
         if self._picture is None or self._theme is None or not self._picture.begun:
             return -1, 0
         here = self.geometry_now
@@ -104,7 +105,7 @@ class EvolutionRows(QWidget):
                 self.jumped.emit(step)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Scrub while dragging along a strip. Otherwise show a tooltip with the answer there."""
+        """Scrub while dragging along a strip. Otherwise show a tooltip with the answer at the pointer."""
         place, step = self._under(event.position())
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)

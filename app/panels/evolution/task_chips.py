@@ -1,4 +1,4 @@
-"""The tasks of a language model as chips: one click gives the model another task."""
+"""The tasks of a language model as chips: one click switches the model to another task."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
-    """A task on offer.
+    """A task offered as a chip.
 
     Attributes:
-        text: text of the chip.
-        changes: the settings that define it, by dotted path.
-        help: one sentence on what happens in it.
-        along: initial settings of a new run of it, which may be changed later.
+        text: label of the chip.
+        changes: the settings that define the task, by dotted path.
+        help: one sentence on what happens in the task.
+        along: initial settings of a new run with the task, which the user can change later.
     """
 
     text: str
@@ -33,20 +33,23 @@ class Chip:
     along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
-        """Whether ``settings`` are settings of this task."""
+        """Return whether ``settings`` select this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
-        """The changes of settings for a new run of this task after a run under ``settings``. Settings that only an
-        agent's run needs are reset."""
+        """Return the changes of settings for a new run of this task after a run under ``settings``.
+
+        Settings that only an agent's run needs are reset.
+        """
         left = settings.is_language and settings.language.has_tool and not self.along
         usual = {path: language_settings().get(path) for path, value in AGENT.items() if settings.get(path) == value}
         return {**(usual if left else {}), **self.changes, **self.along}
 
 
 AGENT = {"model.checkpoint": "calculator", "task.max_tokens": 40, "optimizer.learning_rate": 3e-4}
-"""Settings of an agent's run: the model can call the tool, has room for three calls and learns it in some thirty
-updates."""
+"""Settings of an agent's run: the model can call the tool, has space for three calls, and learns to use it in about
+thirty updates.
+"""
 CHIPS = (
     Chip(text=tr("Sums"), changes={"task.problem": "arithmetic", "task.difficulty": "mixed"},
          help=tr("Right answers pay: the model's habit is repaired.")),
@@ -74,14 +77,14 @@ IN_WORDS = (
         text=tr("Own…"), changes={"task.problem": "questions"}, help=tr("Your own questions and answers, from a file.")
     ),
 )
-"""The tasks of a model from a folder, which reads any text."""
+"""The tasks offered for a model from a folder, which reads any text."""
 
 
 NEW_RUN = tr("It begins a new run; this one stays in the list.")
 
 
 class TaskChips(QWidget):
-    """A row of chips, the task of the run shown marked.
+    """A row of chips in which the task of the run shown is marked.
 
     Signals:
         wanted: begin a run with this task (its changes of settings, by dotted path).
@@ -103,8 +106,7 @@ class TaskChips(QWidget):
         row.addStretch(1)
 
     def _offer(self, chips: tuple[Chip, ...]) -> None:
-        """Offer one button per chip and hide the rest. There are as many buttons as the largest selection of tasks
-        needs."""
+        """Show one button per chip. Surplus buttons are hidden and reused later."""
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         while len(self.buttons) < len(chips):
@@ -124,7 +126,7 @@ class TaskChips(QWidget):
         self._chips = chips
 
     def show_task(self, view: View) -> None:
-        """Mark the task of the run shown. If the session locks the task, the others are disabled."""
+        """Mark the task of the run shown. If the session locks the task, disable the others."""
         self._settings = settings = view.run.origin.settings
         wanted = IN_WORDS if settings.model.folder else CHIPS
         if wanted is not self._chips:

@@ -1,1 +1,1 @@
-"""The panel Home: recent runs and shipped examples as small pictures, and ways to begin."""
+"""The Home panel: recent runs and shipped examples as small pictures, and ways to begin."""

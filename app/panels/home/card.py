@@ -1,4 +1,4 @@
-"""A button with a small picture of a run: its reward curve, its title, its number of updates."""
+"""A button with a small picture of a run: its reward curve, its title and its number of updates."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ class RunCard(QAbstractButton):
             top += metrics.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:
-        """The reward curve scaled to ``area``, from the least to the largest reward, or in the middle if all are
-        equal."""
+        """Return the reward curve scaled to ``area``, from the smallest to the largest reward, or at mid-height if
+        all are equal.
+        """
         rewards = self.preview.rewards
         low, high = (float(rewards.min()), float(rewards.max())) if len(rewards) else (0.0, 0.0)
         across = area.width() / max(len(rewards) - 1, 1)

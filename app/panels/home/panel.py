@@ -1,4 +1,4 @@
-"""The panel Home: recent runs, examples, and starting points."""
+"""The Home panel: recent runs, examples, and starting points."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class HomePanel(Panel):
         begin: the buttons of the last row.
 
     Signals:
-        came_to_front: the runs are to be read again and passed to :meth:`show_runs`.
-        run_wanted: open the run of this path.
+        came_to_front: read the runs again and pass them to :meth:`show_runs`.
+        run_wanted: open the run at this path.
     """
 
     came_to_front = Signal()
@@ -68,7 +68,7 @@ class HomePanel(Panel):
         outer.addWidget(plain_scroll_area(inside))
 
     def offer(self, actions: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Make a button for each of ``actions``, given as (text, callback)."""
+        """Add a button for each of ``actions``, given as (label, callback)."""
         for text, run in actions:
             button = QPushButton(text)
             button.clicked.connect(run)

@@ -1,4 +1,4 @@
-"""Previews of runs for Home: a few facts and one small curve, read from the run's file."""
+"""Previews of runs for the Home panel: a few facts and one small curve, read from the run's file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grpo_core.runs import library
 from grpo_core.runs.reader import RunReader
 
 POINTS = 120
-"""Points of a curve. A longer series is reduced to the means of as many parts."""
+"""Maximum number of points of a curve. A longer series is reduced to that many means."""
 RUNS = 8
-"""Number of the user's runs shown."""
+"""Maximum number of the user's runs that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Preview:
     """The preview of one run.
 
     Attributes:
-        path: of its file.
+        path: path of the run's file.
         title: the run's title.
         steps: number of its last update.
         rewards: (n,) its mean rewards over the updates, n at most :data:`POINTS`.
@@ -38,18 +38,18 @@ class Preview:
 
 
 def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
-    """The most recently written runs of ``folder``, the newest first. Broken ones and those without an update are left
-    out.
+    """Return the most recently written runs in ``folder``, newest first, without broken ones and those without an
+    update.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned True.
     """
     found = [one for one in library.entries(folder, cancelled) if one.meta is not None and one.steps]
     return _read([(one.path, one.meta.title if one.meta else "") for one in found[:RUNS]])
 
 
 def examples() -> list[Preview]:
-    """The recorded runs that are shipped."""
+    """Return the recorded runs that are shipped with the program."""
     return _read([(example(name), TITLES[name]) for name in EXAMPLES])
 
 
@@ -63,7 +63,7 @@ def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
 
 
 def shortened(values: np.ndarray) -> np.ndarray:
-    """The finite entries of ``values`` (n,). If there are more than :data:`POINTS`, the means of as many parts."""
+    """Return the finite entries of ``values`` (n,), reduced to :data:`POINTS` means if there are more than that."""
     values = values[np.isfinite(values)]
     if len(values) <= POINTS:
         return values

@@ -1,4 +1,4 @@
-"""The panel Reward weights: a recorded step recomputed exactly with other weights of the reward functions."""
+"""The Reward weights panel: a recorded step recomputed exactly with other weights for the reward functions."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ COLUMNS = (
     Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage turns its sign.")),
 )
 KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
-"""Columns by priority, for panels too narrow for all."""
+"""Columns by priority, for panels too narrow to show them all."""
 
 
 class RewardWeightsPanel(Panel):
-    """A slider per reward function, and the resulting rewards, advantages and pushes beside those of the run.
+    """A slider per reward function, and the resulting rewards, advantages and pushes next to those of the run.
 
     Attributes:
         scores: pasted scores of the step shown, (B,) each, by the index of the reward function.
@@ -137,7 +137,7 @@ class RewardWeightsPanel(Panel):
         return why_not(step) if step is not None else view.run.why_no_step or tr("Move to a step to weigh its rewards.")
 
     def _parts(self, step: Step) -> np.ndarray:
-        """The scores of every reward function, with pasted ones in place of the recorded ones."""
+        """Return the scores of every reward function, with pasted scores replacing recorded ones."""
         assert step.reward_parts is not None
         parts = np.array(step.reward_parts, np.float64)
         for place, scores in self.scores.items():
@@ -204,7 +204,7 @@ def _line() -> Label:
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
-    """The rows of :data:`COLUMNS`."""
+    """Return the rows of the table, with the columns :data:`COLUMNS`."""
     sides = []
     for step in (ran, other):
         push, pull = recompute.token_gradient(step, passed)

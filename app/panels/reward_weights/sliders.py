@@ -1,4 +1,4 @@
-"""A slider for the weight of each reward function of a recorded run."""
+"""Sliders for the weights of a recorded run's reward functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from app.widgets.calm import CalmSlider
 from grpo_core.text import tr
 
 LONGEST = 28
-"""Longest displayed name of a function in characters. The tooltip has the full name."""
+"""Maximum length in characters of a function's displayed name. The tooltip has the full name."""
 STEPS = 200
-"""Positions of a slider on each side of 0."""
+"""Number of slider positions on each side of 0."""
 
 
 class WeightSliders(QWidget):
-    """Sliders for the weights of the reward functions, within ± 2 times the larger of 1 and the recorded size.
+    """Sliders for the weights of the reward functions, from −2 to 2 times the larger of 1 and the recorded magnitude.
 
     Attributes:
         weights: the current weights, one per function.
@@ -49,10 +49,10 @@ class WeightSliders(QWidget):
         self._grid.setColumnStretch(1, 1)
 
     def show_functions(self, names: Sequence[str], recorded: Sequence[float], pasted: Sequence[int]) -> None:
-        """Make a slider per function. The current weights are kept as long as the functions are the same.
+        """Create a slider per function. The current weights are kept if the functions have not changed.
 
         Args:
-            names: of the functions.
+            names: names of the functions.
             recorded: their weights in the run.
             pasted: indices of the functions whose scores were pasted.
         """
@@ -66,7 +66,7 @@ class WeightSliders(QWidget):
         self._show()
 
     def reset(self) -> None:
-        """Return to the recorded weights."""
+        """Reset the weights to the recorded ones."""
         self.weights = [*self._recorded]
         self._show()
         self.changed.emit()

@@ -1,4 +1,6 @@
-"""The panel This step: groups without a signal, and the tokens that contribute most to the push, the KL or the loss."""
+"""The "This step" panel: groups without a signal, and the tokens that contribute most to the push, the KL or the
+loss.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ from grpo_core.text import tr
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
 NONE_RECORDED = tr("No completions are recorded at this step.")
 KEPT_GROUPS, KEPT_TOKENS = (0, 1, 2, 3), (0, 1, 2, 3, 4)
-"""Columns of each table by priority, for panels too narrow for all."""
+"""Columns of each table by priority, for panels too narrow to show them all."""
 OF_GROUPS = 0.36
-"""Largest share of the height for the groups."""
+"""Maximum share of the height for the groups."""
 
 
 class StepSummaryPanel(Panel):
@@ -111,9 +113,9 @@ class StepSummaryPanel(Panel):
         self._mark(view)
         self._fit()
 
-    @np.errstate(all="ignore")  # what is not finite is a finding
+    @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
-        """Find the groups and tokens of the update shown."""
+        """Find the groups and leading tokens of the update shown."""
         self._tokens, self._unreadable = None, ""
         try:
             self._summary = summary_of(view)
@@ -129,7 +131,7 @@ class StepSummaryPanel(Panel):
             self._unreadable = str(error)
 
     def _mark(self, view: View) -> None:
-        """Mark the group and the token that are selected in every panel."""
+        """Select the group and the token that are selected in all panels."""
         row, token = view.selection.row, view.selection.token
         groups = () if self._summary is None else self._summary.groups
         self.groups.select_row(next((n for n, one in enumerate(groups) if row is not None and row in one.rows), None))
@@ -138,7 +140,7 @@ class StepSummaryPanel(Panel):
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
     def _fit(self) -> None:
-        """Give the tables the height of their rows, the groups at most their share, and as many columns as fit."""
+        """Fit the height of the tables to their rows, limiting that of the groups, and show as many columns as fit."""
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             bar = table.verticalScrollBar().sizeHint().width()
@@ -177,7 +179,7 @@ class StepSummaryPanel(Panel):
 
 
 def _padded(label: Label) -> Label:
-    """A word-wrapped sentence with margins."""
+    """Return ``label`` with word wrap and margins."""
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     label.setContentsMargins(12, 0, 12, 0)

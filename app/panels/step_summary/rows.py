@@ -1,4 +1,4 @@
-"""The groups and the leading tokens of an update as rows of two tables."""
+"""An update's groups and leading tokens as the rows of two tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.texts import question_text
 from grpo_core.traces.importers.source import Completions
 
 PREVIEW = 80
-"""Characters of a prompt shown in the table."""
+"""Maximum number of characters of a prompt shown in the table."""
 
 GROUPS = (
     Column("group", "#", chars=3, decimals=0, help=tr("Number of the prompt.")),
@@ -55,7 +55,7 @@ class Summary:
 
 
 def table_of(view: View) -> Completions | None:
-    """The recorded run's completions at the update shown.
+    """Return the recorded run's completions at the update shown, or None if there are none.
 
     Raises:
         RunFileError: they cannot be read.
@@ -64,10 +64,10 @@ def table_of(view: View) -> Completions | None:
 
 
 def summary_of(view: View) -> Summary | None:
-    """The groups of the update shown. None if no groups are recorded.
+    """Return the groups of the update shown, or None if no groups are recorded.
 
     Raises:
-        RunFileError: a recorded run cannot be read there.
+        RunFileError: a recorded run cannot be read.
     """
     step = view.step.step
     if step is not None:
@@ -104,7 +104,7 @@ def _ends(group: Group) -> str:
 
 
 def _short(reward: float) -> str:
-    """A reward without trailing zeros."""
+    """Return a reward as a string without trailing zeros."""
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
@@ -113,7 +113,7 @@ class TokenSummary:
     """The leading tokens of a pass.
 
     Attributes:
-        found: their places and contributions.
+        found: their positions and contributions.
         sentence: a sentence on their share of the total.
         rows: rows with the columns of :data:`TOKENS`.
     """
@@ -124,8 +124,10 @@ class TokenSummary:
 
 
 def tokens_of(view: StepView, name: str) -> TokenSummary | None:
-    """The tokens of the pass shown that contribute most to ``name``, a key of
-    :data:`~grpo_core.leading.CONTRIBUTIONS`. None where the record lacks it."""
+    """Return the tokens of the pass shown that contribute most to ``name``, or None if the record lacks it.
+
+    ``name`` is a key of :data:`~grpo_core.leading.CONTRIBUTIONS`.
+    """
     step, terms, gradient = view.step, view.terms, view.gradient
     if step is None or terms is None or gradient is None:
         return None

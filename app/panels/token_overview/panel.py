@@ -1,4 +1,4 @@
-"""The panel Token overview: all tokens of an update at once, and the text of the enlarged part."""
+"""The Token overview panel: all tokens of an update at once, and the text of the enlarged part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TITLES = {
     TURN: tr("Aligned by the first foreign word"),
 }
 LISTED, LONGEST = 40, 4_000
-"""Number of completions whose texts are shown, and characters shown of each."""
+"""Maximum number of completions whose text is shown, and of characters shown of each."""
 
 
 class TokenOverviewPanel(Panel):
@@ -113,7 +113,7 @@ class TokenOverviewPanel(Panel):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
-    @np.errstate(all="ignore")  # what is not finite is a finding
+    @np.errstate(all="ignore")  # a value that is not finite is a finding
     def draw(self, view: View) -> None:
         step = view.step.step
         self._stack.setCurrentIndex(0 if step is not None else 1)
@@ -140,7 +140,7 @@ class TokenOverviewPanel(Panel):
         )
 
     def _arrange(self, view: View, step: Step, tint: Tint, values: np.ndarray | None, limit: float) -> None:
-        """Stack the completions of each prompt, with the selected alignment."""
+        """Order the completions by prompt, and align them as selected."""
         self._step, self._vocabulary = step, tuple(view.run.origin.vocabulary)
         self._order = np.argsort(step.group, kind="stable")
         there = step.there[self._order]
@@ -160,7 +160,7 @@ class TokenOverviewPanel(Panel):
         return place, int(self._before[place]) + view.selection.token
 
     def _write(self) -> None:
-        """Show the text of the enlarged part, a line per completion."""
+        """Show the text of the enlarged part, one line per completion."""
         step, shown = self._step, self.strips.window_shown
         if step is None:
             return

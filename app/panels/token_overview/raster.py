@@ -1,4 +1,6 @@
-"""Token values of many completions as a raster of pixels. Each pixel shows its largest value."""
+"""Token values of many completions as a pixel raster. A pixel that covers several tokens shows the value furthest
+from zero.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,16 @@ import numpy as np
 
 START, END, TURN = "start", "end", "turn"
 ALIGNMENTS = (START, END, TURN)
-"""Alignments of the completions: by the first token, by the last one, or by the first token that the model did not
-write."""
+"""Alignments of the completions: at the first token, at the last one, or at the first token that the model did not
+write.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The drawn part of the aligned completions: rows ``top`` up to ``bottom``, places ``left`` up to ``right``, ends
-    not included."""
+    """The visible part of the aligned completions: rows ``top`` to ``bottom`` and positions ``left`` to ``right``,
+    ends excluded.
+    """
 
     top: int
     bottom: int
@@ -29,12 +33,12 @@ class Window:
 
     @property
     def places(self) -> int:
-        """The number of places in each row."""
+        """The number of positions in each row."""
         return self.right - self.left
 
 
 def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
-    """Number of empty places before the first token of each completion, (B,), none below 0.
+    """Return the number of empty positions before the first token of each completion, (B,), all at least 0.
 
     Args:
         there: tokens that exist, boolean (B, T).
@@ -59,7 +63,9 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """``values`` (B, T) with each row shifted ``before`` (B,) places to the right. NaN where there is no token."""
+    """Return ``values`` (B, T) with each row shifted ``before`` (B,) positions to the right, NaN where there is no
+    token.
+    """
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
@@ -68,14 +74,19 @@ def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.nda
 
 
 def edges(count: int, pixels: int) -> np.ndarray:
-    """Boundaries for drawing ``count`` items on ``pixels`` pixels: the first item of each, and ``count``, (pixels +
-    1,)."""
+    """Return the boundaries for drawing ``count`` items on ``pixels`` pixels, (pixels + 1,).
+
+    They are the first item of each pixel, and ``count``.
+    """
     return np.arange(pixels + 1) * count // pixels
 
 
 def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
-    """``values`` (R, C) reduced to ``high`` x ``wide`` pixels. Each takes the value furthest from 0, or NaN if it has
-    none. With fewer items than pixels, an item covers several pixels."""
+    """Return ``values`` (R, C) reduced to ``high`` x ``wide`` pixels.
+
+    Each pixel takes the value furthest from 0, or NaN if it has none. With fewer items than pixels, an item covers
+    several pixels.
+    """
     for axis, pixels in ((1, wide), (0, high)):
         count = values.shape[axis]
         first = edges(count, pixels)[:-1]
@@ -90,7 +101,7 @@ def binned(values: np.ndarray, high: int, wide: int) -> np.ndarray:
 
 
 def picture(share: np.ndarray, up: np.ndarray, down: np.ndarray, ground: int) -> np.ndarray:
-    """Colours (H, W) of values in shares of full tint, from −1 to 1 or beyond.
+    """Return the colours (H, W) of values given as fractions of full tint, from −1 to 1 or beyond.
 
     Args:
         share: (H, W), NaN where there is no token.

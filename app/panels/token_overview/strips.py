@@ -1,4 +1,4 @@
-"""All completions of an update as strips of pixels. Dragging enlarges a part, a click selects a token."""
+"""All completions of an update as pixel strips. Dragging enlarges a part; a click selects a token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 LEVELS = 64
 DRAG = 6
-"""Pixels of pointer movement that turn a press into a drag."""
+"""Pointer movement in pixels that turns a press into a drag."""
 MARGIN = 8
 ROW = 5
 """Row height in pixels from which rows are separated by a line."""
@@ -23,12 +23,12 @@ class TokenStrips(QWidget):
     """The raster with the selected token and the part marked by dragging.
 
     Attributes:
-        window_shown: the drawn part.
+        window_shown: the visible part.
 
     Signals:
-        chosen: a token was clicked: row of the raster, and place among the aligned ones.
+        chosen: a token was clicked: row of the raster, and position among the aligned ones.
         activated: show the selected token.
-        brushed: the drawn part has changed.
+        brushed: the visible part has changed.
     """
 
     chosen = Signal(int, int)
@@ -75,15 +75,15 @@ class TokenStrips(QWidget):
         scale: float,
         selected: tuple[int, int] | None,
     ) -> None:
-        """Draw values given as shares of full tint.
+        """Draw values given as fractions of full tint.
 
         Args:
             shares: (R, C) of the aligned completions, NaN where there is no token.
             groups: rows at which a new prompt begins.
-            signed: whether negative values have a colour of their own.
+            signed: whether negative values have a separate colour.
             theme: the colours.
-            scale: the user's scale of the type.
-            selected: (row, place) of the token to ring.
+            scale: the user's font scale.
+            selected: (row, position) of the token to ring.
         """
         if shares.shape != self._shares.shape:
             self.window_shown = _whole(shares)
@@ -97,7 +97,7 @@ class TokenStrips(QWidget):
 
     @property
     def enlarged(self) -> bool:
-        """Whether only a part is drawn."""
+        """Whether only a part is visible."""
         return self.window_shown != _whole(self._shares)
 
     def _show(self, window: Window) -> None:
@@ -114,14 +114,14 @@ class TokenStrips(QWidget):
         return self.rect().adjusted(MARGIN, 2, -MARGIN, -2)
 
     def place_at(self, point: QPoint) -> tuple[int, int]:
-        """The (row, place) at a pixel, or the nearest one if the pixel is outside."""
+        """Return the (row, position) at a pixel, or the nearest one if the pixel is outside."""
         area, shown = self.area, self.window_shown
         row = shown.top + (point.y() - area.top()) * shown.rows // max(area.height(), 1)
         place = shown.left + (point.x() - area.left()) * shown.places // max(area.width(), 1)
         return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
 
     def box(self, row: int, place: int) -> QRectF:
-        """Rectangle of a drawn token in pixels, at least three by three."""
+        """Return the rectangle of a drawn token in pixels, at least three by three."""
         area, shown = QRectF(self.area), self.window_shown
         high, wide = area.height() / shown.rows, area.width() / shown.places
         found = QRectF(
@@ -161,7 +161,7 @@ class TokenStrips(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _raster(self, area: QRect) -> QImage:
-        """The part shown as an image, rebuilt when something has changed."""
+        """Return the visible part as an image, rebuilt when something has changed."""
         ratio = self.devicePixelRatioF()
         size = round(area.width() * ratio), round(area.height() * ratio)
         key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
@@ -227,7 +227,7 @@ class TokenStrips(QWidget):
             super().keyPressEvent(event)
 
     def _enlarge(self) -> None:
-        """Draw half as many rows and places, around the selected token."""
+        """Show half as many rows and positions, around the selected token."""
         shown, (row, place) = self.window_shown, self._selected or (self.window_shown.top, self.window_shown.left)
         high, wide = max(shown.rows // 2, 1), max(shown.places // 2, 1)
         top = min(max(row - high // 2, shown.top), shown.bottom - high)
@@ -240,7 +240,7 @@ def _whole(shares: np.ndarray) -> Window:
 
 
 def _levels(theme: Theme, meaning: str) -> np.ndarray:
-    """The colours of the levels of a tint, from none to full."""
+    """Return the colours of the levels of a tint, from none to full."""
     return np.array(
         [theme.faint(meaning, 0.06 + 0.84 * level / LEVELS).rgba() for level in range(LEVELS + 1)], np.uint32
     )

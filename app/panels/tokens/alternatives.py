@@ -1,4 +1,4 @@
-"""The likeliest tokens at one place: before the update, as far as it is revealed, and under the reference."""
+"""The likeliest tokens at one position: before the update, after the part revealed so far, and under the reference."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 TOP = 5
-"""Number of tokens shown of a whole distribution."""
+"""Number of tokens shown from a full distribution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """A token that could have been drawn at a place.
+    """A token that could have been drawn at a position.
 
     Attributes:
-        word: its text.
-        before, after: its probability before the update, and as far as the update is revealed.
-        reference: under the reference policy; None where that is not recorded.
+        word: text of the token.
+        before, after: its probability before the update, and after the part revealed so far.
+        reference: its probability under the reference policy; None if not recorded.
         taken: whether it was drawn.
         quantity: address that explains ``after``.
     """
@@ -38,7 +38,7 @@ class Alternative:
 
     @property
     def sentence(self) -> str:
-        """A sentence with all its numbers, for the tooltip and screen readers."""
+        """A sentence with all numbers of the alternative, for the tooltip and screen readers."""
         if self.reference is None:
             text = tr("“{word}”: {before} before, {after} after.")
         else:
@@ -49,9 +49,9 @@ class Alternative:
 
 
 def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    """The likeliest tokens at this place. Empty where none are recorded.
+    """Return the likeliest tokens at this position, or an empty list if none are recorded.
 
-    Between two inner passes the whole distribution is not recorded; "after" is then after the last one.
+    Between two inner passes the full distribution is not recorded. Then "after" means after the last pass.
     """
     step = view.step
     if step is None or not step.there[row, token]:
@@ -62,7 +62,7 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
 
 
 def remark(view: StepView, row: int, token: int) -> str:
-    """A note on the alternatives of a place: that they are not all tokens, or why there are none."""
+    """Return a note on the alternatives at a position: that they are not all tokens, or why there are none."""
     step = view.step
     if step is None or not step.there[row, token]:
         return ""

@@ -1,5 +1,6 @@
 """The completions of a group while they are being sampled. An update of a large model takes long enough to read
-them."""
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +24,19 @@ from grpo_core.text import tr
 from grpo_core.texts import question_in
 
 CARET = "▌"
-"""Sign at the end of an unfinished completion."""
+"""Caret at the end of an unfinished completion."""
 EDGE, BETWEEN = 8.0, 16.0
 """Pixels at 100 %: horizontal margins, and gap between two columns of lines."""
 SHARE, FIRST_SHARE = 0.2, 0.45
-"""Largest share of the panel's height for the lines: with the last update above them, and without. At least one line is
-always shown."""
+"""Maximum share of the panel's height for the lines: with the last update above them, and without. At least one line
+is always shown.
+"""
 BAR, APART = 14.0, 3.0
-"""Width of a group's bar beside the caption, and gap between two bars, in pixels at 100 %."""
+"""Width of a group's bar next to the caption, and gap between two bars, in pixels at 100 %."""
 COLUMN = 26
-"""Least width of a column in letters. In a low panel, lines are arranged in columns."""
+"""Minimum width of a column in characters. In a short panel, lines are arranged in columns."""
 ANNOUNCE_SECONDS = 1.0
-"""Seconds between two accessible descriptions while completions grow."""
+"""Minimum interval in seconds between two accessible descriptions while completions grow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +44,11 @@ class Writing:
     """The part of one group's completions written so far.
 
     Attributes:
-        caption: a text with the update's number, its progress, and the prompt.
+        caption: the update's number, its progress, and the prompt.
         lines: the written text of each completion, on one line.
         ended: whether each is complete.
         group: number of that group in the update, from 0.
-        groups: (P,) the written share of each group of the update, from 0 to 1; empty once all are sampled.
+        groups: (P,) the written fraction of each group of the update, from 0 to 1; empty once all are sampled.
     """
 
     caption: str
@@ -57,7 +59,7 @@ class Writing:
 
     @classmethod
     def of(cls, progress: Progress, origin: Origin) -> Writing | None:
-        """The known part of an update in progress. None where its completions are not reported."""
+        """Return the known part of an update in progress, or None if its completions are not reported."""
         written = progress.written
         if written is None:
             return None
@@ -79,7 +81,7 @@ class Writing:
 
     @property
     def words_on_groups(self) -> str:
-        """A sentence with the written share of each group. Empty once all are sampled."""
+        """A sentence with the written fraction of each group, or an empty string once all are sampled."""
         if not self.groups:
             return ""
         return tr("Written of each group: {shares}.").format(shares=", ".join(f"{share:.0%}" for share in self.groups))
@@ -88,7 +90,8 @@ class Writing:
 class BeingWritten(QWidget):
     """A line per completion, with a caret while it is unfinished. Only the end of a long completion is shown.
 
-    It is visible from the first reported completions until the run stops, so that nothing moves between updates.
+    The widget is visible from the first reported completions until the run stops, so that nothing moves between
+    updates.
 
     Attributes:
         writing: the content shown; None between two updates.
@@ -112,7 +115,9 @@ class BeingWritten(QWidget):
         self.hide()
 
     def follow(self, view: View, space: QSize) -> bool:
-        """Show what is being written, in a panel of this size. Returns whether the height left above it has changed."""
+        """Show what is being written, in a panel of size ``space``. Return whether the height left above it has
+        changed.
+        """
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -133,7 +138,9 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """(columns, lines in each) for as many completions as fit in a panel of this size."""
+        """Return the number of columns, and of lines in each, that show as many completions as fit in a panel of
+        size ``space``.
+        """
         assert self._look is not None
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
@@ -149,7 +156,7 @@ class BeingWritten(QWidget):
         return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
 
     def _describe(self) -> None:
-        """Update the description for screen readers, once a second while tokens arrive."""
+        """Update the description for screen readers, at most once a second while tokens arrive."""
         now, still = self._clock(), self.writing is None or all(self.writing.ended)
         if still or now - self._described >= ANNOUNCE_SECONDS:
             self._described = now
@@ -163,7 +170,7 @@ class BeingWritten(QWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def box(self, place: int) -> QRectF:
-        """Rectangle of completion ``place``. Empty where it does not fit."""
+        """Return the rectangle of completion ``place``, empty if it does not fit."""
         assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)
@@ -199,7 +206,7 @@ class BeingWritten(QWidget):
 
     @property
     def bars(self) -> list[QRectF]:
-        """Rectangles of the groups' bars, right of the caption. Empty where they do not fit."""
+        """Rectangles of the groups' bars to the right of the caption. The list is empty if they do not fit."""
         if self.writing is None or self._look is None:
             return []
         count, scale = len(self.writing.groups), self._look[1]
@@ -211,7 +218,9 @@ class BeingWritten(QWidget):
         return [QRectF(left + n * each + gap, 0.5 * self._line, each - gap, high) for n in range(count)]
 
     def _paint_bars(self, painter: QPainter, theme: Theme, bars: list[QRectF]) -> None:
-        """Paint a bar per group, filled from the left by its written share. The bar of the group shown has a frame."""
+        """Paint a bar per group, filled from the left to its written fraction. The bar of the group shown has a
+        frame.
+        """
         assert self.writing is not None
         for n, (bar, share) in enumerate(zip(bars, self.writing.groups, strict=False)):
             painter.fillRect(bar, theme.colour("border"))
@@ -239,7 +248,7 @@ class BeingWritten(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def tip(self, point: QPointF) -> str:
-        """Tooltip at ``point``: the whole completion, the whole caption, or the progress of each group."""
+        """Return the tooltip at ``point``: the full completion, the full caption, or the progress of each group."""
         if self.writing is None:
             return ""
         if any(bar.contains(point) for bar in self.bars):

@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 class TokenChoices(QWidget):
-    """Three combo boxes, each with its name beside it if there is space.
+    """Three combo boxes, each with its name next to it if there is space.
 
     Attributes:
         prompt, tint, passes: the boxes.
@@ -88,7 +88,7 @@ class TokenChoices(QWidget):
 
 
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
-    """A box with its name beside it, and the label with the name."""
+    """Return a widget with a box and its name next to it, and the label with the name."""
     both = QWidget()
     row = QHBoxLayout(both)
     row.setContentsMargins(0, 0, 8, 0)

@@ -1,4 +1,4 @@
-"""The detail of one token: its alternatives before and after the update, and the terms of its push."""
+"""The details of one token: its alternatives before and after the update, and the terms of its push."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 MARGIN = 8.0
-"""Pixels left and right of the rows."""
+"""Horizontal margins of the rows in pixels."""
 
 
 def row_height(theme: Theme, scale: float) -> float:
-    """Height of a row in pixels, for both painting and the size hint."""
+    """Return the height of a row in pixels, used for both painting and the size hint."""
     return QFontMetricsF(theme.font("section", scale)).height() * 1.45
 
 
@@ -55,7 +55,7 @@ class TokenDetail(QWidget):
         self._lines: list[Line] = []
         self._alternatives: list[Alternative] = []
         self._title = self._caption = ""
-        self._current: int | None = None  # of all rows, those of the alternatives first; None for the first term
+        self._current: int | None = None  # index among all rows, alternatives first; None for the first term
         self._places: list[tuple[QRectF, Quantity | None]] = []
         self.setAccessibleName(tr("Token"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -86,7 +86,7 @@ class TokenDetail(QWidget):
         self.update()
 
     def _fit(self, view: View) -> None:
-        """Request the height of all rows, and of the caption wrapped at this width."""
+        """Request a height that fits all rows, and the caption wrapped at the current width."""
         rows = len(self._alternatives) + len(self._lines) + 2
         high = rows * row_height(view.theme, view.scale) + self._caption_height(view.theme, view.scale)
         self.setMinimumHeight(math.ceil(8 + high + 8 + 8))
@@ -159,8 +159,9 @@ class TokenDetail(QWidget):
         return y + line
 
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
-        """Paint a bar for the probability after the update, a thin outlined one below for the one before, and a line
-        across both for the reference."""
+        """Paint the probability after the update as a bar, that before it as a thin outlined bar below, and the
+        reference as a line across both.
+        """
         before, after = item.before, item.after
         metrics = painter.fontMetrics()
         space = metrics.horizontalAdvance("0.000 → 0.000") + 8
@@ -187,12 +188,12 @@ class TokenDetail(QWidget):
 
     @property
     def current(self) -> int:
-        """The row with the keyboard cursor, by default the first term below the alternatives."""
+        """Index of the row with the keyboard cursor, by default the first term below the alternatives."""
         return len(self._alternatives) if self._current is None else self._current
 
     @property
     def quantities(self) -> list[Quantity | None]:
-        """The address that explains each row, the alternatives first."""
+        """The address that explains each row, alternatives first."""
         return [*(each.quantity for each in self._alternatives), *(line[3] for line in self._lines)]
 
     def event(self, event: QEvent) -> bool:
@@ -221,7 +222,7 @@ class TokenDetail(QWidget):
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
-        """Rectangle of the current row."""
+        """Return the rectangle of the current row."""
         return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -35,11 +35,11 @@ FIRST = tr("The first update is being computed. Its tokens, rewards and advantag
 WIDE = 700
 """Panel width at 100 % from which the terms of a token have their full width."""
 LOW = 230
-"""Panel height at 100 % below which the scale and the large prompt give way to the completions."""
+"""Panel height at 100 % below which the scale and the large prompt are hidden to save space for the completions."""
 
 
 class TokenInspectorPanel(Panel):
-    """The tokens that the update pushed up and down, and why. Within a stage, its film.
+    """The tokens that the update pushed up and down, and why. Within a stage, its film is shown.
 
     Signals:
         language_wanted: begin a language model's run and compute its first update.
@@ -81,7 +81,7 @@ class TokenInspectorPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self._stack = QStackedLayout()
-        column.addLayout(self._stack, 1)  # shown before it has a parent, a widget would open in a window of its own
+        column.addLayout(self._stack, 1)  # a widget shown before it has a parent would open as a separate window
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
         column.addWidget(self.being_written)
@@ -133,7 +133,7 @@ class TokenInspectorPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Move the keyboard focus to the completions. If there are none clear it, so that Space starts the run."""
+        """Move the keyboard focus to the completions. If there are none, clear it, so that Space starts the run."""
         target = self.grid if self.workspace.view.step.step is not None else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -167,7 +167,7 @@ class TokenInspectorPanel(Panel):
         super().redraw()
 
     def draw_still(self, view: View, step: Step) -> None:
-        """Draw everything that is constant throughout the film of a stage."""
+        """Draw everything that stays constant during the film of a stage."""
         groups = np.unique(step.group)
         row, token = place_shown(view) or (0, 0)
         self.group = int(step.group[row])
@@ -198,7 +198,7 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar beside them
+        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar next to them
         self.beside.setMinimumWidth(least)
         self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(

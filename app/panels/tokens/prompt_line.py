@@ -1,4 +1,4 @@
-"""The prompt of the completions shown, in large letters, and the number of right ones."""
+"""The prompt of the completions shown, in a large font, and the number of right completions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from grpo_core.text import tr
 from grpo_core.texts import question_text
 
 LONGEST = 32
-"""Longest prompt in characters in large letters."""
+"""Maximum length in characters of a prompt shown in a large font."""
 MARGIN = 8
-"""Pixels at both ends of the line."""
+"""Horizontal margin in pixels at both ends of the line."""
 
 
 class PromptLine(QWidget):
-    """The line above the completions. It is hidden if prompts are not texts.
+    """The line above the completions, hidden if prompts have no text.
 
     Attributes:
-        prompt: the elided text; the tooltip has the full one.
+        prompt: the elided prompt; the tooltip has the full one.
         tally: the number of right completions, if known.
     """
 
@@ -44,7 +44,7 @@ class PromptLine(QWidget):
     def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
         """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
 
-        ``spacious``: whether the panel is high enough. In a low one, only the box of prompts shows it.
+        ``spacious``: whether the panel is tall enough. In a short panel, only the combo box shows the prompt.
         """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)

@@ -1,4 +1,4 @@
-"""The one sentence below the tokens of a group: why it has no signal, or which token carries most of the KL."""
+"""The sentence below the tokens of a group: why it has no signal, or which token has most of the KL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 
 
 def remark(view: StepView, group: int) -> str:
-    """A remark on ``group``, a number in ``view.step.group``. Empty if there is nothing to remark."""
+    """Return a remark on ``group``, a number in ``view.step.group``, or an empty string if there is none."""
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
@@ -24,8 +24,9 @@ def remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """(completion, token, share) of the token that carries at least half of the batch's KL estimate. None if there is
-    none."""
+    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate, or None if
+    there is none.
+    """
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return None

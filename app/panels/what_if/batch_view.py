@@ -1,4 +1,4 @@
-"""The batch of a what-if as tokens, as samples, or as the policy after it. It shares the selection of all panels."""
+"""A what-if's batch as tokens, as samples, or as the policy after it. It shares the selection of all panels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 
 class BatchView(QStackedWidget):
-    """One of three pictures, or a sentence in its place."""
+    """One of three pictures, or a message in its place."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -80,7 +80,7 @@ class BatchView(QStackedWidget):
                 self.policies.show_picture(picture, view, _context(view, picture.step))
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
-        """The group of the selected completion. Without a selection, the first group with a signal."""
+        """Return the group of the selected completion or, if none is selected, the first group with a signal."""
         row, group = view.selection.row, picture.step.group
         if row is not None and row < len(group):
             return int(group[row])
@@ -106,7 +106,7 @@ class BatchView(QStackedWidget):
         self._explain(name if name in PAIRS else "gradient", *self.samples.place(place))
 
     def _explain(self, name: str, row: int, token: int) -> None:
-        """Explain the number of the update that ran."""
+        """Explain a number of the recorded update."""
         passed = self.workspace.view.step.passed
         self.workspace.explain(Quantity(name, passed=passed, row=row, token=token))
 
@@ -121,7 +121,7 @@ class BatchView(QStackedWidget):
 
 
 def centred(name: str) -> Label:
-    """A sentence centred in an empty area."""
+    """Return a label that centres its text in an empty area."""
     label = Label()
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -138,6 +138,6 @@ def _selected(view: View, step: Step) -> tuple[int, int] | None:
 
 
 def _context(view: View, step: Step) -> int:
-    """The context in which the selected token was chosen."""
+    """Return the context in which the selected token was chosen."""
     chosen = _selected(view, step)
     return 0 if step.context is None or chosen is None else int(step.context[chosen])

@@ -31,7 +31,7 @@ PATHS = (
 
 
 class SettingsEditor(QScrollArea):
-    """The fields of the settings below each other.
+    """The fields of the settings in one column.
 
     Attributes:
         rows: one for each of ``PATHS``, in that order.
@@ -65,7 +65,7 @@ class SettingsEditor(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def show_settings(self, wanted: Settings, ran: Settings) -> None:
-        """Show the settings of the what-if. Those that differ from the recorded ones are marked."""
+        """Show the settings of the what-if, and mark those that differ from the recorded ones."""
         self._settings = wanted
         for row in self.rows:
             row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))
@@ -74,7 +74,7 @@ class SettingsEditor(QScrollArea):
             row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
 
     def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
-        """Show why the entry was refused, and restore the current value."""
+        """Show why the input was rejected, and restore the current value."""
         row = self._row(paths)
         row.refuse(
             tr("{title} stays {paths}: {allowed}.").format(
@@ -84,7 +84,7 @@ class SettingsEditor(QScrollArea):
         row.show_value(self._settings.get(paths[0]))
 
     def accept(self, paths: tuple[str, ...]) -> None:
-        """Clear the message about a refused entry."""
+        """Clear the message about a rejected input."""
         self._row(paths).accept()
 
     def _row(self, paths: tuple[str, ...]) -> Row:

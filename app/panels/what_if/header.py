@@ -1,4 +1,4 @@
-"""The line above a what-if: the preset, the view, and the button that has the model compute it."""
+"""The row above a what-if: the preset, the view, and the button that has the model compute it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWS = {
     "tokens": tr("Tokens"),
     "samples": tr("Samples"),
 }
-"""The available views. The numbers are offered only if they do not fit beside the others."""
+"""The available views. The numbers are offered only if they do not fit next to the others."""
 ASK_TIP = tr(
     "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
     "goes on untouched."
@@ -38,7 +38,7 @@ EVERY_WEIGHT_TIP = tr(
 
 
 class WhatIfHeader(QWidget):
-    """The row above a what-if: boxes for preset, view, pass and tint, and the button that asks the model.
+    """The row above a what-if: combo boxes for preset, view, pass and tint, and the button that asks the model.
 
     Signals:
         preset_chosen: a preset was chosen (its name).
@@ -85,7 +85,7 @@ class WhatIfHeader(QWidget):
             row.addWidget(widget)
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
-        """Show the preset, with a star if settings have been changed on top of it."""
+        """Show the preset, with an asterisk if settings have been changed on top of it."""
         with QSignalBlocker(self.preset):
             for place in range(self.preset.count()):
                 name = self.preset.itemData(place)
@@ -98,13 +98,16 @@ class WhatIfHeader(QWidget):
         self._fit()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:  # a box was shown or hidden, or has another text
+        if event.type() is QEvent.Type.LayoutRequest:  # a box was shown or hidden, or its text has changed
             self._fit()
         return super().event(event)
 
     def _fit(self) -> None:
-        """Fit the header into one line if possible: first the box of presets shrinks to its text, then the labels
-        before it are hidden. Otherwise the last boxes move to a second line."""
+        """Fit the header on one line if possible.
+
+        First the preset box shrinks to its text, then the labels before the boxes are hidden. If that is not enough,
+        the last boxes move to a second line.
+        """
         metrics, hint = self.preset.fontMetrics(), self.preset.sizeHint().width()
         longest = max(metrics.horizontalAdvance(self.preset.itemText(n)) for n in range(self.preset.count()))
         least = hint - longest + metrics.horizontalAdvance(self.preset.currentText())
@@ -119,7 +122,7 @@ class WhatIfHeader(QWidget):
         self.preset.setFixedWidth(min(max(left, least), hint) if left >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
-        """Show what the button does with the model of a run under ``settings``."""
+        """Describe what the button does with the model of a run under ``settings``."""
         tip = ASK_TIP
         if settings.is_language and settings.model.folder:
             tip = ASK_FOLDER_TIP if settings.model.keeps_weights else EVERY_WEIGHT_TIP

@@ -12,7 +12,7 @@ from grpo_core.record import Step
 
 
 class ModelReplay(QObject):
-    """Puts the panel's current question to the model. Answers come between two updates, whatever is shown by then.
+    """Sends the panel's current question to the model. Answers arrive between two updates, whatever is shown by then.
 
     Signals:
         changed: a question was answered or refused.
@@ -40,17 +40,17 @@ class ModelReplay(QObject):
             self._workspace.ask(question)
 
     def waits(self, step: Step) -> bool:
-        """Whether the current question has been asked and is not answered yet."""
+        """Return whether the current question has been asked but not yet answered."""
         question = self._current_question(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
     def refusal(self, step: Step) -> str:
-        """The reason why the current question was refused. Empty if it was not."""
+        """Return the reason why the current question was refused, or an empty string if it was not."""
         question = self._current_question(step)
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 
     def _current_question(self, step: Step | None) -> Replay | None:
-        """The panel's current question. None if its settings are incompatible."""
+        """Return the panel's current question, or None if its settings are incompatible."""
         try:
             return None if step is None else self._question.replay(step)
         except GrpoError:

@@ -1,4 +1,4 @@
-"""The table of a what-if: differing settings, then the numbers of both sides."""
+"""The table of a what-if: the settings that differ, then the numbers of both sides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 from grpo_core.what_if import Difference
 
 TITLE, VALUE = 19.5, 8.5
-"""Widths in digits."""
+"""Column widths, as multiples of a digit's width."""
 COLUMNS = (
     Column("title", "", chars=TITLE, kind="text"),
     Column("ran", tr("As it ran"), chars=VALUE, help=tr("The update as it is recorded.")),
@@ -37,11 +37,11 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 
 def width_of(table: TableTwin) -> int:
-    """Width at which the whole table is visible."""
+    """Return the width at which the table is fully visible."""
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
 
 
 def _wanted_text(difference: Difference) -> str:
-    """The what-if's value. It is in brackets if it cannot affect a batch that is already sampled."""
+    """Return the what-if's value, in parentheses if it cannot affect a batch that is already sampled."""
     text = worded(difference.wanted)
     return text if difference.replayed else f"({text})"

@@ -1,4 +1,4 @@
-"""The panel What-if: the update shown under another preset or other settings, beside the recorded one."""
+"""The What-if panel: the update shown under another preset or other settings, next to the recorded one."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NONE_YET = tr(
 AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
 COMPUTING = tr("What the other settings would have made of this large update is being computed …")
 BESIDE = 300
-"""Width in pixels at 100 % that the batch needs beside the table."""
+"""Width in pixels at 100 % that the batch needs next to the table."""
 
 
 def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
-    """Result of ``work``, including everything that the panel needs from it."""
+    """Yield the result of ``work``, including everything that the panel needs from it."""
     poll()
     evaluated = work()
     picture = evaluated.picture
@@ -51,7 +51,7 @@ def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
 
 
 class WhatIfPanel(Panel):
-    """Both sides of one update: differing settings, numbers, tokens or samples, and the policy after it."""
+    """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
     large = True
 
@@ -152,7 +152,7 @@ class WhatIfPanel(Panel):
             self._show(view, self.picture)
 
     def _is_known(self, view: View, step: Step) -> bool:
-        """Whether both sides can be shown at once. For a large update they are first computed in a thread.
+        """Return whether both sides can be shown at once. For a large update, they are first computed in a thread.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -180,7 +180,7 @@ class WhatIfPanel(Panel):
         self.redraw()
 
     def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
-        """Both sides in the pass shown everywhere, or in an additional pass that only the what-if has."""
+        """Return both sides in the pass shown in all panels, or in an additional pass that only the what-if has."""
         picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
         if self._further is not None and self._further >= picture.what_if.other.step.passes:
             self._further = None
@@ -223,7 +223,7 @@ class WhatIfPanel(Panel):
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:
-        """The available views: the policy if it is a fully known table, tokens if there are several."""
+        """Return the available views: the policy if it is a fully known table, and the tokens if there are several."""
         whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
@@ -231,16 +231,19 @@ class WhatIfPanel(Panel):
         return [*table, *policy, *tokens, "samples"]
 
     def _show_parts(self, here: str) -> None:
-        """Show settings, table and batch. If only one of them fits, the selected one (``here``)."""
+        """Show the settings, the table and the batch. If only one of them fits, show the selected one (``here``)."""
         alone, editing = self._arranged == "alone", self.header.settings.isChecked()
         self.editor.setVisible(editing)
         self.table.setVisible(not alone or (here == "numbers" and not editing))
         self.batch.setVisible(not alone or (here != "numbers" and not editing))
 
     def _share_out(self, scale: float) -> None:
-        """Distribute the space. The table takes the width of its columns, the batch the rest. In a narrow, high panel
-        the table is above the batch, with the differing settings visible; in a narrow, low one only one of them is
-        shown. The user can move the splitter."""
+        """Distribute the space between the table and the batch.
+
+        The table takes the width of its columns, the batch the rest. In a narrow, tall panel the table is above the
+        batch, with the differing settings visible; in a narrow, short panel only one of them is shown. The user can
+        move the splitter.
+        """
         table, space = numbers.width_of(self.table), self.split.size()
         above = False
         if space.width() >= table + BESIDE * scale:
@@ -296,7 +299,7 @@ class WhatIfPanel(Panel):
         self._changed()
 
     def _changed(self) -> None:
-        """Adjust to a changed question: additional passes that were shown may not exist any more."""
+        """Adjust to a changed question, in which additional passes that were shown may no longer exist."""
         self._further = None
         self.redraw()
 

@@ -1,4 +1,4 @@
-"""The policy after the update, as recorded and as it would have been, each over the policy before it."""
+"""The policy after the update, as recorded and as it would have been, each drawn over the policy before it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PolicyPair(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
-            plot = policy_chart(headed=False)  # a sentence does not fit above half a panel
+            plot = policy_chart(headed=False)  # a sentence does not fit above a half-width panel
             plot.title = plot_title
             plot.setAccessibleName(plot.title)
             plot.picked.connect(self._on_chosen)
@@ -72,7 +72,7 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Switch between tables and pictures of both policies."""
+        """Switch both policies between tables and pictures."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:

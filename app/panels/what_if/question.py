@@ -1,4 +1,4 @@
-"""The question of a what-if: a preset, changes on top of it, and the model's answers. It is evaluated once."""
+"""The question of a what-if: a preset, changes on top of it, and the model's answers. It is evaluated only once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from grpo_core.what_if import (
 
 AS_IT_RAN = tr("As it ran")
 ANSWERS = 16
-"""Number of model answers kept in memory. All of them are in the run's file."""
+"""Maximum number of model answers kept in memory. All of them are in the run's file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,9 +41,9 @@ class WhatIfPicture:
     """The update shown, as recorded and under other settings, ready to draw.
 
     Attributes:
-        what_if: their numbers.
+        what_if: the numbers of both.
         ran, other: their views in the pass shown, fully revealed.
-        passed: that pass, counted from 0.
+        passed: the pass shown, counted from 0.
         step: the update.
     """
 
@@ -60,13 +60,13 @@ class WhatIfPicture:
 
     @cached_property
     def direction(self) -> Direction:
-        """The relative direction of both sides' pushes."""
+        """The relative direction of the two sides' pushes."""
         ran, other = (side.gradient(nearest) for side, nearest in self.what_if.passes(self.passed))
         return direction(ran, other)
 
     @cached_property
     def pushes(self) -> bool:
-        """Whether the other side pushes at all."""
+        """Whether the other side has any nonzero push."""
         _, (side, nearest) = self.what_if.passes(self.passed)
         return bool(side.gradient(nearest).any())
 
@@ -96,14 +96,14 @@ class WhatIfQuestion:
         self._evaluated: Evaluated | None = None
 
     def choose(self, preset: str) -> None:
-        """Compare with the unchanged ``preset``. Changes made on top of another one are discarded."""
+        """Compare with the unchanged ``preset``. Changes made on top of another preset are discarded."""
         self.preset, self.changes = preset, {}
 
     def change(self, settings: Settings, paths: tuple[str, ...], value: Any) -> None:
         """Change settings on top of the preset, for an update recorded under ``settings``.
 
         Raises:
-            SettingsError: what was wrong and what is allowed; nothing has changed.
+            SettingsError: the message says what is wrong and what is allowed; nothing is changed.
         """
         wanted = {**self.changes, **dict.fromkeys(paths, value)}
         if "objective.baseline" in paths and BASELINES[value].from_critic:
@@ -118,7 +118,7 @@ class WhatIfQuestion:
         self.changes = wanted
 
     def wanted(self, settings: Settings) -> Settings:
-        """The settings of the what-if, for an update recorded under ``settings``.
+        """Return the settings of the what-if, for an update recorded under ``settings``.
 
         Raises:
             SettingsError: the changes are incompatible with the settings of the update.
@@ -131,7 +131,7 @@ class WhatIfQuestion:
     # -- the model's answers -----------------------------------------------------------------------------------------
 
     def replay(self, step: Step) -> Replay:
-        """The question for the model."""
+        """Return the question for the model."""
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def keep(self, run: str, question: Replay, answer: Replayed) -> None:
@@ -141,14 +141,14 @@ class WhatIfQuestion:
             del self._answers[old]
 
     def answer(self, run: str, step: Step) -> Replayed | None:
-        """The model's answer to the current question, if it is available."""
+        """Return the model's answer to the current question, or None if it is not available."""
         question = self.replay(step)
         return self._answers.get((run, question.step, question.settings))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def picture(self, view: View, step: Step, passed: int) -> WhatIfPicture:
-        """Both sides in pass ``passed``, computed again only if the question has changed.
+        """Return both sides in pass ``passed``, recomputed only if the question has changed.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
@@ -156,7 +156,7 @@ class WhatIfQuestion:
         return self.known(view, step, passed) or self.keep_picture(self.work(view, step, passed)())
 
     def known(self, view: View, step: Step, passed: int) -> WhatIfPicture | None:
-        """The picture, if it is the last one computed.
+        """Return the picture if it is the last one computed, otherwise None.
 
         Raises:
             SettingsError: the chosen settings are incompatible.
@@ -165,7 +165,7 @@ class WhatIfQuestion:
         return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
 
     def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
-        """A function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
+        """Return a function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
 
         Raises:
             SettingsError: the chosen settings are incompatible.
@@ -177,7 +177,7 @@ class WhatIfQuestion:
         return partial(_evaluated, (*record_key, passed), view, step, wanted, answer, passed, other)
 
     def keep_picture(self, evaluated: Evaluated) -> WhatIfPicture:
-        """Store the result of :meth:`work`."""
+        """Store the result of :meth:`work`, and return its picture."""
         self._evaluated = evaluated
         return evaluated.picture
 
@@ -190,7 +190,7 @@ class Evaluated:
     """A computed what-if.
 
     Attributes:
-        key: the question, the update, and last the pass.
+        key: the question, the update, and finally the pass.
         other: the update under the other settings.
         picture: both sides.
     """
@@ -218,8 +218,9 @@ def _evaluated(
 
 
 def _before(view: View, step: Step) -> Step | None:
-    """The update before this one, at whose end a bandit's update starts. None for the first, and where it is not
-    available."""
+    """Return the previous update, at whose end a bandit's update starts, or None for the first one and if it is
+    unavailable.
+    """
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
     try:
@@ -229,7 +230,7 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """The view of a record, revealed as far as it is known."""
+    """Return the view of a record with everything known revealed."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:

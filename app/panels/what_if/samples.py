@@ -1,4 +1,4 @@
-"""The samples of an update with the numbers of both sides next to each other, a row per token."""
+"""The samples of an update with the numbers of both sides next to each other, one row per token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAIRS = {
     "token_loss": ("loss", "number", 6.5),
     "gradient": ("push", "push", 8.5),
 }
-"""Numbers that both sides have: (heading, kind, width)."""
+"""Numbers shown for both sides: (heading, kind, width)."""
 IF = "{} if"
 """Heading of the what-if's column."""
 
@@ -60,7 +60,7 @@ class SampleTable(TableTwin):
         self.select_row(next(iter(exact or places), None))
 
     def place(self, n: int) -> tuple[int, int]:
-        """(completion, token) of a row."""
+        """Return the (completion, token) of a row."""
         return self._rows[n].row, self._rows[n].token
 
 
@@ -90,5 +90,5 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
-        return -value  # the step goes against the gradient, so the sign is flipped: what is pushed up points up
+        return -value  # the step is opposite to the gradient, so the sign is flipped: a push up is positive
     return ("clip" if value else "") if name == "clipped" else value

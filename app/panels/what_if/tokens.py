@@ -1,5 +1,4 @@
-"""Completions token by token in pairs: as the update pushed them, and below as it would have, with one scale of
-tints."""
+"""Completions token by token in pairs: as the update pushed them and, below, as it would have, on one tint scale."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ class PairGrid(TokenGrid):
         self._choose(int(np.flatnonzero(self.rows.index == row)[:1].sum()) + step, token)
 
     def _reveal(self, row: int, token: int) -> None:
-        """Scroll to both rows of the completion. If only one fits, to the upper one."""
+        """Scroll to both rows of the completion, or to the upper one if only one fits."""
         super()._reveal(row, token)
         assert self.rows is not None
         upper = int(np.flatnonzero(self.rows.index == row)[:1].sum())
@@ -45,19 +44,19 @@ class PairGrid(TokenGrid):
 
 
 def offered(picture: WhatIfPicture) -> list[str]:
-    """The tints that both sides have. Changes are known only of whole updates."""
+    """Return the tints available for both sides. Changes are known only for complete updates."""
     whole = all(side.complete for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 
 def scale_of(picture: WhatIfPicture, tint: Tint) -> tuple[float, bool]:
-    """The common value of full tint of both sides, and whether there is anything to tint by."""
+    """Return the value at which both sides have full tint, and whether both have values to tint by."""
     known = all(view.derived(tint.values) is not None for view in picture.views)
     return max(view.derived(tint.limit) for view in picture.views), known
 
 
 def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
-    """The completions of ``group``, each as recorded and, below, under the what-if."""
+    """Return the completions of ``group``, each as recorded and, below, under the what-if."""
     tint = TINTS[tint_name]
     limit, _ = scale_of(picture, tint)
     values = [view.derived(tint.values) for view in picture.views]
@@ -87,7 +86,7 @@ def pairs_of(picture: WhatIfPicture, group: int, tint_name: str) -> TokenRows:
 
 
 def _woven_counts(ran: TokenRows, other: TokenRows) -> list[list[bool]] | None:
-    """The tokens that count in the loss, alternating between both sides. None where all do."""
+    """Return which tokens count in the loss, with rows alternating between both sides, or None if all do."""
     if ran.counts is None and other.counts is None:
         return None
     whole = [[True] * len(texts) for texts in ran.texts]
@@ -98,12 +97,12 @@ SIDES = (tr("As it ran"), tr("What if"))
 
 
 def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """The rows of two arrays (n, T), alternating, (2 n, T)."""
+    """Return the rows of two arrays (n, T), alternating, as one array (2 n, T)."""
     return np.stack([here, there], axis=1).reshape(-1, here.shape[1])
 
 
 def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
-    """The notes beside a row: advantage, share of all weight, clipped tokens."""
+    """Return the notes next to a row: advantage, share of all weight, clipped tokens."""
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())

@@ -1,4 +1,6 @@
-"""Sentences on a what-if: how the pushes compare, what stays the same, what a recorded batch cannot tell."""
+"""Sentences on a what-if: how the pushes compare, what stays the same, and what cannot be inferred from a recorded
+batch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from grpo_core.what_if import notes
 
 
 def headline(picture: WhatIfPicture) -> str:
-    """A sentence that compares the pushes of both sides."""
+    """Return a sentence that compares the pushes of both sides."""
     w, passed = picture.what_if, picture.passed
     turned = picture.direction
     if turned.ratio is None:
@@ -38,7 +40,9 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """A text on the what-if: its headline, what does not change, what the record cannot tell. One paragraph each."""
+    """Return three paragraphs on the what-if: the headline, what does not change, and what cannot be inferred from
+    the record.
+    """
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (
@@ -50,7 +54,7 @@ def description(picture: WhatIfPicture, preset: str) -> str:
 
 
 def differing(picture: WhatIfPicture, preset: str, update: int) -> str:
-    """A sentence on the settings of ``preset`` that differ from those of update ``update``."""
+    """Return a sentence on the settings of ``preset`` that differ from those of update ``update``."""
     differences = "; ".join(d.text for d in picture.what_if.differences if d.replayed)
     sentence = (
         tr("Update {update:,} under {preset} differs in its settings: {differences}.")
