@@ -106,7 +106,7 @@ class ExportController(QObject):
             self._show(dialog, self._save_film)
 
     def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
-        """The dialog for a panel and updates, or for ``lesson``. None, with a message, if there are neither."""
+        """Return the dialog for a panel and updates, or for ``lesson``. None, with a message, if there are neither."""
         run = self._workspace.run
         assert run is not None
         if not run.head and lesson is None:
@@ -186,7 +186,7 @@ class ExportController(QObject):
         return [panel for panel in self._window.panels.made.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
-        """The panel with this id, else the one in focus, else the first on screen."""
+        """Return the panel with this id, else the one in focus, else the first on screen."""
         if id:
             return self._window.panels[id]
         return self._panels.in_focus() or next(iter(self._seen), self._window.panels.of(POLICY_BARS))
@@ -233,7 +233,7 @@ class ExportController(QObject):
         return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
 
     def _ask_folder(self, title: str, name: str) -> Path | None:
-        """The path of a new folder, inside the one that the user chooses."""
+        """Return the path of a new folder, inside the one that the user chooses."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / _file_name(name)) if chosen else None
 

@@ -251,7 +251,7 @@ class FirstSteps(QObject):
         self._next_act()
 
     def _begun(self, experience: Experience) -> RunHandle:
-        """The run of ``experience``: a new one at update 0, or a copy of the shipped one at its end.
+        """Return the run of ``experience``: a new one at update 0, or a copy of the shipped one at its end.
 
         Raises:
             GrpoError, OSError: the copy cannot be written or read.

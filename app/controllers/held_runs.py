@@ -67,7 +67,7 @@ class HeldRuns(QObject):
 
 
 def _last(run: RunHandle) -> int | None:
-    """The last update in a run's file, None if that cannot be read."""
+    """Return the last update in a run's file, None if that cannot be read."""
     with suppress(RunFileError), closing(RunReader.open(run.path)) as reader:
         return reader.last
     return None

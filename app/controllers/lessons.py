@@ -130,7 +130,7 @@ class LessonController(QObject):
             self._speaker.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
-        """The lesson with this id or number, None if there is none."""
+        """Return the lesson with this id or number, None if there is none."""
         return find_lesson(self.all, name)
 
     def ask_export(self) -> None:
@@ -147,7 +147,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _key_target(self) -> QWidget | None:
-        """The widget of the open lesson with the main window's keyboard focus. None if another widget has it."""
+        """Return the widget of the open lesson with the main window's keyboard focus. None if another widget has it."""
         focus = self._window.focusWidget()
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 

@@ -75,8 +75,10 @@ class ModelFolders(QObject):
 
 
 def is_model(path: Path) -> bool:
-    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a model's or an
-    adapter's configuration."""
+    """Return whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a model's
+    or an
+    adapter's configuration.
+    """
     if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))

@@ -200,8 +200,10 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """The position of the update shown in the run that replaces ``old``. None for the last, or if it has no such
-        update."""
+        """Return the position of the update shown in the run that replaces ``old``. None for the last, or if it has
+        no such
+        update.
+        """
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)
@@ -224,7 +226,8 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 
 def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, with its last update decoded and cached results loaded. None for a file that no importer
+    """Return the run at ``path``, with its last update decoded and cached results loaded. None for a file that no
+    importer
     knows, unless its name shows that another program wrote it.
 
     Raises:
@@ -252,7 +255,7 @@ def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[
 
 
 def _is_readable(source: Source, number: int) -> bool:
-    """Whether an update can be read, with or without its tokens."""
+    """Return whether an update can be read, with or without its tokens."""
     try:
         prepare(source, Cursor(step=number))
     except RunFileError:

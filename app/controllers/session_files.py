@@ -105,8 +105,10 @@ class SessionFiles(QObject):
             self._window.messages.say(sentence.format(title=run.title))
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
-        """The session's description of the window. For a lesson, its id and step, and the user's state that it will
-        restore."""
+        """Return the session's description of the window. For a lesson, its id and step, and the user's state that
+        it will
+        restore.
+        """
         workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
         saved, lesson = player.saved, player.lesson
         run = workspace.run if saved is None else saved.run
@@ -174,14 +176,14 @@ class SessionFiles(QObject):
         self._recent_files.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
-        """A run of the session, shown. None, with a message, if it could not be read."""
+        """Return a run of the session, shown. None, with a message, if it could not be read."""
         if isinstance(read, str):
             self._window.messages.say(read, Severity.ERROR)
             return None
         return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
-        """A new run with the session's settings. None, with a message, if its prompts cannot be used."""
+        """Return a new run with the session's settings. None, with a message, if its prompts cannot be used."""
         try:
             return self._run_manager.new_run(settings)
         except GrpoError as error:
@@ -248,7 +250,7 @@ def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) 
 
 
 def _opened_run(path: Path) -> RunHandle | str:
-    """A run of the session, or a sentence why it cannot be read."""
+    """Return a run of the session, or a sentence why it cannot be read."""
     try:
         return RunHandle.open(path)
     except GrpoError as error:

@@ -108,7 +108,7 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """The race defined by the choices and the settings of the run shown."""
+        """Return the race defined by the choices and the settings of the run shown."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):

@@ -59,7 +59,7 @@ class ComputedOnField(QWidget):
 
 
 def menu_button(name: str, content: QWidget) -> QToolButton:
-    """A small button called ``name`` that pops up ``content``, for a row in which that does not fit."""
+    """Return a small button called ``name`` that pops up ``content``, for a row in which that does not fit."""
     button = QToolButton()
     button.setText("⋯")
     button.setAccessibleName(name)

@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def fast_box() -> QCheckBox:
-    """A new check box, off."""
+    """Return a new check box, off."""
     box = QCheckBox(tr("JAX"))
     box.setAccessibleName(tr("Compute with JAX"))
     box.setToolTip(

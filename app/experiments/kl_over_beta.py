@@ -111,7 +111,7 @@ class KlOverBetaPanel(Panel):
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
     def planned(self) -> Sweep:
-        """The sweep defined by the choices and the settings at the head.
+        """Return the sweep defined by the choices and the settings at the head.
 
         Raises:
             SettingsError: there can be no such sweep.
@@ -241,13 +241,13 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """The run shown, as points over a sweep of ``path``. Empty over a sweep of another kind of run."""
+        """Return the run shown, as points over a sweep of ``path``. Empty over a sweep of another kind of run."""
         if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """A text on the changes since the displayed sweep was computed. Empty if there are none."""
+        """Return a text on the changes since the displayed sweep was computed. Empty if there are none."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -287,7 +287,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """A sentence on the result of a sweep, made once when its last runs are there."""
+        """Return a sentence on the result of a sweep, made once when its last runs are there."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""

@@ -188,7 +188,7 @@ class QueuePanel(Panel):
 
 
 def _status_text(background: BackgroundQueue | None) -> str:
-    """A sentence or two on the state of the queue. Empty without one."""
+    """Return a sentence or two on the state of the queue. Empty without one."""
     if background is None or background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses

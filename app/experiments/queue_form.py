@@ -50,7 +50,7 @@ too."""
 
 
 def offered() -> Mapping[str, About]:
-    """All settings of the language model that a sweep can vary, by their dotted paths."""
+    """Return all settings of the language model that a sweep can vary, by their dotted paths."""
     known = {
         path: rule
         for path, rule, default in described_settings(language_settings())
@@ -149,7 +149,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def planned(self, settings: Settings) -> runs.Queue:
-        """The queue defined by the form, over ``settings``.
+        """Return the queue defined by the form, over ``settings``.
 
         Raises:
             SettingsError: a field cannot be used; the message says why.

@@ -57,7 +57,7 @@ class Share(str):
 
 
 def columns(queue: Queue) -> list[Column]:
-    """The columns for ``queue``."""
+    """Return the columns for ``queue``."""
     columns = []
     for path in queue.axes:
         rule = described_at(path)
@@ -79,7 +79,7 @@ def rows(
     asleep: bool,
     elsewhere: bool,
 ) -> list[list[object]]:
-    """A row per run of ``queue``. ``elsewhere``: they run on the workers of a cluster, all at once."""
+    """Return a row per run of ``queue``. ``elsewhere``: they run on the workers of a cluster, all at once."""
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
@@ -103,7 +103,7 @@ def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, a
 
 
 def duration(seconds: float) -> str:
-    """A duration in words, rounded to the precision to which it is known."""
+    """Return a duration in words, rounded to the precision to which it is known."""
     if seconds < 90:
         return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)

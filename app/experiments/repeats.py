@@ -73,7 +73,7 @@ class RepeatResults:
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """The number of repeats, and their differences from a run under ``here``, as a text."""
+        """Return the number of repeats, and their differences from a run under ``here``, as a text."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))
@@ -92,7 +92,7 @@ class RepeatResults:
         return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
 
     def sentence(self, own: int | None) -> str:
-        """A sentence with median and range of the repeats, and the place of the run shown among them.
+        """Return a sentence with median and range of the repeats, and the place of the run shown among them.
 
         Args:
             own: the first update after which that run's largest probability exceeds one half; None if there is none.
@@ -146,5 +146,5 @@ class RepeatController(ExperimentController[RepeatResults]):
 
 
 def following(settings: Settings) -> tuple[int, ...]:
-    """The seeds for a run's repeats: those after its own."""
+    """Return the seeds for a run's repeats: those after its own."""
     return tuple(range(settings.seed + 1, settings.seed + 1 + COUNT))

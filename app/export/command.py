@@ -76,7 +76,7 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
-    """The panels called ``name``, by id or title. "all" means those that show a recorded run.
+    """Return the panels called ``name``, by id or title. "all" means those that show a recorded run.
 
     Raises:
         GrpoError: there is none; the message suggests the closest.
@@ -120,7 +120,7 @@ def size_from(text: str | None) -> tuple[int, int] | None:
 
 
 def scale_from(text: str) -> float:
-    """The scale, as in 1.5 or 150%.
+    """Return the scale, as in 1.5 or 150%.
 
     Raises:
         GrpoError: it cannot be read, or is out of range.

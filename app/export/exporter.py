@@ -94,7 +94,7 @@ class Exporter(QObject):
             )
 
     def _shown(self, panel: Panel, paper: Paper) -> QSize:
-        """The size of a panel as it is on screen, at another scale, with its caption."""
+        """Return the size of a panel as it is on screen, at another scale, with its caption."""
         size = panel.size() * (paper.scale / self._workspace.scale)
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 

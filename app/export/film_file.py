@@ -61,7 +61,7 @@ class Shot:
 
 
 def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, rate: float) -> list[Shot]:
-    """The pictures of a film of updates.
+    """Return the pictures of a film of updates.
 
     Args:
         steps: the updates.

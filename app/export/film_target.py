@@ -22,7 +22,7 @@ _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
-    """The target for a film to be written to ``out``. Nothing is written there before the film is finished.
+    """Return the target for a film to be written to ``out``. Nothing is written there before the film is finished.
 
     Args:
         out: a file that ends in .webp, or a folder for numbered pictures.

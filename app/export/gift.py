@@ -14,7 +14,7 @@ SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n"
 
 
 def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
-    """The questions of ``lesson`` in a category, without those that the run did not answer.
+    """Return the questions of ``lesson`` in a category, without those that the run did not answer.
 
     Args:
         lesson: the lesson.

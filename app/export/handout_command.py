@@ -73,7 +73,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
 
 
 def walked_answers(lesson: Lesson) -> dict[int, float]:
-    """The answers from walking through ``lesson``, by step from 0.
+    """Return the answers from walking through ``lesson``, by step from 0.
 
     Raises:
         GrpoError: a step cannot be computed.

@@ -28,13 +28,15 @@ WRAP = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentF
 
 
 def _look() -> Theme:
-    """The light theme, whatever the window's is, because paper is white."""
+    """Return the light theme, whatever the window's is, because paper is white."""
     return themed("light")
 
 
 def _font(role: str, size: float = 1.0) -> QFont:
-    """A font of the theme without alternate glyphs. In a PDF, glyphs such as digits of equal width would not be linked
-    to their characters, and could be neither searched nor read aloud."""
+    """Return a font of the theme without alternate glyphs. In a PDF, glyphs such as digits of equal width would not
+    be linked
+    to their characters, and could be neither searched nor read aloud.
+    """
     font = _look().font(role, size)
     font.clearFeatures()
     for name in ("calt", "kern", "liga"):
@@ -168,7 +170,7 @@ Group = Sequence[Block]
 
 
 def pdf(groups: Sequence[Group], *, title: str, foot: str, paper: str) -> bytes:
-    """The pages as a PDF, numbered.
+    """Return the pages as a PDF, numbered.
 
     Args:
         groups: the groups in order.

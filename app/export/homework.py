@@ -26,7 +26,7 @@ class Pictures:
         self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
 
     def __call__(self, homework: Homework) -> Mapping[int, float] | None:
-        """The answers of the homework's lesson by step, from 1. None if that edition is not available."""
+        """Return the answers of the homework's lesson by step, from 1. None if that edition is not available."""
         key = homework.lesson, homework.digest
         if key not in self._walks:
             self._walks[key] = self._walked(*key)

@@ -154,7 +154,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Whether the answer ``other`` of another seed equals ``value``, and the reveal is also true for it."""
+    """Return whether the answer ``other`` of another seed equals ``value``, and the reveal is also true for it."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:

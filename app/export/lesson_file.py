@@ -12,7 +12,7 @@ from grpo_core.lessons import Lesson
 
 
 def lesson_called(name: str) -> Lesson:
-    """The lesson with an id or a number, shipped or in the user's folder, or the one in a file.
+    """Return the lesson with an id or a number, shipped or in the user's folder, or the one in a file.
 
     Raises:
         GrpoError: there is none, or the file is not a lesson; the message says where the error is and what would be

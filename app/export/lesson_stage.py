@@ -83,7 +83,7 @@ class LessonScreen:
         self._beside.setVisible(bool(panels))
 
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
-        """A panel with its title above."""
+        """Return a panel with its title above."""
         spec = next(spec for spec in PANELS if spec.id == id)
         frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
         title.setObjectName("section")

@@ -11,7 +11,7 @@ BEGIN, END = "<!-- words: written by “grpo-lab lesson words” -->", "<!-- end
 
 
 def words_table() -> str:
-    """A Markdown table of pictures with the numbers that a step can refer to, of panels, and of metrics."""
+    """Return a Markdown table of pictures with the numbers that a step can refer to, of panels, and of metrics."""
     lines = ["| `interactive` | `state` | `check` | `show` | `hides` |", "|---|---|---|---|---|"]
     for name, interactive in sorted(INTERACTIVES.items()):
         offer = interactive.offer

@@ -57,7 +57,7 @@ def _page(options: argparse.Namespace) -> bytes:
 
 
 def _updates(text: str | None) -> range | None:
-    """The updates given by ``--updates``: one, or a range."""
+    """Return the updates given by ``--updates``: one, or a range."""
     if text is None:
         return None
     return span(None, text) if ":" in text else span(text, None)

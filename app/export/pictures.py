@@ -181,7 +181,7 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
 
 
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
-    """The number with a name in a pass, for the selected or the first completion if it has places."""
+    """Return the number with a name in a pass, for the selected or the first completion if it has places."""
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)
     if name not in KINDS:
@@ -221,7 +221,7 @@ def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
 
 
 def steps_of(run: RunHandle, steps: range | None) -> list[int]:
-    """The requested updates, after checking that each can be read.
+    """Return the requested updates, after checking that each can be read.
 
     Raises:
         GrpoError: one cannot be read.
@@ -236,7 +236,7 @@ def steps_of(run: RunHandle, steps: range | None) -> list[int]:
 
 
 def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int], Path]:
-    """The target path of each panel of each update."""
+    """Return the target path of each panel of each update."""
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
         if ending not in kinds:

@@ -32,13 +32,13 @@ from grpo_core.text import tr
 
 
 def usual_size(spec: PanelSpec[Panel], scale: float) -> QSize:
-    """The usual size of a panel at ``scale``."""
+    """Return the usual size of a panel at ``scale``."""
     width, height = spec.size
     return QSize(round(width * scale), round(height * scale))
 
 
 def themed(name: str) -> Theme:
-    """A theme by its name, with the shipped fonts.
+    """Return a theme by its name, with the shipped fonts.
 
     Raises:
         KeyError: there is none.
@@ -48,7 +48,7 @@ def themed(name: str) -> Theme:
 
 
 def caption_of(panel: Panel) -> str:
-    """The caption below the picture of a panel."""
+    """Return the caption below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
     shown = (
@@ -127,7 +127,7 @@ def without_controls(panel: Panel) -> Iterator[None]:
 
 
 def _is_control(widget: QWidget) -> bool:
-    """Whether a widget is only a control. A term, a stage or an input of an explanation is content too."""
+    """Return whether a widget is only a control. A term, a stage or an input of an explanation is content too."""
     if isinstance(widget, QPushButton):
         return widget.objectName() != "door"
     return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
@@ -155,7 +155,9 @@ class Studio:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """A new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low one has its requested height."""
+        """Return a new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low one has its requested
+        height.
+        """
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         made.resize(size)

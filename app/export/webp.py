@@ -89,7 +89,7 @@ class AnimatedWebp:
         return len(self._frames)
 
     def to_bytes(self) -> bytes:
-        """The whole file.
+        """Return the whole file.
 
         Raises:
             GrpoError: no frame was added.
@@ -113,14 +113,15 @@ class AnimatedWebp:
 
 
 def _pixels(image: QImage) -> np.ndarray:
-    """The colours of an opaque picture, (height, width) uint32."""
+    """Return the colours of an opaque picture, (height, width) uint32."""
     plain = image.convertToFormat(QImage.Format.Format_RGB32)
     rows = np.frombuffer(plain.constBits(), np.uint32).reshape(plain.height(), plain.bytesPerLine() // 4)
     return rows[:, : plain.width()].copy()
 
 
 def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
-    """The smallest rectangle that contains all changes, at even coordinates as the format requires. None if there are
+    """Return the smallest rectangle that contains all changes, at even coordinates as the format requires. None if
+    there are
     none.
 
     None where nothing has.
@@ -137,7 +138,7 @@ def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
 
 
 def _still(image: QImage) -> bytes:
-    """The chunks of a still WebP with its pixels."""
+    """Return the chunks of a still WebP with its pixels."""
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -171,5 +172,5 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def _three(number: int) -> bytes:
-    """A number in three bytes, little-endian."""
+    """Return a number in three bytes, little-endian."""
     return number.to_bytes(3, "little")

@@ -48,7 +48,7 @@ class LessonTitle:
 
 @cache
 def lesson_titles() -> tuple[LessonTitle, ...]:
-    """The titles of the shipped lessons, in their order. A file whose title cannot be read is left out.
+    """Return the titles of the shipped lessons, in their order. A file whose title cannot be read is left out.
 
     Reading whole lessons takes 0.4 s, since that imports every picture that they can name.
     """
@@ -71,7 +71,7 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """The names that lesson files can use. ``panels`` are the ids of those that can be beside a lesson."""
+    """Return the names that lesson files can use. ``panels`` are the ids of those that can be beside a lesson."""
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -81,7 +81,7 @@ def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
-    """The lesson in a file. ``stamp`` is its modification time and size."""
+    """Return the lesson in a file. ``stamp`` is its modification time and size."""
     try:
         return load_lesson(path, vocabulary(panels))
     except LessonError as error:
@@ -97,7 +97,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
-    """The lesson in a file, read again only if the file has changed.
+    """Return the lesson in a file, read again only if the file has changed.
 
     Raises:
         LessonError: what is wrong in it, and where.
@@ -109,7 +109,7 @@ def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
 
 
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
-    """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
+    """Return the lessons of a folder (the shipped ones by default) in their order, and those that are broken.
 
     ``panels`` are the ids of those that can be beside a lesson.
     """
@@ -137,7 +137,7 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
 
 
 def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
-    """The lesson with this id or number among ``known``.
+    """Return the lesson with this id or number among ``known``.
 
     Raises:
         GrpoError: there is none; the message suggests the nearest.
@@ -151,7 +151,7 @@ def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
 
 
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
-    """The lesson with this id or number among ``known``. None if there is none."""
+    """Return the lesson with this id or number among ``known``. None if there is none."""
     wanted = name.strip().casefold()
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
     return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

@@ -12,7 +12,7 @@ COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
 
 
 def plan(lessons: Sequence[Lesson]) -> str:
-    """The speaker's plan: start time, question and duration of each lesson, by its notes."""
+    """Return the speaker's plan: start time, question and duration of each lesson, by its notes."""
     lines, begun = [], 0.0
     for lesson in lessons:
         lines.append(

@@ -19,7 +19,7 @@ MOST = 3
 
 
 def homework_button() -> QPushButton:
-    """A button that saves the predictions of this sitting."""
+    """Return a button that saves the predictions of this sitting."""
     button = QPushButton(tr("Save my homework…"))
     button.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
     return button
@@ -106,8 +106,9 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """A sentence on how many of the lesson's predictions were right and how many were close. Skipped ones do not
-    count."""
+    """Return a sentence on how many of the lesson's predictions were right and how many were close. Skipped ones do not
+    count.
+    """
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
     if lesson.asked and not made:

@@ -23,7 +23,7 @@ HOLDS = tr(
 
 
 def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
-    """The homework of one sitting, with its predictions ``placed`` by step, from 0."""
+    """Return the homework of one sitting, with its predictions ``placed`` by step, from 0."""
     answers = []
     for place, one in sorted(placed.items()):
         step = lesson.steps[place]
@@ -55,13 +55,13 @@ def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", co
 
 
 def file_name(homework: Homework) -> str:
-    """A file name from the student's name and the lesson."""
+    """Return a file name from the student's name and the lesson."""
     plain = re.sub(r"[^\w-]+", "-", homework.name).strip("-")[:60]
     return "-".join(part for part in (plain, homework.lesson) if part) + ENDING
 
 
 def suggested(homework: Homework) -> str:
-    """The suggested path of the file."""
+    """Return the suggested path of the file."""
     return str(Path.home() / file_name(homework))
 
 

@@ -58,7 +58,7 @@ class Input(QWidget):
         return super().event(event)
 
     def wants(self, press: QKeyEvent) -> bool:
-        """Whether a key press is for this widget rather than for a command."""
+        """Return whether a key press is for this widget rather than for a command."""
         plain = not press.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         return self.open and plain and press.key() in (Key.Key_Up, Key.Key_Down, Key.Key_Return, Key.Key_Enter)
 
@@ -181,7 +181,7 @@ class Options(Input):
 
 
 def _who(*, right: bool, chosen: bool) -> str:
-    """A text on whose answer an option is: the run's, the learner's, or both."""
+    """Return a text on whose answer an option is: the run's, the learner's, or both."""
     if right and chosen:
         return tr("this run and you")
     return tr("this run") if right else tr("you")

@@ -68,7 +68,7 @@ HEADING = Line(
 def lines(
     good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None, course: Sequence[str] = ()
 ) -> list[Line]:
-    """All entries of the list. ``course``: ids of the lessons that are given one after the other."""
+    """Return all entries of the list. ``course``: ids of the lessons that are given one after the other."""
     made = []
     for lesson in good:
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
@@ -85,7 +85,7 @@ def lines(
 
 
 def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
-    """The duration of a lesson in minutes, if its author gives it, and its place in the course."""
+    """Return the duration of a lesson in minutes, if its author gives it, and its place in the course."""
     parts = [tr("{minutes:g} min").format(minutes=lesson.minutes)] if lesson.minutes else []
     if lesson.id in course:
         place = tr("course: {place} of {count}")
@@ -94,7 +94,9 @@ def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
-    """A text on the progress in a lesson of ``steps`` steps, and on how many of the placed predictions were right."""
+    """Return a text on the progress in a lesson of ``steps`` steps, and on how many of the placed predictions were
+    right.
+    """
     if reached.done:
         pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
     elif reached.step:
@@ -170,7 +172,7 @@ class _Entry(QStyledItemDelegate):
         return QSize(space, high)
 
     def _below(self, view: LessonList, line: Line, space: int) -> str:
-        """The text below the question, with the duration if that does not fit on the right."""
+        """Return the text below the question, with the duration if that does not fit on the right."""
         return line.below if self._aside(view, space) or not line.length else f"{line.below} {line.length}."
 
     def _text_width(self, view: LessonList, space: int) -> float:

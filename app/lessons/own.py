@@ -19,12 +19,12 @@ MOST = 200
 
 
 def is_lesson_file(name: str) -> bool:
-    """Whether ``name`` means a file rather than the id or the number of a lesson."""
+    """Return whether ``name`` means a file rather than the id or the number of a lesson."""
     return Path(name).suffix.lower() == ENDING
 
 
 def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, Lesson]] = ()) -> Lesson:
-    """The lesson in a file of the user's, or in a shipped one.
+    """Return the lesson in a file of the user's, or in a shipped one.
 
     Args:
         path: path of the file.
@@ -57,7 +57,7 @@ def _taken(key: str, value: object, whose: str) -> str:
 
 
 def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
-    """The lessons in the user's folder with their files, in order, and the broken ones."""
+    """Return the lessons in the user's folder with their files, in order, and the broken ones."""
     good: list[tuple[Path, Lesson]] = []
     broken = []
     try:
@@ -75,6 +75,6 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
 
 
 def template(taken: Sequence[int] = ()) -> str:
-    """The text of a new, working lesson, with the first number from 100 that is not ``taken``."""
+    """Return the text of a new, working lesson, with the first number from 100 that is not ``taken``."""
     number = next(number for number in count(FIRST) if number not in taken)
     return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))

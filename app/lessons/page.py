@@ -177,7 +177,7 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """The current prediction, or the one that was ``placed``."""
+        """Return the current prediction, or the one that was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:

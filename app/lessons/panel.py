@@ -143,7 +143,7 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """The lesson after the open one, in the order of the course or of the list. None after the last."""
+        """Return the lesson after the open one, in the order of the course or of the list. None after the last."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
         among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
         if open_ in self.course:

@@ -132,7 +132,7 @@ class LessonPlayer(QObject):
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
-        """Whether ``run`` belongs to the lesson, and is removed with it."""
+        """Return whether ``run`` belongs to the lesson, and is removed with it."""
         return run in self._runs
 
     # -- commands ------------------------------------------------------------------------------------------------------

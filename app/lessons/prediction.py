@@ -43,7 +43,7 @@ class Placed:
 
 
 def in_words(prediction: Prediction, guess: float | None) -> str:
-    """The text of a guess: a number, a direction, or the chosen text."""
+    """Return the text of a guess: a number, a direction, or the chosen text."""
     if guess is None:
         return ""
     match prediction.kind:
@@ -58,7 +58,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """The input widget for the kind of prediction."""
+    """Return the input widget for the kind of prediction."""
     match prediction.kind:
         case "direction":
             return Options(prediction.ask, DIRECTIONS)
@@ -72,7 +72,7 @@ def _input_for(prediction: Prediction) -> Options | Value:
 
 
 def result_text(prediction: Prediction, value: float) -> str:
-    """The run's answer as a text: the number with its name, and the choice that it falls into."""
+    """Return the run's answer as a text: the number with its name, and the choice that it falls into."""
     number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
@@ -83,8 +83,9 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """A sentence on the result, once the run has computed it. With ``for_class`` it does not mention a skipped
-    question."""
+    """Return a sentence on the result, once the run has computed it. With ``for_class`` it does not mention a skipped
+    question.
+    """
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
@@ -102,7 +103,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """A short text on the prediction of a class. Empty without one."""
+    """Return a short text on the prediction of a class. Empty without one."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -115,7 +116,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
-    """The lesson's sentence on the answer if the run agrees with it, or else a sentence that it does not."""
+    """Return the lesson's sentence on the answer if the run agrees with it, or else a sentence that it does not."""
     if placed.value is None or placed.value != placed.value or not prediction.reveal:
         return ""
     if as_told(prediction, placed.value):

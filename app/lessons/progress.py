@@ -150,7 +150,7 @@ class LessonProgress:
     # -- for a teacher -------------------------------------------------------------------------------------------------
 
     def csv(self) -> str:
-        """Every prediction as a table: one row each, numbers at full precision."""
+        """Return every prediction as a table: one row each, numbers at full precision."""
         text = io.StringIO()
         writer = CsvWriter(text)
         writer.writerow(COLUMNS)

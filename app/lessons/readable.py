@@ -46,7 +46,7 @@ def _digits(value: float) -> str:
 
 
 def number_text(prediction: Prediction, value: float) -> str:
-    """The number computed by the run, or "about 0" for a change that counts as none."""
+    """Return the number computed by the run, or "about 0" for a change that counts as none."""
     changes = prediction.kind == "direction" or prediction.answer.since is not None
     if changes and 0 < abs(value) <= prediction.within:
         return ABOUT_ZERO
@@ -54,8 +54,10 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """The text of another choice whose nearest number has the same displayed form as the answer ``value``. Empty if
-    there is none."""
+    """Return the text of another choice whose nearest number has the same displayed form as the answer ``value``.
+    Empty if
+    there is none.
+    """
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

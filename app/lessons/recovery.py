@@ -116,7 +116,7 @@ class LessonRecovery(QObject):
 
 
 def _read(file: Path) -> OpenLesson | None:
-    """The state left by an earlier session, None if there is none that can be read."""
+    """Return the state left by an earlier session, None if there is none that can be read."""
     try:
         with file.open("rb") as opened:
             stored = json.loads(opened.read(LARGEST))
@@ -131,5 +131,5 @@ def _read(file: Path) -> OpenLesson | None:
 
 
 def _plain(name: str) -> bool:
-    """Whether ``name`` is a run's file name without a path."""
+    """Return whether ``name`` is a run's file name without a path."""
     return Path(name).name == name and name.endswith(library.SUFFIX) and "\0" not in name

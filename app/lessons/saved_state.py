@@ -36,7 +36,7 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """The current state of ``workspace``."""
+        """Return the current state of ``workspace``."""
         assert workspace.run is not None
         return cls(
             run=workspace.run,

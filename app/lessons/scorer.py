@@ -28,7 +28,8 @@ class Scorer:
         self.progress = progress
 
     def score(self, lesson: Lesson, place: int, placed: Placed, picture: Interactive | None) -> tuple[Placed, str]:
-        """The prediction ``placed`` with its result, and a sentence on why it could not be scored, or an empty text.
+        """Return the prediction ``placed`` with its result, and a sentence on why it could not be scored, or an
+        empty text.
 
         Args:
             lesson: the lesson.

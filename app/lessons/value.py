@@ -75,7 +75,7 @@ class Value(Input):
         return QSize(self.sizeHint().width() // 2, self.sizeHint().height())
 
     def _track(self) -> tuple[QPointF, QPointF]:
-        """The low and the high end of the track."""
+        """Return the low and the high end of the track."""
         line = self.fontMetrics().height()
         if self.bar:
             middle = line * 3.4

@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """An empty widget in place of the title bar, made when the dock is first among tabs."""
+        """Return an empty widget in place of the title bar, made when the dock is first among tabs."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()

@@ -55,14 +55,14 @@ RIGHT, RIGHT_SHARE = 372, 0.27
 
 
 def size_class(size: QSize, scale: float) -> int:
-    """The arrangement class of a window of ``size``, from 0 to 3 with larger type or less space."""
+    """Return the arrangement class of a window of ``size``, from 0 to 3 with larger type or less space."""
     if size.height() / scale < TWO_PICTURES:
         return 2 if size.height() / scale >= FORMULA else 3
     return int(size.width() / scale < THREE_COLUMNS)
 
 
 def layout_for(language: bool, *, recorded: bool = False) -> str:
-    """The layout made for a kind of policy, or for a run that another program trained."""
+    """Return the layout made for a kind of policy, or for a run that another program trained."""
     if recorded:
         return RECORDED
     return LANGUAGE if language else BANDIT
@@ -97,7 +97,7 @@ class Arrangement:
 def arrangement(
     name: str, *, language: bool, space: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
 ) -> Arrangement:
-    """The arrangement of the named layout for a kind of run and a size class (:func:`size_class`).
+    """Return the arrangement of the named layout for a kind of run and a size class (:func:`size_class`).
 
     User-defined layouts are not known here: until one is restored, the layout for the kind of run is used.
     """
@@ -176,7 +176,7 @@ def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
 
 
 def _neighbour(plan: Arrangement, area: Area) -> str:
-    """The panel to whose tabs a hidden panel of ``area`` is added."""
+    """Return the panel to whose tabs a hidden panel of ``area`` is added."""
     match area:
         case Area.LEFT:
             return plan.left[0]

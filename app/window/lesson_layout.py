@@ -93,11 +93,11 @@ class LessonLayout:
         delete_lost_separators(window)
 
     def fits(self, scale: float) -> bool:
-        """Whether the current arrangement suits ``scale``. False without a lesson."""
+        """Return whether the current arrangement suits ``scale``. False without a lesson."""
         return self.panels is None or self._crowded == self._is_crowded(scale)
 
     def _is_crowded(self, scale: float) -> bool:
-        """Whether panels are tabs behind the lesson. In presenting mode, never if they are its only picture."""
+        """Return whether panels are tabs behind the lesson. In presenting mode, never if they are its only picture."""
         return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:

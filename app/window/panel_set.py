@@ -35,11 +35,11 @@ class PanelSet(Mapping[str, Panel]):
         self._on_made = on_made
 
     def of(self, spec: PanelSpec[P]) -> P:
-        """The panel of a row of the registry with its precise type, made if needed."""
+        """Return the panel of a row of the registry with its precise type, made if needed."""
         return cast(P, self[spec.id])
 
     def __getitem__(self, id: str) -> Panel:
-        """The panel ``id``, made if needed.
+        """Return the panel ``id``, made if needed.
 
         Raises:
             KeyError: there is no such panel.

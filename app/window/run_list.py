@@ -28,7 +28,7 @@ MARGIN = 48
 
 
 def description(run: RunHandle) -> str:
-    """A description of a run in one line: kind of policy, unusual settings, seed and length."""
+    """Return a description of a run in one line: kind of policy, unusual settings, seed and length."""
     if run.is_recorded:
         return tr("{source} · {head:,} updates recorded").format(
             source=run.origin.settings.recorded.source, head=run.head

@@ -120,7 +120,7 @@ class Transport(QToolBar):
         return button
 
     def _label(self, text: str) -> Label:
-        """A label beside a box. It is hidden first when space is short; the box's tooltip then repeats it."""
+        """Return a label beside a box. It is hidden first when space is short; the box's tooltip then repeats it."""
         label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
@@ -208,7 +208,7 @@ class Transport(QToolBar):
             self._extension.hide()
 
     def _add_seed(self, actions: Mapping[str, QAction]) -> tuple[QLineEdit, QToolButton]:
-        """The field for the seed, and the button that begins a new run from it or from the next one."""
+        """Return the field for the seed, and the button that begins a new run from it or from the next one."""
         label = self._label(tr("Seed"))
         field = QLineEdit()
         field.setAccessibleName(tr("Seed of a new run"))

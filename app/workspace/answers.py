@@ -31,12 +31,16 @@ def right(step: Step, origin: Origin) -> np.ndarray | None:
 
 
 def _pays_for_right(origin: Origin) -> bool:
-    """Whether the run's reward has a part for right answers, as every language model trained by this program has."""
+    """Return whether the run's reward has a part for right answers, as every language model trained by this program
+    has.
+    """
     return origin.settings.is_language and not origin.settings.is_recorded and bool(origin.reward_names)
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
-    """The verdict on completion ``row`` in words, such as “went left to right”. Empty where that cannot be told."""
+    """Return the verdict on completion ``row`` in words, such as “went left to right”. Empty where that cannot be
+    told.
+    """
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.there[row]]
@@ -48,7 +52,9 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """A description of a typed completion in words, such as “went left to right”. Empty where it cannot be told."""
+    """Return a description of a typed completion in words, such as “went left to right”. Empty where it cannot be
+    told.
+    """
     if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:
@@ -57,7 +63,7 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
-    """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict.
+    """Return the likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict.
 
     The answer of a model from a folder is on one line.
     """
@@ -66,7 +72,7 @@ def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
 
 
 def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """The answer that ``tokens`` (L,) spell, without its end sign, and its verdict. Padding is −1.
+    """Return the answer that ``tokens`` (L,) spell, without its end sign, and its verdict. Padding is −1.
 
     The answer of a model from a folder is on one line.
     """
@@ -85,14 +91,14 @@ def verdict(prompt: str, text: str, origin: Origin, *, ended: bool = True) -> Ve
 
 
 def on_one_line(tokens: np.ndarray, origin: Origin) -> str:
-    """The text of a completion (L,) or of its beginning, on one line and without its end sign."""
+    """Return the text of a completion (L,) or of its beginning, on one line and without its end sign."""
     if origin.settings.model.folder:
         return " ".join(tokens_text(answer_tokens(tokens, origin), origin).split())
     return tokens_text(tokens, origin).removesuffix(origin.vocabulary[STOP])
 
 
 def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """A completion of a model from a folder on one line, and its verdict."""
+    """Return a completion of a model from a folder on one line, and its verdict."""
     there = tokens[tokens >= 0]
     bare = answer_tokens(there, origin)
     text = tokens_text(bare, origin)

@@ -39,15 +39,15 @@ class Cursor:
         return self if self.progress == 1.0 else replace(self, progress=1.0, quick=False)
 
     def at(self, step: int) -> Cursor:
-        """The cursor at update ``step``, with all stages revealed."""
+        """Return the cursor at update ``step``, with all stages revealed."""
         return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0, quick=False)
 
     def pass_of(self, passes: int) -> int:
-        """The pass shown, counted from 0, in an update of ``passes`` passes."""
+        """Return the pass shown, counted from 0, in an update of ``passes`` passes."""
         return passes - 1 if self.passed < 0 else min(self.passed, passes - 1)
 
     def next_stage(self, passes: int) -> Cursor | None:
-        """The cursor one stage further. None at the end of the update."""
+        """Return the cursor one stage further. None at the end of the update."""
         if self.stage < Stage.UPDATE:
             stage = Stage(self.stage + 1)
             return Cursor(step=self.step, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
@@ -55,7 +55,7 @@ class Cursor:
         return replace(self.still, passed=here + 1) if here + 1 < passes else None
 
     def previous_stage(self, passes: int) -> Cursor | None:
-        """The cursor one stage back. None at the beginning of the update."""
+        """Return the cursor one stage back. None at the beginning of the update."""
         here = self.pass_of(passes)
         if self.stage is Stage.UPDATE and here > 0:
             return replace(self.still, passed=here - 1)

@@ -64,8 +64,10 @@ class Turn:
 
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
-    """The answers of a run's starting weights to its fixed prompts, as update 0. They come from the run's model once it
-    has computed them, before that from the copy stored with the weights. None where there is no copy."""
+    """Return the answers of a run's starting weights to its fixed prompts, as update 0. They come from the run's
+    model once it
+    has computed them, before that from the copy stored with the weights. None where there is no copy.
+    """
     origin = run.origin
     if run.first_answers is not None:
         rows = zip(origin.watched, run.first_answers, strict=True)
@@ -148,13 +150,15 @@ class Evolution:
             marks.extend(bytes(count))
 
     def at(self, place: int, step: int) -> Change | None:
-        """The answer to prompt ``place`` at update ``step``. None where it has not been read."""
+        """Return the answer to prompt ``place`` at update ``step``. None where it has not been read."""
         if not 1 <= step <= self.read or not self.marks[place][step - 1]:
             return None
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """The last turn of the answer to prompt ``place`` up to ``step``. None where the answer has not been read."""
+        """Return the last turn of the answer to prompt ``place`` up to ``step``. None where the answer has not been
+        read.
+        """
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]
@@ -164,7 +168,7 @@ class Evolution:
         return Turn(since=past[last].step, former=past[last - 1] if last else None)
 
     def turns(self, place: int) -> list[int]:
-        """The updates at which the answer turned from wrong to right or back."""
+        """Return the updates at which the answer turned from wrong to right or back."""
         return [
             after.step
             for before, after in pairwise(self.changes[place])
@@ -172,7 +176,9 @@ class Evolution:
         ]
 
     def columns(self, place: int, count: int) -> np.ndarray:
-        """The marks of all updates up to the head in at most ``count`` columns, each the union of its updates."""
+        """Return the marks of all updates up to the head in at most ``count`` columns, each the union of its
+        updates.
+        """
         head = self.run.head
         marks = np.zeros(head, dtype=np.uint8)
         marks[: self.read] = np.frombuffer(self.marks[place], dtype=np.uint8)
@@ -181,7 +187,7 @@ class Evolution:
         return np.bitwise_or.reduceat(marks, np.arange(count) * head // count)
 
     def distinct(self, place: int) -> dict[str, Change]:
-        """Every answer ever given to prompt ``place``, by its text, at its first appearance."""
+        """Return every answer ever given to prompt ``place``, by its text, at its first appearance."""
         first: dict[str, Change] = {}
         for change in self.changes[place]:
             first.setdefault(change.text, change)

@@ -73,7 +73,7 @@ class Examination(QObject):
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """The results on the run with this id. None if it was never examined."""
+        """Return the results on the run with this id. None if it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int) -> None:

@@ -55,7 +55,7 @@ class Film:
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """The cursor ``seconds`` into the film. After its end, the last place."""
+        """Return the cursor ``seconds`` into the film. After its end, the last place."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
@@ -74,7 +74,7 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """The film of a whole update within ``interval`` seconds: all stages, or three of them if it is short.
+    """Return the film of a whole update within ``interval`` seconds: all stages, or three of them if it is short.
 
     An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
@@ -89,7 +89,7 @@ def update_film(step: int, passes: int, interval: float) -> Film:
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:
-    """The film of the stage or pass at ``cursor``."""
+    """Return the film of the stage or pass at ``cursor``."""
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
     seconds = SECONDS[cursor.stage]
     parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))

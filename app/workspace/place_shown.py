@@ -10,7 +10,7 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """The first token, from 0, at which the completions of ``group`` differ. None where all are the same."""
+    """Return the first token, from 0, at which the completions of ``group`` differ. None where all are the same."""
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)

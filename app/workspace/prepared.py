@@ -50,7 +50,7 @@ class Prepared:
     reasons: dict[int, Reasons]
 
     def is_ready(self, cursor: Cursor) -> bool:
-        """Whether everything that is shown at ``cursor`` has been computed."""
+        """Return whether everything that is shown at ``cursor`` has been computed."""
         return self.step is None or cursor.pass_of(self.step.passes) in self.reasons
 
     @property

@@ -94,7 +94,7 @@ class RecordedRun(RunHandle):
         return self._computed
 
     def is_computed(self, number: int) -> bool:
-        """Whether the numbers of update ``number`` are in the series. Those of the last may be there first."""
+        """Return whether the numbers of update ``number`` are in the series. Those of the last may be there first."""
         return 1 <= number <= self._computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
@@ -131,12 +131,14 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """The trainer's own number of the update at ``position`` (from 1). None where there is no such update."""
+        """Return the trainer's own number of the update at ``position`` (from 1). None where there is no such
+        update.
+        """
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
     def position(self, label: int) -> int | None:
-        """The position of the update that the trainer numbers ``label``. None where there is none."""
+        """Return the position of the update that the trainer numbers ``label``. None where there is none."""
         return next((place for place, known in enumerate(self.source.labels, 1) if known == label), None)
 
     def step(self, number: int) -> Step | None:
@@ -194,7 +196,7 @@ class RecordedRun(RunHandle):
         return self._prepared.get(number)
 
     def table(self, number: int) -> Completions | None:
-        """The completions of update ``number`` as a table. None where none are recorded.
+        """Return the completions of update ``number`` as a table. None where none are recorded.
 
         Raises:
             RunFileError: its file cannot be read.
@@ -215,8 +217,9 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Every number of update ``number`` by name, from the series or else computed now. Empty where it is
-        unreadable."""
+        """Return every number of update ``number`` by name, from the series or else computed now. Empty where it is
+        unreadable.
+        """
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
@@ -256,7 +259,7 @@ class RecordedRun(RunHandle):
 
 
 def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
-    """The stamp of an update. None where the source has none."""
+    """Return the stamp of an update. None where the source has none."""
     try:
         return source.stamp(number)
     except RunFileError:

@@ -70,7 +70,7 @@ class RightShare:
 
 
 def _trained_on(run: RunHandle) -> bool:
-    """Whether the first update was trained on a prompt that is watched."""
+    """Return whether the first update was trained on a prompt that is watched."""
     step = run.step(1) if run.head else None
     if step is None or step.prompt_tokens is None:
         return False

@@ -151,7 +151,7 @@ class RunHandle:
         return self.origin.settings.is_recorded
 
     def label(self, step: int) -> int:
-        """The displayed number of update ``step``. For a recorded run it is the trainer's own."""
+        """Return the displayed number of update ``step``. For a recorded run it is the trainer's own."""
         return step
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
@@ -176,8 +176,10 @@ class RunHandle:
         self.version += 1
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest fully recorded update at or after ``number`` (at or before it unless ``forwards``). ``number`` if
-        there is none."""
+        """Return the nearest fully recorded update at or after ``number`` (at or before it unless ``forwards``).
+        ``number`` if
+        there is none.
+        """
         if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
             return number
         if self.parent is not None and number <= (self.branched_at or 0):
@@ -194,7 +196,7 @@ class RunHandle:
             self.version += 1
 
     def settings_at(self, step: int) -> Settings:
-        """The settings of update ``step``."""
+        """Return the settings of update ``step``."""
         latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
@@ -203,7 +205,7 @@ class RunHandle:
         return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
-        """The work to do in a thread before the place of ``cursor`` can be shown. None if there is none.
+        """Return the work to do in a thread before the place of ``cursor`` can be shown. None if there is none.
 
         Pass its result to :meth:`adopt`. Updates trained in this window need no preparation: they are small or in
         memory.
@@ -214,7 +216,7 @@ class RunHandle:
         """Store the result of :meth:`preparation`."""
 
     def prepared(self, number: int) -> Prepared | None:
-        """The prepared parts of update ``number``. None if it was not prepared."""
+        """Return the prepared parts of update ``number``. None if it was not prepared."""
         return None
 
     def keep(self, step: Step) -> None:
@@ -227,7 +229,7 @@ class RunHandle:
             self.in_memory.popitem(last=False)
 
     def step(self, number: int) -> Step | None:
-        """The record of update ``number``. None at update 0.
+        """Return the record of update ``number``. None at update 0.
 
         Raises:
             RunFileError: the file cannot be read there.
@@ -246,7 +248,7 @@ class RunHandle:
         return self.in_memory[number]
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """The model's earlier answer, if its file holds it.
+        """Return the model's earlier answer, if its file holds it.
 
         Raises:
             RunFileError: the file cannot be read.
@@ -256,7 +258,7 @@ class RunHandle:
         return self._files(question.step).reader.answer(question)
 
     def file_with(self, number: int) -> Path:
-        """The file that holds update ``number``: its own, or that of a run it branched from.
+        """Return the file that holds update ``number``: its own, or that of a run it branched from.
 
         Raises:
             RunFileError: that file is gone.
@@ -323,7 +325,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """The reason why a run file cannot be continued, in a sentence. Empty where it can be."""
+    """Return the reason why a run file cannot be continued, in a sentence. Empty where it can be."""
     if is_example(path):
         return RECORDED
     if newer:

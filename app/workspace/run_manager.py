@@ -94,7 +94,7 @@ class RunManager(QObject):
         return run
 
     def _made(self, settings: Settings, title: str) -> RunHandle:
-        """A run at update 0 with a path that no other run of this window has."""
+        """Return a run at update 0 with a path that no other run of this window has."""
         path = library.new_path(self.folder, title)
         known, count = {run.path for run in self._workspace.runs}, 1
         while path in known:
@@ -115,8 +115,9 @@ class RunManager(QObject):
         return self.adopt(RunHandle.open(path))
 
     def trained_from(self, path: Path) -> RunHandle | None:
-        """The run at ``path`` that this window trains or is about to train. None if the file has to be opened
-        instead."""
+        """Return the run at ``path`` that this window trains or is about to train. None if the file has to be opened
+        instead.
+        """
         for run in self._workspace.runs:
             ours = run is self._workspace.training and self._controller.state is not State.FAILED
             if run.path == path and (ours or not run.head):
@@ -146,7 +147,7 @@ class RunManager(QObject):
             self.close_run(before)
 
     def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
-        """Whether another window writes, or has written, the file of an open run, up to update ``on_disk``."""
+        """Return whether another window writes, or has written, the file of an open run, up to update ``on_disk``."""
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
         return not ours and (bool(run.read_only) or on_disk > run.head)
 
@@ -320,7 +321,7 @@ class RunManager(QObject):
         self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:
-        """The first number that no title in the list begins with."""
+        """Return the first number that no title in the list begins with."""
         self._count += 1
         while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
             self._count += 1
@@ -328,5 +329,5 @@ class RunManager(QObject):
 
 
 def _fits(run: RunHandle, settings: Settings) -> bool:
-    """Whether a run can continue under ``settings``, that is, no structural setting differs."""
+    """Return whether a run can continue under ``settings``, that is, no structural setting differs."""
     return all(is_live(path) for path in run.origin.settings.differences(settings))

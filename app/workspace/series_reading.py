@@ -24,14 +24,14 @@ class Poll(Protocol):
     """The poll that is passed to a long reading."""
 
     def __call__(self) -> bool:
-        """Whether to cancel the reading."""
+        """Return whether to cancel the reading."""
 
     def tell(self, fraction: float) -> None:
         """Report the finished share, from 0 to 1."""
 
 
 def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[str, np.ndarray]:
-    """Every scalar of a run by name, (n,) with one entry an update up to the reader's last.
+    """Return every scalar of a run by name, (n,) with one entry an update up to the reader's last.
 
     A series that only a language model's updates have is NaN throughout a bandit's run, and takes no memory there.
 

@@ -127,13 +127,15 @@ class StepView:
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def reason(self, key: str) -> Reason | None:
-        """The reason for the value of the number ``key`` (a metric, or "group:<p>"). None where it needs none."""
+        """Return the reason for the value of the number ``key`` (a metric, or "group:<p>"). None where it needs
+        none.
+        """
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]
 
     def at(self, stage: Stage, passed: int) -> StepView:
-        """The view of this update at another stage or pass. Computed results are shared."""
+        """Return the view of this update at another stage or pass. Computed results are shared."""
         if stage is self.stage and passed == self.passed:
             return self
         other = StepView(self.origin, self.step, stage, passed)
@@ -188,7 +190,7 @@ class StepViews:
     def get(
         self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int, prepared: Prepared | None = None
     ) -> StepView:
-        """The view of a step, evaluated at most once while it stays among the last few.
+        """Return the view of a step, evaluated at most once while it stays among the last few.
 
         Two runs without an update may share a name if one follows the other within a second: their origins tell them
         apart.
@@ -204,7 +206,7 @@ class StepViews:
 
 
 def advantage_of(view: StepView, row: int, token: int = 0) -> float | None:
-    """The advantage shown for one completion, or for its token with a critic."""
+    """Return the advantage shown for one completion, or for its token with a critic."""
     if view.advantage is None:
         return None
     return float(view.advantage[row] if view.advantage.ndim == 1 else view.advantage[row, token])

@@ -84,7 +84,7 @@ class Trials:
         self._present: tuple[Trial, ...] = ()
 
     def of(self, run: RunHandle, runs: Sequence[RunHandle], *, growing: bool) -> tuple[Trial, ...]:
-        """The trials beside ``run``, the oldest first. The same tuple until one of them changes.
+        """Return the trials beside ``run``, the oldest first. The same tuple until one of them changes.
 
         Args:
             run: the run shown.
@@ -106,7 +106,9 @@ class Trials:
         return self._present
 
     def past_half(self, run: RunHandle) -> int | None:
-        """The first update of ``run`` after which its largest probability exceeds one half. None if not reached yet."""
+        """Return the first update of ``run`` after which its largest probability exceeds one half. None if not
+        reached yet.
+        """
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
@@ -142,7 +144,7 @@ class Trials:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether a file still exists. A file without read permission counts as missing."""
+    """Return whether a file still exists. A file without read permission counts as missing."""
     try:
         return path.exists()
     except OSError:
@@ -150,8 +152,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Whether ``other`` can be compared with ``run``: another run of the same kind of policy, trained here, with
-    updates."""
+    """Return whether ``other`` can be compared with ``run``: another run of the same kind of policy, trained here, with
+    updates.
+    """
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 

@@ -55,7 +55,8 @@ class View:
     progress: Progress | None = None
 
     def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
-        """A stamp that is equal for views that look the same, so that an unchanged frame costs one comparison. The
+        """Return a stamp that is equal for views that look the same, so that an unchanged frame costs one
+        comparison. The
         place comes first.
 
         Args:

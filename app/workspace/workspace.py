@@ -148,8 +148,10 @@ class Workspace(QObject):
         )
 
     def _found(self, run: RunHandle) -> tuple[Cursor, Step | None, tuple[str, str] | None]:
-        """The cursor, its update, and a message with its severity. If the update was thinned out meanwhile, the nearest
-        kept one takes its place and the message says so."""
+        """Return the cursor, its update, and a message with its severity. If the update was thinned out meanwhile,
+        the nearest
+        kept one takes its place and the message says so.
+        """
         try:
             return self.cursor, run.step(self.cursor.step), None
         except RunFileError as error:
@@ -259,7 +261,7 @@ class Workspace(QObject):
         self.request_frame()
 
     def _action_at(self, row: int, token: int) -> int | None:
-        """The token at this place of the update shown. None if there is none."""
+        """Return the token at this place of the update shown. None if there is none."""
         step = self.view.step.step
         known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
         return int(step.tokens[row, token]) if step is not None and known else None

@@ -160,7 +160,7 @@ class RaceChoices(QWidget):
         return box
 
     def plan(self, base: Settings) -> RacePlan:
-        """The chosen race, on ``base``."""
+        """Return the chosen race, on ``base``."""
         return RacePlan(
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,

@@ -9,12 +9,14 @@ from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """The result of a complete race. Empty before that and, if NumPy computed it, for fewer than two algorithms."""
+    """Return the result of a complete race. Empty before that and, if NumPy computed it, for fewer than two
+    algorithms.
+    """
     if not results.complete:
         return ""
     return " ".join(filter(None, (sentence(*results.outcome), sentence(*of_fast(by_both(results.lanes.values()))))))
 
 
 def rest(results: RaceResults) -> str:
-    """The algorithms that had not converged at the end of a complete race. Empty if all had."""
+    """Return the algorithms that had not converged at the end of a complete race. Empty if all had."""
     return sentence(*results.details) if results.complete else ""

@@ -49,10 +49,10 @@ SHORT = {
 
 
 def look(name: str) -> LaneLook:
-    """The line style of an algorithm."""
+    """Return the line style of an algorithm."""
     return LOOKS.get(name, ANY)
 
 
 def short(name: str) -> str:
-    """The label at the end of an algorithm's line."""
+    """Return the label at the end of an algorithm's line."""
     return SHORT.get(name, name)

@@ -43,7 +43,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def scale_of(measure: str, settings: Settings) -> Scale:
-    """The axis of a measure in a race under ``settings``, from the worst possible reward to the best."""
+    """Return the axis of a measure in a race under ``settings``, from the worst possible reward to the best."""
     what = MEASURES[measure]
     if measure in ("best_prob", "wrong_way"):
         return Scale(low=0, high=1)

@@ -56,7 +56,7 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """The line of one seed, in another line style than the median. None where a seed lacks such a measure."""
+    """Return the line of one seed, in another line style than the median. None where a seed lacks such a measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None

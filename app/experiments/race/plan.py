@@ -22,8 +22,9 @@ NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak
 
 
 def base_of(settings: Settings) -> Settings:
-    """The part of ``settings`` that a race uses: task, sampling, optimizer and β. The rest is specific to each
-    algorithm."""
+    """Return the part of ``settings`` that a race uses: task, sampling, optimizer and β. The rest is specific to each
+    algorithm.
+    """
     if settings.is_language:
         return base_of(Settings())
     task = settings.bandit if settings.bandit.landscape not in TASKS else BanditTask()
@@ -40,7 +41,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """The reason why a race cannot use all of ``settings``, in a sentence. Empty where it can."""
+    """Return the reason why a race cannot use all of ``settings``, in a sentence. Empty where it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""

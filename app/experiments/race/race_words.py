@@ -32,7 +32,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """A sentence on the most urgent part of a race's state.
+    """Return a sentence on the most urgent part of a race's state.
 
     Args:
         controller: the controller that computes it.
@@ -62,8 +62,9 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """A sentence on what differs besides the algorithm at equal step length. Empty otherwise, and where nothing
-    does."""
+    """Return a sentence on what differs besides the algorithm at equal step length. Empty otherwise, and where nothing
+    does.
+    """
     if results.plan.fairness != "step_length":
         return ""
     patterns = {
@@ -96,7 +97,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """A sentence on the changes since the race shown."""
+    """Return a sentence on the changes since the race shown."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
@@ -114,7 +115,7 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """A sentence on what the opened run repeats. ``lanes``: the runs of every algorithm, including ``runs``."""
+    """Return a sentence on what the opened run repeats. ``lanes``: the runs of every algorithm, including ``runs``."""
     updates = len(runs.measures["reward"]) - 1
     if runs.beside is not None:
         return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(
@@ -126,7 +127,7 @@ def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble])
 
 
 def summary(results: RaceResults) -> str:
-    """The whole race in one sentence, for screen readers."""
+    """Return the whole race in one sentence, for screen readers."""
     plan = results.plan
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:

@@ -94,7 +94,7 @@ class RaceResults:
         self.digests[digest.name] = digest
 
     def rows(self) -> list[list[object]]:
-        """The summary, one row per algorithm. See :data:`COLUMNS`."""
+        """Return the summary, one row per algorithm. See :data:`COLUMNS`."""
         beside, behind = self.plan.differing(), self.behind if self.complete else {}
         rows: list[list[object]] = []
         for name, digest in self.digests.items():

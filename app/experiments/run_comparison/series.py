@@ -45,8 +45,9 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """The quantities for which a run has a value: this program's, paired with the trainer's, then the trainer's
-    others."""
+    """Return the quantities for which a run has a value: this program's, paired with the trainer's, then the trainer's
+    others.
+    """
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
@@ -60,7 +61,7 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """The lines of a quantity over the trainer's step numbers. Those of ``other`` are behind."""
+    """Return the lines of a quantity over the trainer's step numbers. Those of ``other`` are behind."""
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -95,8 +96,9 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """The trainer's step numbers of the updates reached by the series, (n,). Some in between may not be computed
-    yet."""
+    """Return the trainer's step numbers of the updates reached by the series, (n,). Some in between may not be computed
+    yet.
+    """
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
@@ -118,7 +120,7 @@ def _pairs(here: dict[str, object], there: dict[str, object]) -> dict[str, tuple
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
-    """The objective in this program's terms, and the trainer's own settings."""
+    """Return the objective in this program's terms, and the trainer's own settings."""
     settings = run.origin.settings
     known = {name: value for name, value in flat(settings).items() if name.startswith(("objective.", "learner."))}
     theirs = settings.recorded.trainer_values
@@ -126,7 +128,7 @@ def _settings(run: RecordedRun) -> dict[str, object]:
 
 
 def parting(run: RecordedRun, other: RecordedRun) -> str:
-    """A sentence on the first step at which the runs differ, and in which quantity."""
+    """Return a sentence on the first step at which the runs differ, and in which quantity."""
     here, there = _by_label(run), _by_label(other)
     shared = sorted(here.keys() & there.keys())
     if not shared:
@@ -144,5 +146,5 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:
-    """The trainer's step number -> index in the series."""
+    """Return the trainer's step number -> index in the series."""
     return {label: place for place, label in enumerate(run.source.labels[: run.computed])}

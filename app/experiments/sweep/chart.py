@@ -60,7 +60,7 @@ class SweepChart(LineChart):
         return dataclasses.replace(self.picture.x, label=" ") if lowered else self.picture.x
 
     def _names(self) -> list[tuple[float, str]]:
-        """The labels of the grid at their places, laid out for the current width."""
+        """Return the labels of the grid at their places, laid out for the current width."""
         return self.grid.labels(self.words.width, self.view_box.width() / (len(self.grid) - 1 + 2 * EDGE))
 
     def refresh(self) -> None:
@@ -70,7 +70,7 @@ class SweepChart(LineChart):
         super().refresh()
 
     def spot(self, point: QPointF) -> tuple[float, int] | None:
-        """The place and row of the mark meant by a click at a point of the viewport."""
+        """Return the place and row of the mark meant by a click at a point of the viewport."""
         at, column = self.frame.mapFromScene(self.mapToScene(point.toPoint())), self._x_at(point)
         near_by = []
         for row in range(self.rows):

@@ -117,7 +117,7 @@ class SweepChoices(QWidget):
         self.show_choice()
 
     def _spoken(self, position: int) -> str:
-        """The slider's value for a screen reader, as in the label beside it."""
+        """Return the slider's value for a screen reader, as in the label beside it."""
         return self.value_label.text()
 
     def _build_parts(self) -> None:

@@ -93,7 +93,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """A sentence on the progress. Empty if no sweep runs."""
+        """Return a sentence on the progress. Empty if no sweep runs."""
         coming = self._coming
         if coming is None:
             return ""

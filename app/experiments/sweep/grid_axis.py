@@ -37,7 +37,7 @@ class GridAxis:
         return self.numeric and all(isinstance(value, int) for value in self.values)
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """The places (n,) of these values (n,). NaN outside the grid."""
+        """Return the places (n,) of these values (n,). NaN outside the grid."""
         if not self.numeric:
             return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
         grid = np.array(self.values, dtype=float)
@@ -45,11 +45,11 @@ class GridAxis:
         return np.asarray(places)
 
     def nearest(self, x: float) -> int:
-        """The index of the value nearest to place ``x``."""
+        """Return the index of the value nearest to place ``x``."""
         return min(max(round(x), 0), len(self.values) - 1)
 
     def value(self, x: float) -> Any:
-        """The value at place ``x``. Between two places it is rounded to three digits, or to a whole number."""
+        """Return the value at place ``x``. Between two places it is rounded to three digits, or to a whole number."""
         near = self.nearest(x)
         if not self.numeric or abs(x - near) < 1e-9:
             return self.values[near]
@@ -93,12 +93,12 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> 
 
 
 def name(value: object) -> str:
-    """A short label for a setting's value."""
+    """Return a short label for a setting's value."""
     return tr("none") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The distinct values, numbers in ascending order."""
+    """Return the distinct values, numbers in ascending order."""
     once = list(dict.fromkeys(values))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
     return tuple(sorted(once) if numbers else once)

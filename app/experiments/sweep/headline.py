@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """The result of a complete sweep. Empty before that, and for fewer than two places."""
+    """Return the result of a complete sweep. Empty before that, and for fewer than two places."""
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

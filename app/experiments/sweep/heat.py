@@ -80,7 +80,7 @@ class HeatModel(QAbstractTableModel):
         return f"{sweep.across.symbol} {name(sweep.rows[section])}" if sweep.across is not None else ""
 
     def place(self, row: int, column: int) -> str:
-        """The two values of a cell, as a text."""
+        """Return the two values of a cell, as a text."""
         sides = (
             self.headerData(section, way)
             for section, way in ((column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical))
@@ -178,7 +178,7 @@ class HeatTable(QTableView):
         """Do nothing, because letters are commands here rather than a search."""
 
     def tsv(self) -> str:
-        """All numbers at full precision as tab-separated values, with both headers."""
+        """Return all numbers at full precision as tab-separated values, with both headers."""
         heat, across = self.heat, Qt.Orientation.Horizontal
         lines = ["\t".join(["", *(str(heat.headerData(n, across)) for n in range(heat.columnCount()))])]
         for row, values in enumerate(heat.values.tolist()):

@@ -37,7 +37,7 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """The data of ``run`` for a sweep, with ``cursor`` at an update, 0 for none.
+    """Return the data of ``run`` for a sweep, with ``cursor`` at an update, 0 for none.
 
     ``path``: the swept setting; None where it is not a single setting, so that updates have no place on its axis.
     """
@@ -56,8 +56,9 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """The updates that are drawn of a run of ``head``: every 1st, 2nd, 4th ..., so that the selection changes
-    rarely."""
+    """Return the updates that are drawn of a run of ``head``: every 1st, 2nd, 4th ..., so that the selection changes
+    rarely.
+    """
     every = 1
     while head > MOST * every:
         every *= 2
@@ -65,13 +66,13 @@ def drawn_of(head: int) -> np.ndarray:
 
 
 def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
-    """A grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
+    """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """The value of a setting under which each of these updates (n,) ran. NaN where it is not a number."""
+    """Return the value of a setting under which each of these updates (n,) ran. NaN where it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

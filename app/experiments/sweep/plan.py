@@ -46,7 +46,7 @@ class Swept:
 
     @classmethod
     def of(cls, path: str) -> Swept:
-        """A setting with its suggested values."""
+        """Return a setting with its suggested values."""
         return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else GRIDS[path])
 
     @property
@@ -75,7 +75,7 @@ class Swept:
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """The changes of settings that give the swept setting this ``value``."""
+        """Return the changes of settings that give the swept setting this ``value``."""
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
@@ -161,7 +161,7 @@ class Sweep:
         return list(product(columns, rows))
 
     def point(self, place: int, row: int = 0) -> Settings:
-        """The settings of one point.
+        """Return the settings of one point.
 
         Raises:
             SettingsError: the two values are incompatible.
@@ -169,14 +169,14 @@ class Sweep:
         return self.at(self.over.values[place], row)
 
     def at(self, value: Any, row: int = 0) -> Settings:
-        """The settings at any value of the first setting."""
+        """Return the settings at any value of the first setting."""
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])
         return self.base.replace(changes)
 
     def points(self) -> list[Settings]:
-        """The settings of every point, in the order of ``keys``."""
+        """Return the settings of every point, in the order of ``keys``."""
         return [self.point(*key) for key in self.keys]
 
 
@@ -186,5 +186,5 @@ def title_of(path: str) -> str:
 
 
 def choices(first: str | None = None) -> Sequence[str]:
-    """The paths that can be swept. As a second setting also the KL estimator."""
+    """Return the paths that can be swept. As a second setting also the KL estimator."""
     return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

@@ -43,7 +43,7 @@ class RealRun:
         return tr("real, seed {seed}").format(seed=self.settings.seed)
 
     def value(self, path: str) -> Any:
-        """The value of the setting ``path``. None where the run has no such setting."""
+        """Return the value of the setting ``path``. None where the run has no such setting."""
         try:
             return self.settings.get(path)
         except (AttributeError, KeyError):
@@ -68,11 +68,11 @@ class RealRuns:
     runs: tuple[RealRun, ...] = ()
 
     def with_run(self, run: RealRun) -> RealRuns:
-        """A copy with one more run."""
+        """Return a copy with one more run."""
         return dataclasses.replace(self, runs=(*self.runs, run))
 
     def values(self, path: str) -> list[float]:
-        """The values of a numeric setting."""
+        """Return the values of a numeric setting."""
         known = [run.value(path) for run in self.runs]
         return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
@@ -88,24 +88,24 @@ class RealRuns:
         return pairs[:, 0], pairs[:, 1]
 
     def points(self, grid: GridAxis, path: str, measure: str) -> PointSet:
-        """The marks of the runs."""
+        """Return the marks of the runs."""
         x, y = self.placed(grid, path, measure)
         return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
 
     def line(self, grid: GridAxis, path: str, measure: str) -> Line:
-        """The median at each value, for the read-out only. The line itself is not drawn."""
+        """Return the median at each value, for the read-out only. The line itself is not drawn."""
         x, y = self.placed(grid, path, measure)
         places = np.unique(x)
         medians = np.array([np.median(y[x == place]) for place in places])
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """The label at the last of the marks."""
+        """Return the label at the last of the marks."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 
     def sentence(self, grid: GridAxis, path: str) -> str:
-        """A sentence on the number of runs, on runs without a mark, and on the meaning of their numbers."""
+        """Return a sentence on the number of runs, on runs without a mark, and on the meaning of their numbers."""
         told = tr(
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
             "last update, their reward is the mean of these."

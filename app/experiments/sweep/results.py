@@ -84,13 +84,13 @@ class SweepResults:
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """The theoretical optimum along the axis. See :func:`theory.optimum`."""
+        """Return the theoretical optimum along the axis. See :func:`theory.optimum`."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]
 
     def has_optimum(self) -> bool:
-        """Whether theory gives a point anywhere on the axis."""
+        """Return whether theory gives a point anywhere on the axis."""
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 
@@ -100,14 +100,14 @@ def row_line(row: int) -> str:
 
 
 def spread_of(values: np.ndarray, measure: str) -> Spread:
-    """The spread over the seeds, which are the last axis of ``values``."""
+    """Return the spread over the seeds, which are the last axis of ``values``."""
     median, low, high = band(values)
     middle = {"kl": median, "reward": values.mean(axis=-1)}[measure]
     return Spread(middle, low, high)
 
 
 def titled(measure: str) -> str:
-    """A measure's title with the kind of centre drawn, for an axis or a column."""
+    """Return a measure's title with the kind of centre drawn, for an axis or a column."""
     return tr("{titles}, {centre}").format(titles=TITLES[measure], centre=CENTRES[measure])
 
 

@@ -111,14 +111,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """The place of the run's own value if it is on the grid, or else the middle."""
+    """Return the place of the run's own value if it is on the grid, or else the middle."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """The row of the run's own value, or else the first."""
+    """Return the row of the run's own value, or else the first."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

@@ -37,7 +37,7 @@ def lines(*parts: QWidget) -> QWidget:
 
 
 def inside(area: QScrollArea) -> QWidget:
-    """The content widget of a row's scroll area."""
+    """Return the content widget of a row's scroll area."""
     widget = area.widget()
     assert widget is not None
     return widget
@@ -50,7 +50,7 @@ def apply_style(widget: QWidget, font: QFont) -> None:
 
 
 def entry(title: str) -> QLineEdit:
-    """A one-line text field."""
+    """Return a one-line text field."""
     made = QLineEdit()
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))
@@ -58,7 +58,7 @@ def entry(title: str) -> QLineEdit:
 
 
 def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
-    """A flat toggle button."""
+    """Return a flat toggle button."""
     button = QToolButton()
     button.setText(text)
     button.setToolTip(plain_tip(tip))

@@ -60,13 +60,13 @@ class SweepState:
         return near if abs(self.x - near) < 1e-9 else None
 
     def front(self, only: int | None = None) -> int:
-        """The front row: ``only`` or the selected one."""
+        """Return the front row: ``only`` or the selected one."""
         last = len(self.results.sweep.rows) - 1 if self.results is not None else 0
         return min(self.row if only is None else only, last)
 
 
 def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
-    """A dashed line through the exact optimum ``y`` at each value ``x`` of the setting, (n,) both."""
+    """Return a dashed line through the exact optimum ``y`` at each value ``x`` of the setting, (n,) both."""
     return Line(name=OPTIMUM, title=tr("exact optimum"), meaning="text", style=Qt.PenStyle.DashLine, x=x, y=y, z=15)
 
 
@@ -83,5 +83,5 @@ def place_text(sweep: Sweep, place: int) -> str:
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
-    """The first cell of a table's row, if there is a second setting."""
+    """Return the first cell of a table's row, if there is a second setting."""
     return [] if sweep.across is None else [name(sweep.rows[row])]

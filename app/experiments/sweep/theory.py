@@ -36,7 +36,7 @@ FINE = 12
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
-    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty if theory gives none."""
+    """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty if theory gives none."""
     places = sweep.over.places
     smooth = sweep.over.path == BETA
     optima = []
@@ -53,7 +53,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """A sentence why theory gives no optimum under ``settings``. Empty where it gives one (for β above 0)."""
+    """Return a sentence why theory gives no optimum under ``settings``. Empty where it gives one (for β above 0)."""
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (

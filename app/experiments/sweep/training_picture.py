@@ -24,7 +24,7 @@ OWN_POINTS = 700
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """The centre over the updates of the runs at the selected place: for KL the median, for reward the mean.
+    """Return the centre over the updates of the runs at the selected place: for KL the median, for reward the mean.
 
     ``every`` adds those of all other places of its row behind them. A picture of the KL also has the run shown.
     """
@@ -120,14 +120,14 @@ def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> L
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
-    """The value of the swept setting that the runs had."""
+    """Return the value of the swept setting that the runs had."""
     if sweep.over.path != ESTIMATOR:
         return runs.settings.get(sweep.over.path)
     return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """One row per update: the selected runs, the run shown, and the centre at every place drawn."""
+    """Return one row per update: the selected runs, the run shown, and the centre at every place drawn."""
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update"), decimals=0),

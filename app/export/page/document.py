@@ -39,7 +39,7 @@ INKS = ("policy", "push_down")
 
 
 def document(title: str, body: Sequence[Markup | None], explained: Explained, questions: object = ()) -> bytes:
-    """The page with ``body`` below ``title``, the explanations, and the answers to its ``questions``.
+    """Return the page with ``body`` below ``title``, the explanations, and the answers to its ``questions``.
 
     Raises:
         GrpoError: it would have 3 MB or more.
@@ -90,12 +90,12 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
 
 
 def _hash(text: str) -> str:
-    """The source expression that allows exactly this style or script."""
+    """Return the source expression that allows exactly this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def _colours() -> str:
-    """The window's colours, light and dark, as custom CSS properties."""
+    """Return the window's colours, light and dark, as custom CSS properties."""
     light, dark = (":root{" + ";".join(_properties(THEMES[name])) + "}" for name in ("light", "dark"))
     return light + "@media (prefers-color-scheme:dark){" + dark + "}\n"
 
@@ -108,7 +108,7 @@ def _properties(theme: Theme) -> Iterator[str]:
 
 
 def _cut(explained: Explained) -> Markup | None:
-    """A sentence on the numbers for which the page has no explanation. Call it after all have been packed."""
+    """Return a sentence on the numbers for which the page has no explanation. Call it after all have been packed."""
     if not explained.cut:
         return None
     sentence = tr("{count:,} numbers further down are named with their value, and not explained: the page has no room.")
@@ -116,7 +116,7 @@ def _cut(explained: Explained) -> Markup | None:
 
 
 def _explanation() -> Markup:
-    """The empty area in which a number is explained."""
+    """Return the empty area in which a number is explained."""
     return element(
         "aside",
         element(
@@ -143,7 +143,7 @@ def _explanation() -> Markup:
 
 
 def settings_section(settings: Settings) -> Markup:
-    """Every setting of a run, with a mark on those that differ from the defaults."""
+    """Return every setting of a run, with a mark on those that differ from the defaults."""
     usual = language_settings() if settings.is_language else Settings()
     changed = set(usual.differences(settings))
     rows = []
@@ -176,7 +176,7 @@ def _written(value: object) -> str:
 
 
 def command_section(words: str, note: str = "") -> Markup:
-    """The command that computes the run again, with a note."""
+    """Return the command that computes the run again, with a note."""
     code = element("pre", element("code", words), tabindex=0) if words else None
     heading = element("h2", tr("Compute it again"), id="again")
     return element("section", heading, code, element("p", note) if note else None, aria_labelledby="again")

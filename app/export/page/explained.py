@@ -54,8 +54,9 @@ class Explained:
         return self._places[key]
 
     def door(self, source: Source, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """A button with ``text`` that opens the explanation of a number. If there is no space for that, only the
-        text."""
+        """Return a button with ``text`` that opens the explanation of a number. If there is no space for that, only the
+        text.
+        """
         place = self.place(source, quantity)
         if place is None:
             self.cut += 1
@@ -63,8 +64,10 @@ class Explained:
         return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
 
     def packed(self) -> str:
-        """All explanations, including those of their inputs, as compressed JSON in characters that need no escaping in
-        HTML."""
+        """Return all explanations, including those of their inputs, as compressed JSON in characters that need no
+        escaping in
+        HTML.
+        """
         rows = []
         place = 0
         while place < len(self.nodes):  # it grows as inputs are placed

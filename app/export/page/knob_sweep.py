@@ -47,7 +47,7 @@ def _offered(lesson: Lesson) -> Mapping[str, Settings]:
 
 
 def _asked(lesson: Lesson) -> list[int]:
-    """The actions whose probabilities are asked for, from 0."""
+    """Return the actions whose probabilities are asked for, from 0."""
     named = [step.predict.answer.quantity for step in lesson.steps if step.predict is not None]
     return sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
 

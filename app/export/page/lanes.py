@@ -18,7 +18,7 @@ LENGTH = 100
 
 
 def lanes(update: ShownUpdate) -> Markup | None:
-    """A table of lanes for each context. None if the full distributions are not recorded, or are too large."""
+    """Return a table of lanes for each context. None if the full distributions are not recorded, or are too large."""
     view, step = update.view, update.step
     before, after = view.policy(0), view.policy(update.passed + 1)
     if before is None or after is None or before.shape[0] > MOST_PLACES or before.shape[1] > MOST_ACTIONS:
@@ -72,7 +72,7 @@ def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndar
 
 
 def _lane(before: float, after: float, reference: float | None) -> Markup:
-    """A bar for the current probability, a mark for the former one, and a dotted mark for the reference."""
+    """Return a bar for the current probability, a mark for the former one, and a dotted mark for the reference."""
     kind = "bar up" if after >= before else "bar down"
     return element(
         "svg",

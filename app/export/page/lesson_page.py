@@ -51,7 +51,7 @@ class Walked:
 
 
 def lesson_page(lesson: Lesson) -> bytes:
-    """The page of a lesson, made by walking through it.
+    """Return the page of a lesson, made by walking through it.
 
     Raises:
         GrpoError: a step cannot be computed, for the reason in the message.
@@ -138,7 +138,7 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
 
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:
-    """The step's text, with terms linked to their definitions."""
+    """Return the step's text, with terms linked to their definitions."""
     known, text = [*_words(lesson)], spoken(step.text)
     parts: list[str] = [text]
     for term in terms_in(step.text):
@@ -150,7 +150,7 @@ def _text(lesson: Lesson, step: LessonStep) -> Markup:
 
 
 def _words(lesson: Lesson) -> Mapping[str, Word]:
-    """Every term of the lesson's texts."""
+    """Return every term of the lesson's texts."""
     return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
 
 

@@ -22,7 +22,7 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str | None, **attributes: object) -> Markup:
-    """An element with texts and other elements as its content.
+    """Return an element with texts and other elements as its content.
 
     Args:
         name: name of the element.

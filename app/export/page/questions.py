@@ -18,7 +18,7 @@ STEPS = 200
 
 
 def question(predict: Prediction, place: int) -> Markup:
-    """A form with the question. ``place`` is the index of its verdicts in the list of all questions."""
+    """Return a form with the question. ``place`` is the index of its verdicts in the list of all questions."""
     name = f"question-{place}"
     match predict.kind:
         case "direction":
@@ -70,7 +70,7 @@ def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
 
 
 def verdicts(predict: Prediction, value: float) -> dict[str, object]:
-    """The sentences for each guess, given that the run computed ``value``, and for a skipped question.
+    """Return the sentences for each guess, given that the run computed ``value``, and for a skipped question.
 
     A number is right if it is between the two values of ``right``, and close if between those of ``close``.
     """
@@ -95,7 +95,7 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
 
 
 def scored(predict: Prediction, guess: float, value: float) -> Placed:
-    """A guess with its score, as in the lesson player."""
+    """Return a guess with its score, as in the lesson player."""
     return Placed(guess, value, right(predict, guess, value), close(predict, guess, value))
 
 

@@ -24,7 +24,7 @@ MOST_UPDATES = 50
 
 
 def run_page(path: Path, updates: range | None, *, passed: int | None = None, group: int = 0) -> bytes:
-    """The page of a run.
+    """Return the page of a run.
 
     Args:
         path: the run file.
@@ -79,7 +79,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
 
 
 def _step(lineage: Lineage, number: int) -> Step:
-    """An update of a run.
+    """Return an update of a run.
 
     Raises:
         GrpoError: it is damaged, or its source has recorded only texts.
@@ -97,7 +97,7 @@ def _step(lineage: Lineage, number: int) -> Step:
 
 
 def _again(reader: RunReader) -> Markup:
-    """The command that computes the run again, or the reason why there is none."""
+    """Return the command that computes the run again, or the reason why there is none."""
     settings = reader.meta.settings
     if settings.is_recorded:
         return command_section("", tr("Another trainer computed this run; it cannot be computed again from here."))

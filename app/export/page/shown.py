@@ -58,7 +58,7 @@ class ShownUpdate:
         return [int(row) for row in np.flatnonzero(wanted)]
 
     def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """A button that opens the explanation of a number of this update."""
+        """Return a button that opens the explanation of a number of this update."""
         return self.explained.door(self.source, quantity, text, kind, **attributes)
 
     def place(self, quantity: Quantity) -> int | None:

@@ -49,7 +49,7 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
 
 
 def sweep_section(table: SweepTable, place: int) -> Markup:
-    """The table below a slider over its rows. The selected row is marked and read out."""
+    """Return the table below a slider over its rows. The selected row is marked and read out."""
     first, *others = table.columns
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [
@@ -85,7 +85,7 @@ def _value(value: object) -> str:
 
 
 def _said(first: Column, others: Sequence[Column], row: Sequence[object]) -> str:
-    """A row as a sentence, for the slider and screen readers."""
+    """Return a row as a sentence, for the slider and screen readers."""
     numbers = "; ".join(
         tr("{title} {value}").format(title=column.title, value=shown(cell))
         for column, cell in zip(others, row[1:], strict=True)

@@ -18,7 +18,7 @@ LEVELS = 8
 
 
 def tokens(update: ShownUpdate) -> Markup | None:
-    """The completions of the prompt shown. None if they are one token long."""
+    """Return the completions of the prompt shown. None if they are one token long."""
     if not update.long:
         return None
     known = {name: values for name, tint in TINTS.items() if (values := tint.values(update.view)) is not None}
@@ -97,5 +97,5 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
 
 
 def tint_class(level: int) -> str:
-    """The class of a token's colour."""
+    """Return the class of a token's colour."""
     return f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""

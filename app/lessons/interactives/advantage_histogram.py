@@ -159,7 +159,7 @@ class AdvantageHistogram(Interactive):
         self.numbers.setText(self._summary(found, drawn))
 
     def rows(self, found: OfAction) -> list[list[object]]:
-        """A row for each group behind the selected bar: its number, mean reward, advantage and actions."""
+        """Return a row for each group behind the selected bar: its number, mean reward, advantage and actions."""
         assert self.bar is not None
         rows: list[list[object]] = []
         for n in found.behind(self.bar)[:LISTED]:
@@ -169,7 +169,7 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _summary(self, found: OfAction, drawn: bool) -> str:
-        """A sentence on the mean advantage of the reward, and on the advantages given."""
+        """Return a sentence on the mean advantage of the reward, and on the advantages given."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

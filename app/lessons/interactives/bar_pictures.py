@@ -61,7 +61,7 @@ def distribution(
 
 
 def summary_of(chart: BarChart) -> str:
-    """A text with the heights of the first series of ``chart`` and the selected bar, for screen readers."""
+    """Return a text with the heights of the first series of ``chart`` and the selected bar, for screen readers."""
     picture = chart.picture
     heights = ", ".join(
         f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
@@ -184,7 +184,7 @@ def compared(
     reach: float = 0.0,
     spans: Spans | None = None,
 ) -> BarPicture:
-    """The heights (n,) of several parts, by their names, side by side at places labelled ``names``."""
+    """Return the heights (n,) of several parts, by their names, side by side at places labelled ``names``."""
     nothing = np.full(len(names), np.nan)
     series = []
     for part in side_by_side(tuple(parts)):

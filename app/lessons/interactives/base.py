@@ -87,7 +87,7 @@ class Interactive(QWidget):
     # -- while a question is open --------------------------------------------------------------------------------------
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """The widgets of each name in ``offer.parts``. A part that is only data has none."""
+        """Return the widgets of each name in ``offer.parts``. A part that is only data has none."""
         return {}
 
     def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
@@ -132,7 +132,7 @@ class Interactive(QWidget):
         """
 
     def ghosts(self) -> Sequence[QWidget]:
-        """The charts on which a prediction can be dragged."""
+        """Return the charts on which a prediction can be dragged."""
         return ()
 
     def invitations(self) -> Sequence[QWidget]:
@@ -140,7 +140,7 @@ class Interactive(QWidget):
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:
-        """The charts shown in which every place is the result of real runs under another setting."""
+        """Return the charts shown in which every place is the result of real runs under another setting."""
         return ()
 
     def show_on_paper(self) -> None:
@@ -192,14 +192,14 @@ class Interactive(QWidget):
         return ""
 
     def answer(self, check: str) -> float:
-        """One of the numbers in ``offer.checks``. NaN if unknown."""
+        """Return one of the numbers in ``offer.checks``. NaN if unknown."""
         return self._answers().get(check, lambda: math.nan)()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {}
 
     def summary(self, view: View) -> str:
-        """The picture in one sentence, for screen readers."""
+        """Return the picture in one sentence, for screen readers."""
         return ""
 
     def dispose(self) -> None:
@@ -212,7 +212,7 @@ class Interactive(QWidget):
 
 
 def note_label(name: str = "") -> Label:
-    """A word-wrapped label. ``name`` is its style, such as "muted" or "section"."""
+    """Return a word-wrapped label. ``name`` is its style, such as "muted" or "section"."""
     label = Label()
     label.setObjectName(name)
     label.setWordWrap(True)
@@ -220,7 +220,7 @@ def note_label(name: str = "") -> Label:
 
 
 def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
-    """A widget that shows one of several pages, and the layout that selects it."""
+    """Return a widget that shows one of several pages, and the layout that selects it."""
     whole = QWidget()
     stack = QStackedLayout(whole)
     for widget in widgets:

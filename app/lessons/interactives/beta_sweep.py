@@ -48,7 +48,7 @@ LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entr
 
 
 def _spoken_beta(place: int) -> str:
-    """The slider's value for a screen reader."""
+    """Return the slider's value for a screen reader."""
     return f"{BETAS[place]:g}"
 
 
@@ -61,7 +61,8 @@ def over_beta(
     *,
     asks: bool = False,
 ) -> LinePicture:
-    """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
+    """Return one measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β
+    of the
     curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
     ``guess``: a value predicted at the β of the question; None for none. While one is asked for (``asks``) but not
@@ -102,7 +103,7 @@ def over_beta(
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row per β with the results of each curve."""
+    """Return one row per β with the results of each curve."""
     columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
@@ -216,7 +217,7 @@ class BetaSweep(Interactive):
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
-        """A text with KL and reward of every curve, and of theory, at the slider's β."""
+        """Return a text with KL and reward of every curve, and of theory, at the slider's β."""
         kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
         sentences = [tr("Theory: KL {kl}, reward {reward}.").format(kl=kl, reward=reward)]
         for name in self._names:
@@ -242,7 +243,7 @@ class BetaSweep(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
-        """The largest distance between a curve's KL and the theoretical one."""
+        """Return the largest distance between a curve's KL and the theoretical one."""
         theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 

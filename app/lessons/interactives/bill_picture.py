@@ -26,12 +26,12 @@ STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
 
 
 def size_of(blocks: Sequence[Block]) -> str:
-    """The size of some blocks in words."""
+    """Return the size of some blocks in words."""
     return in_words(sum(block.bytes for block in blocks))
 
 
 def in_words(size: float) -> str:
-    """A number of bytes in words: GiB to a tenth, smaller sizes to a hundredth of a MiB."""
+    """Return a number of bytes in words: GiB to a tenth, smaller sizes to a hundredth of a MiB."""
     return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 

@@ -39,7 +39,7 @@ def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
 
 
 def largest_possible(objective: Objective, count: int) -> float:
-    """The largest possible advantage in a group of ``count``, namely if only one completion is rewarded."""
+    """Return the largest possible advantage in a group of ``count``, namely if only one completion is rewarded."""
     alone = np.zeros(count)
     alone[-1] = 1.0
     return float(of_group(objective.replace(std_epsilon=0.0), alone)[-1])
@@ -171,7 +171,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """The factor by which the advantage exceeds that against the mean of the whole group."""
+        """Return the factor by which the advantage exceeds that against the mean of the whole group."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 
@@ -191,6 +191,6 @@ def _axis(rewards: np.ndarray) -> tuple[float, float]:
 
 
 def _up(value: float) -> float:
-    """The smallest number, at least ``value``, that is a suitable end of an axis."""
+    """Return the smallest number, at least ``value``, that is a suitable end of an axis."""
     step = round_step(value / 5)
     return math.ceil(value / step - 1e-9) * step

@@ -32,7 +32,7 @@ PROBABILITY = Scale(low=0, high=1.1)
 
 
 def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """The rewards at 0 and 1 of the axis. Exactly these if all rewards (A,) lie between them."""
+    """Return the rewards at 0 and 1 of the axis. Exactly these if all rewards (A,) lie between them."""
     if rewards is None:
         return 0.0, 1.0
     return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
@@ -100,7 +100,7 @@ class Climb(Interactive):
         self.foot.setText(summary)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """The policy (A,) before training and after every update up to ``update``."""
+        """Return the policy (A,) before training and after every update up to ``update``."""
         if run.origin.dist_logp is None:
             return []
         known = self._known.setdefault(run.id, [np.exp(run.origin.dist_logp[0])])

@@ -36,15 +36,18 @@ WIDEST = 2.0
 
 @lru_cache(maxsize=64)
 def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> Terms:
-    """The loss of tokens with the given ``ratios``, each a separate completion, with an advantage of ``sign``."""
+    """Return the loss of tokens with the given ``ratios``, each a separate completion, with an advantage of
+    ``sign``.
+    """
     logp = np.log(np.array(ratios))[:, None]
     plain = objective.replace(beta=0.0)
     return evaluate(plain, logp, np.zeros_like(logp), np.full(len(ratios), sign), np.ones(logp.shape, dtype=bool))
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """The cases, of four outside the clip range, in which the push is stopped: (sign of A, side of the range) ->
-    clipped."""
+    """Return the cases, of four outside the clip range, in which the push is stopped: (sign of A, side of the range) ->
+    clipped.
+    """
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
@@ -54,8 +57,10 @@ def corners(objective: Objective) -> dict[tuple[int, str], bool]:
 
 
 def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:
-    """The surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage, with the tokens at ``ratio``
-    (n,), of which ``clipped`` (n,) are stopped."""
+    """Return the surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage, with the tokens at
+    ``ratio``
+    (n,), of which ``clipped`` (n,) are stopped.
+    """
     meaning = "push_up" if sign > 0 else "push_down"
     grid = np.linspace(reach / POINTS, reach, POINTS)
     curve = at_ratios(objective, tuple(grid), float(sign)).surrogate[:, 0]
@@ -188,7 +193,7 @@ class Clip(Interactive):
         }
 
     def _clipped_share(self) -> float:
-        """The clipped share of all tokens in the last pass."""
+        """Return the clipped share of all tokens in the last pass."""
         step = self._step
         if step is None:
             return math.nan
@@ -200,5 +205,5 @@ class Clip(Interactive):
 
 
 def _reach(ratio: float) -> float:
-    """The end of an axis that includes ``ratio``."""
+    """Return the end of an axis that includes ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -144,7 +144,7 @@ class Credit(Interactive):
         }
 
     def _praised(self) -> float:
-        """The share of tokens after the first that are pushed up, in completions with the highest reward."""
+        """Return the share of tokens after the first that are pushed up, in completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -153,8 +153,9 @@ class Credit(Interactive):
         return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
 
     def _filler(self) -> float:
-        """The advantage of tokens after the first divided by that of the first, in completions with the highest
-        reward."""
+        """Return the advantage of tokens after the first divided by that of the first, in completions with the highest
+        reward.
+        """
         view = self._view
         if view is None or view.step is None or view.advantage is None:
             return math.nan
@@ -163,7 +164,9 @@ class Credit(Interactive):
         return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
 
     def _blamed(self) -> float:
-        """The share of tokens after the first that are pushed down, in the wrong completions of the group shown."""
+        """Return the share of tokens after the first that are pushed down, in the wrong completions of the group
+        shown.
+        """
         view, row = self._view, self.workspace.view.selection.row
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -173,8 +176,10 @@ class Credit(Interactive):
         return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
 
     def _last(self) -> float:
-        """The share of a completion's advantages on its last token, in completions with the highest reward and several
-        tokens."""
+        """Return the share of a completion's advantages on its last token, in completions with the highest reward
+        and several
+        tokens.
+        """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:
             return math.nan
@@ -185,7 +190,7 @@ class Credit(Interactive):
         return float((ends[several] / given[several].sum(axis=-1)).mean()) if several.any() else math.nan
 
     def _short_over_long(self) -> float:
-        """The push on a token of the shortest wrong answer divided by that on one of the longest."""
+        """Return the push on a token of the shortest wrong answer divided by that on one of the longest."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan

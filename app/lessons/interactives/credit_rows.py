@@ -22,7 +22,9 @@ EITHER = " / "
 
 
 def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group`` with the notes for ``what``, the best first, and the shortest first among equals."""
+    """Return the completions of ``group`` with the notes for ``what``, the best first, and the shortest first among
+    equals.
+    """
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
@@ -45,14 +47,16 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 
 def _words(texts: list[str]) -> list[str]:
-    """The meaning of each token at its place: in the length toy, an action is an answer first, and then continues or
-    stops."""
+    """Return the meaning of each token at its place: in the length toy, an action is an answer first, and then
+    continues or
+    stops.
+    """
     parts = [text.split(EITHER) for text in texts]
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
 
 
 def _plain(notes: list[Note], what: str) -> list[Note]:
-    """The inspector's notes without the ratio, and without the advantage before the push is shown."""
+    """Return the inspector's notes without the ratio, and without the advantage before the push is shown."""
     return notes[:-2] if what == "plain" else notes[:-1]
 
 
@@ -104,7 +108,7 @@ def _two(view: StepView, row: int) -> list[Note]:
 
 
 def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group``, the best first, with a tick on every rewarded step.
+    """Return the completions of ``group``, the best first, with a tick on every rewarded step.
 
     The notes are reward and advantage or, if steps are rewarded, the advantages of the first and the last token.
     """

@@ -39,13 +39,13 @@ PLACES = 101
 
 @lru_cache(maxsize=64)
 def first_update(settings: Settings) -> Step:
-    """The first update of a run under ``settings``."""
+    """Return the first update of a run under ``settings``."""
     return next(iter(learners.learner(settings)))
 
 
 @lru_cache(maxsize=64)
 def counted(settings: Settings) -> tuple[int, int]:
-    """The number of dead groups and of all groups in the first update, over all seeds."""
+    """Return the number of dead groups and of all groups in the first update, over all seeds."""
     done = next(updates(settings, SEEDS))
     dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
     return int(dead.sum()), dead.size

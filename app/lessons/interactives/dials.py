@@ -84,7 +84,7 @@ class Dials(QWidget):
             self.twins[name].refresh()
 
     def summary_of(self, name: str) -> str:
-        """A text with a dial's name and its last value."""
+        """Return a text with a dial's name and its last value."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
         value = percent(last) if _is_share(name) else shown(last)
@@ -104,7 +104,7 @@ def _scale(name: str) -> Scale:
 
 
 def _is_share(name: str) -> bool:
-    """Whether a dial shows a share."""
+    """Return whether a dial shows a share."""
     return name == AUDIT or METRICS[name].share
 
 

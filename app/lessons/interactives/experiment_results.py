@@ -53,16 +53,16 @@ class Experiments(Generic[Key, Result]):
         return self._coming
 
     def results(self, key: Key | None) -> list[Result]:
-        """The results for ``key`` so far."""
+        """Return the results for ``key`` so far."""
         return [] if key is None else self._results.get(key, [])
 
     def latest(self, key: Key | None) -> Result | None:
-        """The newest result for ``key``. None if there is none yet."""
+        """Return the newest result for ``key``. None if there is none yet."""
         results = self.results(key)
         return results[-1] if results else None
 
     def complete(self, key: Key | None) -> bool:
-        """Whether all results for ``key`` have been computed."""
+        """Return whether all results for ``key`` have been computed."""
         return key in self._complete
 
     def want(self, key: Key) -> None:

@@ -129,12 +129,12 @@ class FamilyList(QTreeWidget):
 
 
 def _summary_of(one: Member) -> str:
-    """A sentence or two on a member, for tooltip and screen reader."""
+    """Return a sentence or two on a member, for tooltip and screen reader."""
     return f"{one.name}, {one.year}. {one.idea}"
 
 
 def _mark(theme: Theme, factor: float) -> QIcon:
-    """An icon with a dot."""
+    """Return an icon with a dot."""
     side = round(MARK * factor)
     picture = QPixmap(side, side)
     picture.fill(QColor(0, 0, 0, 0))

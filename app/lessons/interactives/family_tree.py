@@ -164,7 +164,7 @@ class FamilyTree(Interactive):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """The contribution of a switch, as a table cell."""
+        """Return the contribution of a switch, as a table cell."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")
@@ -174,7 +174,7 @@ class FamilyTree(Interactive):
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
     def summary(self, view: View) -> str:
-        """A sentence on the difference with the lesson's own seed and on average."""
+        """Return a sentence on the difference with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""
@@ -231,7 +231,7 @@ def _columns() -> list[Column]:
 
 
 def _values_text(values: tuple[object, ...]) -> str:
-    """A text with the values of settings."""
+    """Return a text with the values of settings."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
     words = [
         plain[value]

@@ -137,7 +137,7 @@ class FlightDeck(Interactive):
         return float(self._ends(name).mean())
 
     def summary(self, view: View) -> str:
-        """A sentence with the values of the dials, or with the remedies that help."""
+        """Return a sentence with the values of the dials, or with the remedies that help."""
         if self.problem:
             return self.problem
         if self.shows == "dials":

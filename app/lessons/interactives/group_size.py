@@ -90,7 +90,7 @@ class GroupSize(Interactive):
         self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
-        """A toggle button per budget. The pressed ones are shown side by side."""
+        """Return a toggle button per budget. The pressed ones are shown side by side."""
         row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
@@ -196,7 +196,7 @@ class GroupSize(Interactive):
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _sentence(self, what: str) -> str:
-        """A sentence on the smallest and the largest group."""
+        """Return a sentence on the smallest and the largest group."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)
@@ -224,12 +224,12 @@ class GroupSize(Interactive):
 
 
 def _known(kinds: object) -> tuple[str, ...]:
-    """The budgets among ``kinds``, in a fixed order."""
+    """Return the budgets among ``kinds``, in a fixed order."""
     return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:
-    """A text with the results of the smallest and the largest group. Empty before there are any."""
+    """Return a text with the results of the smallest and the largest group. Empty before there are any."""
     if not values:
         return ""
     small, large = min(values), max(values)

@@ -185,8 +185,10 @@ class KlExplorer(Interactive):
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
 
     def _of_below(self, what: str) -> str:
-        """A text on what the chart below compares. Its numbers are only in its table, because some of them are asked
-        for."""
+        """Return a text on what the chart below compares. Its numbers are only in its table, because some of them
+        are asked
+        for.
+        """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
             title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)

@@ -41,7 +41,7 @@ def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale
 
 
 def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact: float) -> LinePicture:
-    """The means (n,) after 1, 2, ... samples, and the value ``exact`` in nats for comparison."""
+    """Return the means (n,) after 1, 2, ... samples, and the value ``exact`` in nats for comparison."""
     count = len(next(iter(means.values())))
     x = np.arange(1.0, count + 1)
     first = min(SKIPPED, count - 1)
@@ -81,7 +81,7 @@ def over_temperature(
     labelled: bool = True,
     short: bool = False,
 ) -> LinePicture:
-    """The values (n,) of every line at the temperatures of the grid, NaN where there is none.
+    """Return the values (n,) of every line at the temperatures of the grid, NaN where there is none.
 
     Args:
         label: meaning of the temperature, such as "sampled at T".
@@ -127,7 +127,7 @@ def over_temperature(
 
 
 def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row per temperature with at least one value."""
+    """Return one row per temperature with at least one value."""
     listed = [line for line in lines if line.listed]
     columns = [Column("temperature", "T", chars=7), *(Column(line.name, line.spoken, chars=9) for line in listed)]
     rows = [[temperature, *(float(line.y[n]) for line in listed)] for n, temperature in enumerate(TEMPERATURES)]

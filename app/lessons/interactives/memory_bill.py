@@ -45,7 +45,7 @@ WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(nam
 
 
 def rows() -> dict[str, Row]:
-    """A row for every adjustable field. Parameters are counted in billions."""
+    """Return a row for every adjustable field. Parameters are counted in billions."""
     made = {}
     for name in (*SWITCHES, *KNOBS):
         what, default = about(Training, name), getattr(Training(), name)

@@ -64,7 +64,7 @@ REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
 def reduced(step: Step) -> dict[str, float]:
-    """The loss of the first pass under every reduction, on the same batch."""
+    """Return the loss of the first pass under every reduction, on the same batch."""
     longest = int(step.mask.shape[1])
     objectives: dict[str, Objective] = {
         name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS

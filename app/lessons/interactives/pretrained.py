@@ -84,7 +84,7 @@ class Pretrained(Interactive):
         self.twin.refresh()
 
     def _shares(self, view: View) -> LinePicture:
-        """The share of right answers in the batch of each update up to the one shown."""
+        """Return the share of right answers in the batch of each update up to the one shown."""
         end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
         line = Line(
             name="right",
@@ -145,7 +145,7 @@ class Pretrained(Interactive):
 
 
 def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each sampled answer of an update, with the columns of the table."""
+    """Return a row for each sampled answer of an update, with the columns of the table."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
@@ -178,18 +178,18 @@ def exact_answers(step: Step, origin: Origin) -> np.ndarray:
 
 
 def shares(run: RunHandle) -> np.ndarray:
-    """The share of right answers in each update's batch, (n,), from the run's metric."""
+    """Return the share of right answers in each update's batch, (n,), from the run's metric."""
     return np.asarray(run.series["accuracy"].values[: run.head])
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """The first update with nine right answers of ten in its batch. NaN if there is none."""
+    """Return the first update with nine right answers of ten in its batch. NaN if there is none."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """The lowest share of a batch after the first one with nine of ten. NaN if there is no batch after it."""
+    """Return the lowest share of a batch after the first one with nine of ten. NaN if there is no batch after it."""
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

@@ -77,7 +77,7 @@ class RatioExplorer(Interactive):
         self.ratios_now = None
 
     def _compute(self) -> Ratios:
-        """The ratios of the old policy after all drags."""
+        """Return the ratios of the old policy after all drags."""
         assert self._old is not None
         logp, action = self._old, 0
         for action, prob in self._moves:

@@ -68,7 +68,7 @@ class Reported(Interactive):
             self.page.show_part(self.shows, view.theme, view.scale)
 
     def rows(self, view: View) -> list[list[object]]:
-        """A row for every watched prompt at the update shown."""
+        """Return a row for every watched prompt at the update shown."""
         step, origin = view.step.step, view.run.origin
         if step is None or step.watched_tokens is None:
             return []
@@ -113,7 +113,7 @@ class Reported(Interactive):
         return [right for right in known if right is not None]
 
     def _all_right_at(self) -> float:
-        """The first update before which every watched prompt is answered right. NaN if there is none."""
+        """Return the first update before which every watched prompt is answered right. NaN if there is none."""
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:

@@ -86,7 +86,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """The training under one kind of credit over its seeds, as far as computed. None before."""
+        """Return the training under one kind of credit over its seeds, as far as computed. None before."""
         return self.trained.latest(self._key(lane))
 
     @property
@@ -203,5 +203,5 @@ class StepCredit(Interactive):
 
 
 def _updates(count: float) -> str:
-    """A text for a number of updates, possibly none."""
+    """Return a text for a number of updates, possibly none."""
     return shown(count, 0) if math.isfinite(count) else tr("more than were trained")

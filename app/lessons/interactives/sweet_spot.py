@@ -123,7 +123,9 @@ class SweetSpot(Interactive):
         self.foot.setText(summary)
 
     def _way(self, view: View) -> np.ndarray:
-        """The run's path (n, 2), chance of a right answer and gradient norm of each update, up to the update shown."""
+        """Return the run's path (n, 2), chance of a right answer and gradient norm of each update, up to the update
+        shown.
+        """
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
         chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
         return np.column_stack([chances, norms]) if chances else np.empty((0, 2))

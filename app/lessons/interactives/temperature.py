@@ -235,7 +235,7 @@ class Temperature(Interactive):
     # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _sentence(self) -> str:
-        """A sentence on the picture."""
+        """Return a sentence on the picture."""
         if self.problem:
             return self.problem
         if self.shows == "language":

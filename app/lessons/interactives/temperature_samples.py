@@ -87,7 +87,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
 
 
 def sentence_of_groups(settings: Settings) -> str:
-    """A sentence on the bandit's groups at the settings' temperature."""
+    """Return a sentence on the bandit's groups at the settings' temperature."""
     here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
@@ -102,7 +102,7 @@ def sentence_of_groups(settings: Settings) -> str:
 
 
 def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
-    """A sentence on the first pass over answers scored at another temperature."""
+    """Return a sentence on the first pass over answers scored at another temperature."""
     here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
@@ -117,7 +117,7 @@ def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
 
 
 def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
-    """A sentence on the language model's groups (n,)."""
+    """Return a sentence on the language model's groups (n,)."""
     live, reward = found[LIVE.name], found[REWARD.name]
     best = int(np.nanargmax(live))
     return tr(

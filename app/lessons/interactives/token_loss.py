@@ -162,5 +162,5 @@ class TokenLoss(Interactive):
 
 
 def _plain(value: float) -> str:
-    """A number without an exponent, for readers in a class."""
+    """Return a number without an exponent, for readers in a class."""
     return shown(value) if abs(value) >= 0.01 or value == 0 else f"{value:.5f}".replace("-", "−")

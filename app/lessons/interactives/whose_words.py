@@ -149,7 +149,7 @@ def right_end(known: np.ndarray) -> float:
 
 
 def tool_share(step: Step | None) -> float:
-    """The share of an update's tokens written by the tool."""
+    """Return the share of an update's tokens written by the tool."""
     if step is None:
         return math.nan
     return 1 - float(written(step.tokens, step.there).sum() / step.there.sum())
@@ -162,7 +162,7 @@ def tool_logp(step: Step | None) -> float:
 
 
 def rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each completion of an update, with the columns of the table."""
+    """Return a row for each completion of an update, with the columns of the table."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
@@ -177,5 +177,5 @@ def rows(step: Step | None, origin: Origin) -> list[list[object]]:
 
 
 def marked(text: str) -> str:
-    """A completion with the tool's words in angle quotes: ``(47*8)‹376›376``."""
+    """Return a completion with the tool's words in angle quotes: ``(47*8)‹376›376``."""
     return "".join(said + (f"‹{answered.strip()}›" if answered else "") for said, answered in exchanges(text))
