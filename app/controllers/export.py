@@ -239,7 +239,7 @@ class ExportController(QObject):
 
 
 def unused_path(path: Path) -> Path:
-    """``path`` or, if it exists, the first unused one with a number appended."""
+    """Return ``path`` or, if it exists, the first unused one with a number appended."""
     number, unused = 1, path
     while unused.exists():
         number += 1
@@ -253,5 +253,5 @@ def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]
 
 
 def _file_name(text: str) -> str:
-    """``text`` without the characters that some file systems forbid."""
+    """Return ``text`` without the characters that some file systems forbid."""
     return " ".join(re.sub(r'[<>:"/\\|?*\x00-\x1f]', " ", text).split())[:80] or "export"

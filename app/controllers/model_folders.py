@@ -76,8 +76,7 @@ class ModelFolders(QObject):
 
 def is_model(path: Path) -> bool:
     """Return whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a model's
-    or an
-    adapter's configuration.
+    or an adapter's configuration.
     """
     if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True

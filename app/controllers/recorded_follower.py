@@ -197,7 +197,7 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
+    """Return updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
@@ -217,7 +217,7 @@ def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int
 
 
 def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """The result of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
+    """Yield the result of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
     known: dict[int, dict[str, float]] = {}
     try:
         for first, some in make(poll):

@@ -201,8 +201,7 @@ class RecordedRuns(QObject):
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
         """Return the position of the update shown in the run that replaces ``old``. None for the last, or if it has
-        no such
-        update.
+        no such update.
         """
         if self._workspace.following or not old.source.partial:
             return None
@@ -227,8 +226,7 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded. None for a file that no
-    importer
-    knows, unless its name shows that another program wrote it.
+    importer knows, unless its name shows that another program wrote it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.

@@ -132,8 +132,7 @@ class RunFiles(QObject):
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
     """Return the run at ``path``, first inspected by ``readers`` unless it is in the ``own`` folder. None for a file
-    converted
-    from another trainer's run.
+    converted from another trainer's run.
     """
 
     def cancelled() -> None:

@@ -106,8 +106,7 @@ class SessionFiles(QObject):
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
         """Return the session's description of the window. For a lesson, its id and step, and the user's state that
-        it will
-        restore.
+        it will restore.
         """
         workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
         saved, lesson = player.saved, player.lesson

@@ -106,7 +106,7 @@ def _without_window(options: argparse.Namespace) -> None:
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
-    """Width and height in pixels, as in 1600x900. None if the text is empty.
+    """Return the width and height in pixels, as in 1600x900. None if the text is empty.
 
     Raises:
         GrpoError: they cannot be read, or are out of range.

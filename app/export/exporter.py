@@ -219,7 +219,7 @@ class Exporter(QObject):
         return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
 
     def _place(self) -> tuple[str, ...]:
-        """Arguments for the update and the pass shown, and for the explained number."""
+        """Return the arguments for the update and the pass shown, and for the explained number."""
         view = self._workspace.view
         passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
         explained = () if view.quantity is None else ("--explain", view.quantity.name)

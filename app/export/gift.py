@@ -40,7 +40,7 @@ def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
 
 
 def _answers(predict: Prediction, value: float) -> Iterator[str]:
-    """The options with the right one marked, or a number with its tolerance."""
+    """Yield the options with the right one marked, or a number with its tolerance."""
     texts: tuple[str, ...]
     match predict.kind:
         case "number" | "ghost":
@@ -60,5 +60,5 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """``text`` escaped for GIFT."""
+    """Return ``text`` escaped for GIFT."""
     return text.translate(SPECIAL)

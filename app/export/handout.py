@@ -152,7 +152,7 @@ def _terms(lesson: Lesson) -> Iterator[Group]:
 
 
 def _at_home(lesson: Lesson) -> Iterator[Group]:
-    """The section for doing the lesson again at home, with its knobs, each to be predicted first."""
+    """Yield the section for doing the lesson again at home, with its knobs, each to be predicted first."""
     yield [
         Text(text=tr("Take the lesson once more, and change one thing; predict first what it does:")),
         Text(text=" ".join(["grpo-lab", "--present", lesson.id]), role="mono"),

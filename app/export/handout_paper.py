@@ -34,8 +34,7 @@ def _look() -> Theme:
 
 def _font(role: str, size: float = 1.0) -> QFont:
     """Return a font of the theme without alternate glyphs. In a PDF, glyphs such as digits of equal width would not
-    be linked
-    to their characters, and could be neither searched nor read aloud.
+    be linked to their characters, and could be neither searched nor read aloud.
     """
     font = _look().font(role, size)
     font.clearFeatures()
@@ -53,7 +52,7 @@ class Text:
     size: float = 1.0
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAP, self.text).height()
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -75,7 +74,7 @@ class Scale:
     form: str = "digits"
 
     def height(self, width: float) -> float:
-        """Height in pixels."""
+        """Return the height in pixels."""
         return 52.0
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -98,7 +97,7 @@ class Options:
     texts: tuple[str, ...]
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         return sum(Text(text=text).height(width - 26) + 6 for text in self.texts)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -118,7 +117,7 @@ class Ruled:
     count: int
 
     def height(self, width: float) -> float:
-        """Height in pixels."""
+        """Return the height in pixels."""
         return LINE * self.count
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
@@ -138,7 +137,7 @@ class Formula:
     latex: str
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         renderer = self._renderer()
         if renderer is None:
             return Text(text=plain_text(self.latex), role="mono").height(width)

@@ -169,7 +169,7 @@ def agrees(predict: Prediction, value: float, other: float) -> bool:
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
-    """A report as lines of text."""
+    """Yield a report as lines of text."""
     step = lesson.steps[report.place]
     head = spoken(step.predict.ask if step.predict is not None else step.text)
     yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(

@@ -91,7 +91,7 @@ class LessonFilm:
         self.stage.player.reveal.clock = lambda: self._seconds
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
-        """Every picture in order, with its description.
+        """Yield every picture in order, with its description.
 
         Raises:
             GrpoError: a step cannot be computed.
@@ -163,7 +163,7 @@ class LessonFilm:
 
 
 def reading_seconds(text: str) -> float:
-    """Seconds for which ``text`` is shown so that a class can read it."""
+    """Return the seconds for which ``text`` is shown so that a class can read it."""
     return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
 
 

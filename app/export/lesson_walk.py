@@ -51,7 +51,7 @@ class LessonWalk:
         self._app, self.stage = app, stage
 
     def steps(self, lesson: Lesson) -> Iterator[WalkedStep]:
-        """Every step of ``lesson`` in order. Each question is opened and then skipped.
+        """Yield every step of ``lesson`` in order. Each question is opened and then skipped.
 
         Raises:
             GrpoError: a step is still being computed after ten minutes.

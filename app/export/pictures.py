@@ -260,8 +260,8 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
 
 
 def height_above_caption(size: tuple[int, int], caption: int) -> int:
-    """Height in pixels that a caption of ``caption`` pixels leaves for a picture, in a total of ``size`` (width,
-    height).
+    """Return the height in pixels that a caption of ``caption`` pixels leaves for a picture, in a total of ``size``
+    (width, height).
 
     Raises:
         GrpoError: there is too little left.

@@ -85,7 +85,7 @@ class AnimatedWebp:
         )
 
     def __len__(self) -> int:
-        """Number of frames that differ from the one before."""
+        """Return the number of frames that differ from the one before."""
         return len(self._frames)
 
     def to_bytes(self) -> bytes:
@@ -121,8 +121,7 @@ def _pixels(image: QImage) -> np.ndarray:
 
 def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
     """Return the smallest rectangle that contains all changes, at even coordinates as the format requires. None if
-    there are
-    none.
+    there are none.
 
     None where nothing has.
     """

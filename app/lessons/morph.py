@@ -47,7 +47,7 @@ class Morph:
 
 
 def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
-    """Bars at ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
+    """Return bars at ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
     if not after.count or share >= 1:
         return after
     same = before is not None and before.count == after.count and before.label == after.label
@@ -66,7 +66,7 @@ def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
 
 
 def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
-    """Lines at ``share`` of the way. Those with the same points move, others are drawn from left to right."""
+    """Return lines at ``share`` of the way. Those with the same points move, others are drawn from left to right."""
     if share >= 1:
         return after
     known = {} if before is None else before.by_name

@@ -306,7 +306,7 @@ class PredictionBox(QWidget):
 
 
 def _right(prediction: Prediction, value: float) -> frozenset[int]:
-    """Indices of the options that the run confirms."""
+    """Return the indices of the options that the run confirms."""
     if prediction.kind == "direction":
         return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
     return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))

@@ -136,7 +136,7 @@ class LessonProgress:
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
+        """Return the number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 

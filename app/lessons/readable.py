@@ -15,7 +15,7 @@ LEAST = 0.0005
 
 
 def readable(value: float, form: str) -> str:
-    """``value`` in one of the forms ``grpo_core.lessons.SHOWN``.
+    """Return ``value`` in one of the forms ``grpo_core.lessons.SHOWN``.
 
     Raises:
         ValueError: there is no such form.
@@ -55,8 +55,7 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 def reads_as(prediction: Prediction, value: float) -> str:
     """Return the text of another choice whose nearest number has the same displayed form as the answer ``value``.
-    Empty if
-    there is none.
+    Empty if there is none.
     """
     if prediction.kind != "choice" or not prediction.number:
         return ""

@@ -57,8 +57,7 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 def teaching_of(lesson: Lesson) -> list[str]:
     """Return the usual misconception, the reply to it, what to do if a run disagrees, and an analogy if there is
-    one. Empty if
-    not given.
+    one. Empty if not given.
     """
     if lesson.teaching is None:
         return []

@@ -22,7 +22,7 @@ SMALL = 160
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:
-    """Rectangle of the number that ``widget`` explains, in the widget's coordinates.
+    """Return the rectangle of the number that ``widget`` explains, in the widget's coordinates.
 
     A widget with many numbers provides it as ``explained_box``; a table has its current cell; a small widget is the
     number itself. Otherwise it is where the mouse is pressed, or the middle.

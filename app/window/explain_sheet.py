@@ -18,7 +18,8 @@ BEAK = 8
 
 
 def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Rectangle for a sheet of ``size`` in ``space``: below ``anchor``, above it, or else beside it, and never over it.
+    """Return the rectangle for a sheet of ``size`` in ``space``: below ``anchor``, above it, or else beside it, and
+    never over it.
 
     If it fits nowhere in full, it becomes lower; ``least`` is the height below which a place is too low.
     """
@@ -107,7 +108,7 @@ class ExplainSheet(QFrame):
         painter.drawPath(self._outline())
 
     def _outline(self) -> QPainterPath:
-        """Outline of a rounded rectangle with a beak towards the number."""
+        """Return the outline of a rounded rectangle with a beak towards the number."""
         beak, radius = BEAK * self._scale, RADIUS * self._scale
         inner = QRectF(self.rect()).adjusted(beak, beak, -beak, -beak)
         path = QPainterPath()

@@ -161,7 +161,7 @@ def arrange(
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
-    """Rows and columns of adjacent panels, in the order in which they are split off."""
+    """Return rows and columns of adjacent panels, in the order in which they are split off."""
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     middle = [*plan.strip, *plan.centre[:1]]
     if plan.halved:

@@ -74,7 +74,7 @@ class PictureRoom(QObject):
         self._window.resizeDocks([*low, above, below], heights, Qt.Orientation.Vertical)
 
     def _tab_height(self, dock: Dock) -> int:
-        """Height in pixels of the tabs over a dock. 0 for a dock without tabs."""
+        """Return the height in pixels of the tabs over a dock. 0 for a dock without tabs."""
         if not self._window.tabifiedDockWidgets(dock):
             return 0
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)

@@ -361,7 +361,7 @@ class Transport(QToolBar):
 
 
 def _width_of(widget: QWidget) -> int:
-    """Width in pixels of a toolbar widget. 0 for the one that takes the remaining space."""
+    """Return the width in pixels of a toolbar widget. 0 for the one that takes the remaining space."""
     fixed = widget.minimumWidth() == widget.maximumWidth()
     return widget.width() if fixed else max(widget.sizeHint().width(), 0)
 

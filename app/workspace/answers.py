@@ -84,7 +84,7 @@ def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdic
 
 
 def verdict(prompt: str, text: str, origin: Origin, *, ended: bool = True) -> Verdict:
-    """Verdict on an answer of the character model, by the task of its run."""
+    """Return the verdict on an answer of the character model, by the task of its run."""
     if origin.settings.language.has_tool:
         return calculator.verdict(calculator.prompt(prompt.rstrip("=")), text, ended=ended)
     return problems.verdict(prompt, text, ended=ended)

@@ -13,8 +13,7 @@ EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
     """Return the nearest update after (or before) ``step`` at which an event begins, and the event's description.
-    None if
-    there is none.
+    None if there is none.
     """
     nearest = [
         (onsets.after(step) if forwards else onsets.before(step), what)

@@ -65,8 +65,8 @@ class Turn:
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
     """Return the answers of a run's starting weights to its fixed prompts, as update 0. They come from the run's
-    model once it
-    has computed them, before that from the copy stored with the weights. None where there is no copy.
+    model once it has computed them, before that from the copy stored with the weights. None where there is no
+    copy.
     """
     origin = run.origin
     if run.first_answers is not None:

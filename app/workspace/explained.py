@@ -11,8 +11,7 @@ from grpo_core.explain.quantity import KINDS
 
 def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
     """Return the same kind of number for the selected completion and action. A number that belongs to neither is
-    returned
-    unchanged.
+    returned unchanged.
     """
     if quantity.row is not None and selection.row is not None:
         token = None if quantity.token is None else selection.token
@@ -24,8 +23,7 @@ def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
 
 def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
     """Return the same number in pass ``after`` (from 0), if it was one of pass ``before``. Numbers of other passes
-    were chosen
-    explicitly and stay.
+    were chosen explicitly and stay.
     """
     kind = KINDS.get(quantity.name)
     if kind is None or "pass" not in kind.axes or quantity.passed != before:

@@ -63,8 +63,9 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Seconds into the film at which the cursor is at ``cursor``. The film's end for an update that is shown
-        whole."""
+        """Return the seconds into the film at which the cursor is at ``cursor``. The film's end for an update that
+        is shown whole.
+        """
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):

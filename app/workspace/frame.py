@@ -90,7 +90,7 @@ class FrameTimer(QObject):
         self.drawn.emit()
 
     def rest(self, spent: float) -> float:
-        """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
+        """Return the milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
 
         The next deadline is one interval after the last one. A frame that was late by more than an interval restarts
         the count.

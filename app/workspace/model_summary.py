@@ -13,8 +13,7 @@ def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
     """Return the line about a run under ``settings``. Where the folder is gone, it says that answers come with the
-    first
-    update.
+    first update.
 
     Args:
         settings: of the run.

@@ -50,13 +50,13 @@ class Onsets:
 
 
 def leaves_zero(values: np.ndarray) -> np.ndarray:
-    """Places at which a series that was zero (or unknown) is above zero."""
+    """Return the places at which a series that was zero (or unknown) is above zero."""
     with np.errstate(invalid="ignore"):
         above = values > 0
     return np.asarray(above[1:] & ~above[:-1])
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """Places at which a series changes its value. The first value never counts as a change."""
+    """Return the places at which a series changes its value. The first value never counts as a change."""
     now, then = values[1:], values[:-1]
     return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))

@@ -29,17 +29,19 @@ class RightShare:
 
     @classmethod
     def held_out(cls, run: RunHandle, cursor: int) -> RightShare | None:
-        """Shares of right likeliest answers to held-out prompts before each update, up to update ``cursor``. None where
-        the run is trained on its watched prompts, as with fewer than sixteen prompts of the user's, because none is
-        held out then."""
+        """Return the shares of right likeliest answers to held-out prompts before each update, up to update
+        ``cursor``. None where the run is trained on its watched prompts, as with fewer than sixteen prompts of
+        the user's, because none is held out then.
+        """
         task = run.origin.settings.language
         own = task.problem == "own"
         return None if own and _trained_on(run) else cls._of(run, cursor, GREEDY, 0 if own else task.held_out)
 
     @classmethod
     def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
-        """Shares of right sampled completions in each update up to ``cursor``, which has ``completions`` of them (0 if
-        unknown)."""
+        """Return the shares of right sampled completions in each update up to ``cursor``, which has ``completions``
+        of them (0 if unknown).
+        """
         return cls._of(run, cursor, SAMPLED, completions)
 
     @classmethod

@@ -177,8 +177,7 @@ class RunHandle:
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
         """Return the nearest fully recorded update at or after ``number`` (at or before it unless ``forwards``).
-        ``number`` if
-        there is none.
+        ``number`` if there is none.
         """
         if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
             return number

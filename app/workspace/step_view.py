@@ -143,7 +143,7 @@ class StepView:
         return other
 
     def derived(self, function: Callable[[StepView], T]) -> T:
-        """Value of ``function`` for this view, computed once. Panels use it for derived arrays."""
+        """Return the value of ``function`` for this view, computed once. Panels use it for derived arrays."""
         if function not in self._derived:
             self._derived[function] = function(self)
         value: T = self._derived[function]
@@ -155,7 +155,7 @@ class StepView:
         return None if self.numbers is None else self.numbers.silent
 
     def policy(self, passed: int) -> np.ndarray | None:
-        """Probabilities (C, V) after ``passed`` passes. At update 0 the starting policy."""
+        """Return the probabilities (C, V) after ``passed`` passes. At update 0 the starting policy."""
         logp = self.origin.dist_logp if self.step is None else self.step.distribution(passed)
         return None if logp is None else np.exp(logp)
 

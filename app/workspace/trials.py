@@ -160,14 +160,16 @@ def _compares(other: RunHandle, run: RunHandle) -> bool:
 
 
 def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Places at which a series rises above one half, from at most one half or from an unknown value."""
+    """Return the places at which a series rises above one half, from at most one half or from an unknown value."""
     with np.errstate(invalid="ignore"):
         above = values > HALF
     return np.asarray(above[1:] & ~above[:-1])
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:
-    """Name of the likeliest action of ``run`` after update ``step``. Empty for no update, or several contexts."""
+    """Return the name of the likeliest action of ``run`` after update ``step``. Empty for no update, or several
+    contexts.
+    """
     if step is None or len(run.origin.context_names) > 1:
         return ""
     action = run.series["best_action"].values[step - 1]
@@ -175,7 +177,7 @@ def likeliest(run: RunHandle, step: int | None) -> str:
 
 
 def _policy(run: RunHandle) -> np.ndarray | None:
-    """Probabilities (C, A) after the last update of a bandit's run."""
+    """Return the probabilities (C, A) after the last update of a bandit's run."""
     if run.origin.settings.is_language:
         return None
     try:
@@ -187,7 +189,7 @@ def _policy(run: RunHandle) -> np.ndarray | None:
 
 
 def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
-    """Differences of ``settings`` from ``here``, except the seed, in a few words each.
+    """Return the differences of ``settings`` from ``here``, except the seed, in a few words each.
 
     If several switches of a preset differ, the preset is named instead.
     """
@@ -205,7 +207,7 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    """Letter or name, and value, of each setting."""
+    """Return the letter or name, and value, of each setting."""
     paths = list(paths)
     of_task = [path for path in paths if path.split(".")[0] == "task"]
     named = [tr("another task")] if of_task else []

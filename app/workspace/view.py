@@ -56,8 +56,7 @@ class View:
 
     def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
         """Return a stamp that is equal for views that look the same, so that an unchanged frame costs one
-        comparison. The
-        place comes first.
+        comparison. The place comes first.
 
         Args:
             planned: whether the settings of the next update are shown.

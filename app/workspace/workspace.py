@@ -149,8 +149,7 @@ class Workspace(QObject):
 
     def _found(self, run: RunHandle) -> tuple[Cursor, Step | None, tuple[str, str] | None]:
         """Return the cursor, its update, and a message with its severity. If the update was thinned out meanwhile,
-        the nearest
-        kept one takes its place and the message says so.
+        the nearest kept one takes its place and the message says so.
         """
         try:
             return self.cursor, run.step(self.cursor.step), None

@@ -22,7 +22,7 @@ SEED = "seed"
 def race_picture(
     results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
-    """Results of a race so far, over updates or over the completions drawn, as lines.
+    """Return the results of a race so far, over updates or over the completions drawn, as lines.
 
     Args:
         measure: a name of ``MEASURES``.
@@ -76,5 +76,5 @@ def _line(course: Course, *, name: str, **look: object) -> Line:
 
 
 def _spacing(runs: Ensemble, *, samples: bool) -> float:
-    """Distance between two updates, in updates or in completions drawn."""
+    """Return the distance between two updates, in updates or in completions drawn."""
     return float(runs.samples[1]) if samples else 1.0

@@ -88,13 +88,14 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Differences between the algorithms besides the objective, by name. See
-        :func:`grpo_core.experiments.race.differing`."""
+        """Return the differences between the algorithms besides the objective, by name. See
+        :func:`grpo_core.experiments.race.differing`.
+        """
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
     def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
-        """Results of one algorithm after the other, computed by ``jobs``.
+        """Yield the results of one algorithm after the other, computed by ``jobs``.
 
         Raises:
             GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.

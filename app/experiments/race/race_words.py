@@ -23,7 +23,7 @@ BANDS = tr("Bands hold the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names joined as an enumeration, such as "A, B and C"."""
+    """Return names joined as an enumeration, such as "A, B and C"."""
     return (
         tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
         if len(names) > 1
@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Sentences on algorithms whose runs are identical, seed by seed. Empty if there are none."""
+    """Return sentences on algorithms whose runs are identical, seed by seed. Empty if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -82,7 +82,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """Lines on how far each algorithm is behind the leader of a complete race."""
+    """Return lines on how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():

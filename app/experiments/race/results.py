@@ -105,7 +105,7 @@ class RaceResults:
         return rows
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and mean final rewards, the best first. A diverged seed counts as the lowest possible reward."""
+        """Return names and mean final rewards, the best first. A diverged seed counts as the lowest possible reward."""
         means = {
             name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
         }
@@ -133,7 +133,7 @@ class RaceResults:
         return data.against(data.ranked()[0][0])
 
     def coinciding(self) -> list[list[str]]:
-        """Groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""
+        """Return groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""
         groups: dict[str, list[str]] = {}
         for name, digest in self.digests.items():
             groups.setdefault(digest.repeats or name, []).append(name)

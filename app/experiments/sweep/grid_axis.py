@@ -57,7 +57,7 @@ class GridAxis:
         return round(found) if self.whole else float(f"{found:.3g}")
 
     def between(self, steps: int) -> np.ndarray:
-        """Evenly spaced places from the first to the last, ``steps`` to each gap."""
+        """Return evenly spaced places from the first to the last, ``steps`` to each gap."""
         return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
 
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:

@@ -79,7 +79,7 @@ class Swept:
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
-        """This setting with the typed values, separated by commas or blanks.
+        """Return this setting with the typed values, separated by commas or blanks.
 
         Raises:
             SettingsError: a value is not allowed, or there are none or too many.
@@ -181,7 +181,7 @@ class Sweep:
 
 
 def title_of(path: str) -> str:
-    """Name of a setting."""
+    """Return the name of a setting."""
     return tr("KL estimator") if path == ESTIMATOR else described_at(path).title
 
 

@@ -70,7 +70,7 @@ class SweepResults:
         return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
-        """Spread of a measure after the last update, at every place."""
+        """Return the spread of a measure after the last update, at every place."""
         key = (measure, row, len(self.done))
         if key not in self._final:
             known = [(place, self.done.get((place, row))) for place in range(len(self.sweep.over.values))]
@@ -95,7 +95,7 @@ class SweepResults:
 
 
 def row_line(row: int) -> str:
-    """Name of the line for a row, which is one value of the second setting."""
+    """Return the name of the line for a row, which is one value of the second setting."""
     return f"row {row}"
 
 
@@ -112,11 +112,11 @@ def titled(measure: str) -> str:
 
 
 def course(runs: Ensemble, measure: str) -> Spread:
-    """Spread of a measure over training, update 0 first, (U + 1,)."""
+    """Return the spread of a measure over training, update 0 first, (U + 1,)."""
     return spread_of(runs.counted(measure), measure)
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
-    """Index of the seed whose last value is the (lower) median of all."""
+    """Return the index of the seed whose last value is the (lower) median of all."""
     order = np.argsort(runs.counted(measure)[-1], kind="stable")
     return int(order[(len(order) - 1) // 2])

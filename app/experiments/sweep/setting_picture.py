@@ -108,8 +108,7 @@ def _setting_table(
     results: SweepResults | None, measure: str, only: int | None, real: RealRuns | None
 ) -> tuple[list[Column], Rows]:
     """Return one row per point: its values, the median or mean, the middle half, and the exact optimum. Then one per
-    real run
-    beside it.
+    real run beside it.
     """
     unit = UNITS[measure]
     columns = [

@@ -12,7 +12,7 @@ from app.widgets.wrap import Wrap
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Widgets side by side, none of them stretched. A narrow panel scrolls to the one with the focus."""
+    """Return widgets side by side, none of them stretched. A narrow panel scrolls to the one with the focus."""
     widget = QWidget()
     line = QHBoxLayout(widget)
     line.setContentsMargins(12, 2, 8, 2)
@@ -26,7 +26,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
 
 
 def lines(*parts: QWidget) -> QWidget:
-    """Widgets side by side, on as many lines as the width requires."""
+    """Return widgets side by side, on as many lines as the width requires."""
     widget = QWidget()
     wrap = Wrap(widget)
     wrap.setContentsMargins(12, 2, 8, 2)

@@ -69,7 +69,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
 
 
 def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
-    """Values of the selected runs, and of the run shown, after an update."""
+    """Return the values of the selected runs, and of the run shown, after an update."""
     lines = [(tr("update {update}").format(update=update), "muted")]
     if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
         middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))
@@ -84,7 +84,7 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
 
 
 def training_title(state: SweepState, measure: str) -> str:
-    """Title of the picture over training: the measure, and the selected value."""
+    """Return the title of the picture over training: the measure, and the selected value."""
     if state.runs is None or state.results is None:
         return tr("{measure} over training").format(measure=TITLES[measure])
     sweep = state.results.sweep
@@ -94,7 +94,7 @@ def training_title(state: SweepState, measure: str) -> str:
 
 
 def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
-    """Value and curve of every computed place of the selected row."""
+    """Return the value and curve of every computed place of the selected row."""
     results = state.results
     if results is None:
         return []

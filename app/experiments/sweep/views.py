@@ -213,7 +213,7 @@ class SweepViews(QWidget):
 
 
 def _against(measure: str, title: str) -> str:
-    """Title of a chart of a measure against the setting ``title``."""
+    """Return the title of a chart of a measure against the setting ``title``."""
     if not title:
         return tr("{measure} against the setting").format(measure=TITLES[measure])
     return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

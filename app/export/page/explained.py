@@ -44,7 +44,7 @@ class Explained:
         self._places: dict[tuple[Source, Quantity], int] = {}
 
     def place(self, source: Source, quantity: Quantity) -> int | None:
-        """Index of a number's explanation in :attr:`nodes`. None if there is no more space."""
+        """Return the index of a number's explanation in :attr:`nodes`. None if there is no more space."""
         key = source, source.numbers.canonical(quantity)
         if key not in self._places:
             if len(self.nodes) >= MOST_NODES:
@@ -65,8 +65,7 @@ class Explained:
 
     def packed(self) -> str:
         """Return all explanations, including those of their inputs, as compressed JSON in characters that need no
-        escaping in
-        HTML.
+        escaping in HTML.
         """
         rows = []
         place = 0
@@ -106,5 +105,5 @@ class Explained:
 
 
 def packed(data: object) -> str:
-    """``data`` as compressed JSON in base 64."""
+    """Return ``data`` as compressed JSON in base 64."""
     return base64.b64encode(gzip.compress(json.dumps(data).encode("ascii"), mtime=0)).decode("ascii")

@@ -26,7 +26,7 @@ LEAST, MOST = 20, 200
 
 
 def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
-    """A table for each of these knobs in a step of ``lesson``, with the settings of the first such step.
+    """Yield a table for each of these knobs in a step of ``lesson``, with the settings of the first such step.
 
     Tasks of several decisions, and language models, are left out: their runs cannot be made side by side.
     """
@@ -53,7 +53,7 @@ def _asked(lesson: Lesson) -> list[int]:
 
 
 def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:
-    """Results of real runs at every value of one setting, including its current value.
+    """Return the results of real runs at every value of one setting, including its current value.
 
     Args:
         path: dotted path of the setting.

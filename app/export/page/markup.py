@@ -37,12 +37,12 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
 
 
 def joined(children: Iterable[str | None]) -> Markup:
-    """Texts, escaped, and markup, concatenated."""
+    """Return texts, escaped, and markup, concatenated."""
     return Markup("".join(child if isinstance(child, Markup) else escaped(child) for child in children if child))
 
 
 def escaped(text: str) -> str:
-    """``text`` escaped for HTML, with characters that are not allowed in documents replaced."""
+    """Return ``text`` escaped for HTML, with characters that are not allowed in documents replaced."""
     return html.escape("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
@@ -54,7 +54,7 @@ def _attribute(name: str, value: object) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def formula(latex: str) -> Markup:
-    """``latex`` as MathML, which browsers draw and screen readers speak, or one line of text if that fails."""
+    """Return ``latex`` as MathML, which browsers draw and screen readers speak, or one line of text if that fails."""
     if formula_library() is None:
         return element("span", plain_text(latex))
     from latex2mathml.converter import convert

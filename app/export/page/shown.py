@@ -62,14 +62,14 @@ class ShownUpdate:
         return self.explained.door(self.source, quantity, text, kind, **attributes)
 
     def place(self, quantity: Quantity) -> int | None:
-        """Index of a number's explanation on the page. None if there is no more space."""
+        """Return the index of a number's explanation on the page. None if there is no more space."""
         return self.explained.place(self.source, quantity)
 
 
 def shown_update(
     origin: Origin, step: Step, explained: Explained, *, label: str, id: str, passed: int | None = None, group: int = 0
 ) -> ShownUpdate:
-    """``step`` prepared for a page.
+    """Return ``step`` prepared for a page.
 
     Args:
         origin: the run before its first update.

@@ -28,7 +28,7 @@ class SweepTable:
 
 
 def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
-    """The tables of many runs in a lesson's picture, without columns that contain no number."""
+    """Yield the tables of many runs in a lesson's picture, without columns that contain no number."""
     for twin in picture.of_many_runs():
         columns, rows = twin.plot.table()
         kept = [n for n in range(len(columns)) if not n or any(not is_missing(row[n]) for row in rows)]
@@ -39,7 +39,7 @@ def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
 
 
 def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
-    """Two tables of the same chart merged. If their runs have different values, the newer one."""
+    """Return two tables of the same chart merged. If their runs have different values, the newer one."""
     if older is None or [row[0] for row in older.rows] != [row[0] for row in newer.rows]:
         return newer
     again = {column.title for column in newer.columns}

@@ -46,7 +46,9 @@ def tokens(update: ShownUpdate) -> Markup | None:
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
-    """Tint levels (B, T), whole numbers from −LEVELS to LEVELS: the sign is the colour, the size the strength."""
+    """Return tint levels (B, T), whole numbers from −LEVELS to LEVELS: the sign is the colour, the size the
+    strength.
+    """
     shares = np.nan_to_num(np.asarray(values, dtype=float) / limit).ravel().tolist()
     levels = [round(LEVELS * strength(share)) * (1 if share >= 0 else -1) for share in shares]
     return np.array(levels, dtype=int).reshape(np.shape(values))

@@ -34,7 +34,8 @@ def distribution(
     ringed: bool = True,
     labelled: bool = True,
 ) -> BarPicture:
-    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Draggable bars have solid tops.
+    """Return heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Draggable bars have
+    solid tops.
 
     Args:
         chart: the chart, whose title names the bars.
@@ -82,7 +83,9 @@ def signed_bars(
     levels: np.ndarray | None = None,
     labelled: bool = True,
 ) -> BarPicture:
-    """Signed heights (n,) of a group's samples on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
+    """Return signed heights (n,) of a group's samples on an axis from ``low`` to ``high``, with dotted ``levels``
+    (n,).
+    """
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
     bars = BarSeries(name=chart.title, key="value", meaning=up, below=down, width=0.56, heights=heights)
@@ -107,7 +110,7 @@ def signed_bars(
 
 
 def powers_reached(ratio: np.ndarray, held: float) -> float:
-    """Powers of ten that an axis of ratios (A,) needs on both sides of 1.
+    """Return the powers of ten that an axis of ratios (A,) needs on both sides of 1.
 
     The axis grows at once, but shrinks only if its current reach ``held`` is more than twice too wide.
     """
@@ -117,7 +120,7 @@ def powers_reached(ratio: np.ndarray, held: float) -> float:
 
 
 def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, float], reach: float) -> BarPicture:
-    """Ratios (A,) as bars from 1 up or down, in powers of ten. The bounds of the clip range are dotted.
+    """Return the ratios (A,) as bars from 1 up or down, in powers of ten. The bounds of the clip range are dotted.
 
     ``reach``: powers of ten on both sides of 1.
     """
@@ -151,7 +154,9 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
-    """Counts (n,) between ``edges`` (n + 1,): bars below zero, around it and above, each with a colour and a fill."""
+    """Return counts (n,) between ``edges`` (n + 1,): bars below zero, around it and above, each with a colour and a
+    fill.
+    """
     below, above = edges[1:] <= 0, edges[:-1] >= 0
     kinds = (("push_down", "outline", below), ("push_up", "filled", above), ("dead", "filled", ~below & ~above))
     bars = [

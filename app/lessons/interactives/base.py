@@ -136,7 +136,7 @@ class Interactive(QWidget):
         return ()
 
     def invitations(self) -> Sequence[QWidget]:
-        """Widgets with invitations to use mouse or keyboard. A film hides them."""
+        """Return widgets with invitations to use mouse or keyboard. A film hides them."""
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:

@@ -62,8 +62,7 @@ def over_beta(
     asks: bool = False,
 ) -> LinePicture:
     """Return one measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β
-    of the
-    curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
+    of the curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
 
     ``guess``: a value predicted at the β of the question; None for none. While one is asked for (``asks``) but not
     given, a text marks where to drag it.
@@ -248,7 +247,7 @@ class BetaSweep(Interactive):
         return float(np.abs(self._values(name, "kl") - theory).max())
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        """Numbers of the curve that the step names last."""
+        """Return numbers of the curve that the step names last."""
 
         def at(beta: float, key: str = "kl") -> float:
             return float(self._values(self._names[-1], key)[BETAS.index(beta)])
@@ -263,7 +262,9 @@ class BetaSweep(Interactive):
         }
 
     def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
-        """Means over the seeds after the last update, at one β after the other, for the curve with this name."""
+        """Yield the means over the seeds after the last update, at one β after the other, for the curve with this
+        name.
+        """
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
         for runs in self.workspace.jobs.results("ensembles", points, tuple(SEEDS), UPDATES, poll=poll):

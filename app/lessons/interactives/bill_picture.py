@@ -104,7 +104,7 @@ class BillPicture(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _rows(self) -> dict[str, list[Block]]:
-        """Blocks by model, including those switched off."""
+        """Return the blocks by model, including those switched off."""
         every = [*self.blocks, *self._off]
         names = [*MODELS, *sorted({block.model for block in every} - set(MODELS))]
         return {name: there for name in names if (there := [block for block in every if block.model == name])}

@@ -34,7 +34,7 @@ GHOST_REACH = 4.0
 
 
 def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
-    """Advantages (G,) of one group's rewards (G,)."""
+    """Return advantages (G,) of one group's rewards (G,)."""
     return np.asarray(advantages(objective, rewards[None])[0])
 
 
@@ -184,7 +184,7 @@ class BuildGroup(Interactive):
 
 
 def _axis(rewards: np.ndarray) -> tuple[float, float]:
-    """Round limits of an axis for the rewards, including zero."""
+    """Return round limits of an axis for the rewards, including zero."""
     high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
     low = float(rewards.min(initial=0.0))
     return (-_up(-low * 1.1) if low < 0 else 0.0), high

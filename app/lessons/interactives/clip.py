@@ -58,8 +58,7 @@ def corners(objective: Objective) -> dict[tuple[int, str], bool]:
 
 def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:
     """Return the surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage, with the tokens at
-    ``ratio``
-    (n,), of which ``clipped`` (n,) are stopped.
+    ``ratio`` (n,), of which ``clipped`` (n,) are stopped.
     """
     meaning = "push_up" if sign > 0 else "push_down"
     grid = np.linspace(reach / POINTS, reach, POINTS)
@@ -161,7 +160,7 @@ class Clip(Interactive):
         self.foot.setText(self.summary(view))
 
     def _ratios(self) -> np.ndarray:
-        """Ratios of every token in every pass, (n,)."""
+        """Return the ratios of every token in every pass, (n,)."""
         step = self._step
         if step is None:
             return np.ones(1)

@@ -177,8 +177,7 @@ class Credit(Interactive):
 
     def _last(self) -> float:
         """Return the share of a completion's advantages on its last token, in completions with the highest reward
-        and several
-        tokens.
+        and several tokens.
         """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:

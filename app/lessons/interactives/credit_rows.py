@@ -48,8 +48,7 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 def _words(texts: list[str]) -> list[str]:
     """Return the meaning of each token at its place: in the length toy, an action is an answer first, and then
-    continues or
-    stops.
+    continues or stops.
     """
     parts = [text.split(EITHER) for text in texts]
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
@@ -65,7 +64,7 @@ def _colour(value: float) -> str:
 
 
 def _ledger(view: StepView, row: int) -> list[Note]:
-    """Notes on the advantage, the divisor of the reduction, and the resulting push on each token."""
+    """Return notes on the advantage, the divisor of the reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
@@ -89,7 +88,7 @@ def _small(value: float) -> str:
 
 
 def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
-    """Advantage of a completion's first token, and the mean of those after it. NaN where there are none."""
+    """Return the advantage of a completion's first token, and the mean of those after it. NaN where there are none."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     values = [advantage_of(view, row, int(t)) or 0.0 for t in places]
@@ -97,7 +96,7 @@ def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
 
 
 def _two(view: StepView, row: int) -> list[Note]:
-    """Notes with the advantages of the answer and of the last token."""
+    """Return notes with the advantages of the answer and of the last token."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     first, last = (advantage_of(view, row, int(token)) or 0.0 for token in (places[0], places[-1]))

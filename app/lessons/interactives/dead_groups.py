@@ -52,15 +52,16 @@ def counted(settings: Settings) -> tuple[int, int]:
 
 
 def chance_of(settings: Settings) -> float:
-    """Probability of the right action, of two, at the start."""
+    """Return the probability of the right action, of two, at the start."""
     origin = learners.origin(settings)
     assert origin.dist_logp is not None
     return float(np.exp(origin.dist_logp[0, 1]))
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Expected share of dead groups of ``size`` over the chance of a right answer, with a point for the counted
-    share."""
+    """Return the expected share of dead groups of ``size`` over the chance of a right answer, with a point for the
+    counted share.
+    """
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(

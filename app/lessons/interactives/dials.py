@@ -109,5 +109,7 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Entropy of a uniform policy, at which the dial ends, so that it shows how concentrated a policy has become."""
+    """Return the entropy of a uniform policy, at which the dial ends, so that it shows how concentrated a policy has
+    become.
+    """
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -173,5 +173,5 @@ class FairRace(Interactive):
 
 
 def _best(runs: Ensemble) -> float:
-    """Probability of the best action after the last update, mean over the seeds. 0 for one that diverged."""
+    """Return the probability of the best action after the last update, mean over the seeds. 0 for one that diverged."""
     return float(np.mean(runs.counted("best_prob")[-1]))

@@ -211,7 +211,7 @@ class FamilyTree(Interactive):
         }
 
     def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-        """The comparison of the named member, after each switch."""
+        """Yield the comparison of the named member, after each switch."""
         return self.workspace.jobs.results("family", *key, poll=poll)
 
 

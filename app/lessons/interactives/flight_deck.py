@@ -164,7 +164,7 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """The audit and, with remedies, the runs under each. Empty if the run has no such action."""
+        """Yield the audit and, with remedies, the runs under each. Empty if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

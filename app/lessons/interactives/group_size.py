@@ -62,7 +62,9 @@ Key = tuple[Settings, str]
 
 @lru_cache(maxsize=1)
 def left_by_own_mean() -> np.ndarray:
-    """Length of the average step with the group's own mean, divided by that with leave-one-out, by group size."""
+    """Return the length of the average step with the group's own mean, divided by that with leave-one-out, by group
+    size.
+    """
     return group_sizes.left_by_own_mean(SMALL)
 
 

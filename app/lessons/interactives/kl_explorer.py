@@ -186,8 +186,7 @@ class KlExplorer(Interactive):
 
     def _of_below(self, what: str) -> str:
         """Return a text on what the chart below compares. Its numbers are only in its table, because some of them
-        are asked
-        for.
+        are asked for.
         """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(

@@ -28,7 +28,8 @@ NO_SPAN: Span = (math.nan, math.nan)
 
 
 def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale, span: Span = NO_SPAN) -> LinePicture:
-    """Median and middle half of the values (U + 1, S) of S seeds after 0 to U updates, for the lines with runs.
+    """Return the median and middle half of the values (U + 1, S) of S seeds after 0 to U updates, for the lines with
+    runs.
 
     ``span``: least span of the axis, so that equal values look equal whatever else is shown.
     """

@@ -81,7 +81,7 @@ class MemoryBill(Interactive):
         self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
-        """Rows side by side in one line."""
+        """Return rows side by side in one line."""
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(24)

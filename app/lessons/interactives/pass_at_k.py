@@ -74,8 +74,9 @@ class PassAtK(Interactive):
         self.foot.setText(summary)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """Probability of the right answer to each prompt (P,), before training and after every update up to
-        ``update``."""
+        """Return the probability of the right answer to each prompt (P,), before training and after every update up to
+        ``update``.
+        """
         rewards, start = run.origin.action_rewards, run.origin.dist_logp
         if rewards is None or start is None:
             return []

@@ -139,7 +139,7 @@ class Pretrained(Interactive):
         }
 
     def _paid(self) -> float:
-        """Number of rewarded answers in the update shown."""
+        """Return the number of rewarded answers in the update shown."""
         step = self.workspace.view.step.step
         return math.nan if step is None else float((step.rewards > 0).sum())
 
@@ -161,18 +161,18 @@ def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
 
 
 def answer_text(step: Step, row: int, origin: Origin) -> str:
-    """Completion ``row`` on one line, without its end sign."""
+    """Return the completion ``row`` on one line, without its end sign."""
     return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
 
 
 def bare_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Answers of an update that are only a number, boolean (B,)."""
+    """Return answers of an update that are only a number, boolean (B,)."""
     answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
     return np.array([BARE.fullmatch(answer) is not None for answer in answers])
 
 
 def exact_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Answers that an exact checker would accept, boolean (B,)."""
+    """Return answers that an exact checker would accept, boolean (B,)."""
     judged = right(step, origin)
     return bare_answers(step, origin) & (False if judged is None else judged)
 

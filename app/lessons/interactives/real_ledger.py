@@ -27,7 +27,7 @@ class Counted:
 
 
 def counted(poll: Poll) -> Iterator[Counted]:
-    """The ledger of the shipped model after its first update.
+    """Yield the ledger of the shipped model after its first update.
 
     Raises:
         GrpoError: the process has ended.

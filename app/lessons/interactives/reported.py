@@ -95,7 +95,7 @@ class Reported(Interactive):
         return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
 
     def _right(self) -> float:
-        """Number of watched prompts answered right at the update shown."""
+        """Return the number of watched prompts answered right at the update shown."""
         right = self._right_at(self.workspace.view.step.step)
         return math.nan if right is None else float(sum(right))
 
@@ -117,7 +117,7 @@ class Reported(Interactive):
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:
-        """Number of times that a prompt answered right was answered wrong before the next update."""
+        """Return the number of times that a prompt answered right was answered wrong before the next update."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)

@@ -153,7 +153,7 @@ class StaleSamples(Interactive):
         self.twins["wrong"].legend.set_entries([part.entry for part in shown])
 
     def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Probabilities (A,), before the update shown, of the learning policy and of the sampling one."""
+        """Return the probabilities (A,), before the update shown, of the learning policy and of the sampling one."""
         view = self.workspace.view
         step = view.run.step(view.cursor.step)
         if step is None or step.dist_logp is None:
@@ -165,7 +165,7 @@ class StaleSamples(Interactive):
         return now, sampler
 
     def _unpaid(self) -> tuple[float, float]:
-        """Probability of an unrewarded answer, of the learning policy and of the sampling one."""
+        """Return the probability of an unrewarded answer, of the learning policy and of the sampling one."""
         rewards, known = self.workspace.view.run.origin.action_rewards, self._policies()
         if rewards is None or known is None:
             return math.nan, math.nan

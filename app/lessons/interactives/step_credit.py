@@ -183,7 +183,7 @@ class StepCredit(Interactive):
         return math.nan if course is None else course.median_needed()
 
     def _right(self, lane: str) -> np.ndarray:
-        """Median share of right decisions after every update. NaN if unknown."""
+        """Return the median share of right decisions after every update. NaN if unknown."""
         course = self.course(lane)
         return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
 

@@ -39,14 +39,15 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """``settings`` with a policy that initially answers right with probability ``chance``. The wrong answer has the
-    bias."""
+    """Return ``settings`` with a policy that initially answers right with probability ``chance``. The wrong answer
+    has the bias.
+    """
     return settings.replace({"task.bias": -bias_of(chance)})
 
 
 @lru_cache(maxsize=4096)
 def push(settings: Settings) -> float:
-    """Gradient norm of the first update of a run under ``settings``."""
+    """Return the gradient norm of the first update of a run under ``settings``."""
     return float(metrics(next(iter(learners.learner(settings))))["grad_norm"])
 
 
@@ -203,7 +204,7 @@ class SweetSpot(Interactive):
 
 
 def _measured(key: Settings, poll: Poll) -> Iterator[float]:
-    """The gradient norm at one chance after the other, as the mean over the first batches of ``SEEDS``."""
+    """Yield the gradient norm at one chance after the other, as the mean over the first batches of ``SEEDS``."""
     for chance in CHANCES:
         poll()
         yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))

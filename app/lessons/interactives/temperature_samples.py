@@ -35,8 +35,9 @@ CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Results for groups at every temperature of the grid, by the parts' names. The settings' own temperature is
-    ignored."""
+    """Return the results for groups at every temperature of the grid, by the parts' names. The settings' own
+    temperature is ignored.
+    """
     return _grid(settings.replace({"learner.temperature": 1.0}))
 
 
@@ -47,20 +48,20 @@ def _grid(settings: Settings) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def at(settings: Settings) -> dict[str, float]:
-    """Results for groups at the settings' own temperature."""
+    """Return the results for groups at the settings' own temperature."""
     groups = _named(groups_at(settings, [settings.learner.temperature]))
     return {name: float(values[0]) for name, values in groups.items()}
 
 
 @lru_cache(maxsize=64)
 def scored(settings: Settings) -> dict[str, np.ndarray]:
-    """Results of the first pass over answers scored at every temperature of the grid."""
+    """Return the results of the first pass over answers scored at every temperature of the grid."""
     return _of_pass(first_pass(settings, TEMPERATURES))
 
 
 @lru_cache(maxsize=64)
 def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
-    """Results of the first pass over answers scored at ``temperature``."""
+    """Return the results of the first pass over answers scored at ``temperature``."""
     return {name: float(value[0]) for name, value in _of_pass(first_pass(settings, [temperature])).items()}
 
 
