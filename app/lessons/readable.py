@@ -1,4 +1,4 @@
-"""Numbers in a form that a class can read: no exponents, three digits at most."""
+"""Numbers in a form that a class can read: no exponents, and at most three digits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grpo_core.text import tr
 
 ABOUT_ZERO = tr("about 0")
 LEAST = 0.0005
-"""Value below which a number would have no significant digit left."""
+"""Absolute value below which a number would have no significant digit left."""
 
 
 def readable(value: float, form: str) -> str:
-    """Return ``value`` in one of the forms ``grpo_core.lessons.SHOWN``.
+    """Return ``value`` in one of the forms in ``grpo_core.lessons.SHOWN``.
 
     Raises:
         ValueError: there is no such form.
@@ -54,8 +54,8 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """Return the text of another choice whose nearest number has the same displayed form as the answer ``value``.
-    Empty if there is none.
+    """Return the text of another choice whose nearest number is displayed like the answer ``value``, or an empty
+    string if there is none.
     """
     if prediction.kind != "choice" or not prediction.number:
         return ""

@@ -1,4 +1,4 @@
-"""The speaker's notes during a presented lesson: the current place, the next step, and what to say."""
+"""The speaker's notes during a presented lesson: the current step, the next one, and what to say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class SpeakerNotes:
-    """The text of the speaker's window about a lesson.
+    """Texts about a lesson in the speaker's window.
 
     Attributes:
         now: the lesson, the step, and whether its question is open.
@@ -36,8 +36,8 @@ def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
-    """Return the author's notes, the text, the lesson of the answer, and general notes on the lesson, a paragraph
-    each.
+    """Return the author's notes, the text, the sentence on the answer, and general notes on the lesson, one
+    paragraph each.
     """
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
@@ -46,7 +46,9 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return a text with the minutes of step ``place``, from 0, and of the lesson up to its end. Empty if not given."""
+    """Return the minutes planned for step ``place``, from 0, and up to the end of the lesson, as text. Empty if not
+    given.
+    """
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])
@@ -56,8 +58,8 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """Return the usual misconception, the reply to it, what to do if a run disagrees, and an analogy if there is
-    one. Empty if not given.
+    """Return the usual misconception, the reply to it, what to do if a run disagrees, and the analogy, as far as
+    they are given.
     """
     if lesson.teaching is None:
         return []
@@ -71,7 +73,7 @@ def teaching_of(lesson: Lesson) -> list[str]:
 
 
 def analogy_of(lesson: Lesson) -> str:
-    """Return the lesson's everyday analogy, marked as such. Empty if there is none."""
+    """Return the lesson's everyday analogy, marked as such, or an empty string if there is none."""
     if lesson.teaching is None or not lesson.teaching.analogy:
         return ""
     return tr("An analogy, and no more: {sentence}").format(sentence=lesson.teaching.analogy)

@@ -1,4 +1,4 @@
-"""Credit assignment: completions token by token, tinted by their push, and its effect on their lengths."""
+"""Credit assignment: completions token by token, tinted by the push on each token, and the effect on their lengths."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ LENGTHS = (
     Line(name="right", label=tr("right answers"), meaning="policy"),
 )
 LEAST = 6.0
-"""Least span of the axis in tokens."""
+"""Minimum span of the axis in tokens."""
 SHOWS = ("plain", "push", "ledger", "critic", "lengths")
-"""Views: tokens without a tint, tinted by push, with the sum behind it, against a critic's, and lengths over
-training."""
+"""Views: tokens without a tint, tinted by their push, with the calculation behind it, compared with a critic, and
+lengths over training.
+"""
 
 
 class Credit(Interactive):
-    """The group of the selected completion, right answers first, or the lengths that many runs converge to."""
+    """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
     offer = Offer(
         shows=SHOWS,
@@ -66,7 +67,7 @@ class Credit(Interactive):
 
     @property
     def lengths(self) -> Lengths | None:
-        """Results of the seeds under the settings shown."""
+        """Results of all seeds under the settings shown."""
         return self.trained.latest(self._wanted)
 
     @property
@@ -144,7 +145,7 @@ class Credit(Interactive):
         }
 
     def _praised(self) -> float:
-        """Return the share of tokens after the first that are pushed up, in completions with the highest reward."""
+        """Return the share of tokens after the first that are pushed up, among completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -153,8 +154,8 @@ class Credit(Interactive):
         return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
 
     def _filler(self) -> float:
-        """Return the advantage of tokens after the first divided by that of the first, in completions with the highest
-        reward.
+        """Return the advantage of tokens after the first divided by that of the first, in completions with the
+        highest reward.
         """
         view = self._view
         if view is None or view.step is None or view.advantage is None:
@@ -176,8 +177,8 @@ class Credit(Interactive):
         return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
 
     def _last(self) -> float:
-        """Return the share of a completion's advantages on its last token, in completions with the highest reward
-        and several tokens.
+        """Return the share of a completion's total advantage on its last token, for completions of several tokens
+        with the highest reward.
         """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:
@@ -189,7 +190,7 @@ class Credit(Interactive):
         return float((ends[several] / given[several].sum(axis=-1)).mean()) if several.any() else math.nan
 
     def _short_over_long(self) -> float:
-        """Return the push on a token of the shortest wrong answer divided by that on one of the longest."""
+        """Return the push on a token of the shortest wrong answer divided by that on a token of one of the longest."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan

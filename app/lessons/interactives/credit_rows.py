@@ -1,4 +1,4 @@
-"""The rows of a group in the lesson on credit: right answers first, with notes beside each."""
+"""Rows of a group in the lesson on credit: right answers first, with notes next to each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grpo_core.text import tr
 
 TICK = "✓"
 EITHER = " / "
-"""Separator of the two possible meanings of an action in the length toy: as the answer, and after it."""
+"""Separator between the two meanings of an action in the length toy: as the answer, and after it."""
 
 
 def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """Return the completions of ``group`` with the notes for ``what``, the best first, and the shortest first among
-    equals.
+    """Return the completions of ``group`` with notes of kind ``what``, best first, and among equals the shortest
+    first.
     """
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
@@ -47,7 +47,7 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 
 def _words(texts: list[str]) -> list[str]:
-    """Return the meaning of each token at its place: in the length toy, an action is an answer first, and then
+    """Return the meaning of each token at its position. In the length toy, an action is first an answer, and then
     continues or stops.
     """
     parts = [text.split(EITHER) for text in texts]
@@ -55,7 +55,7 @@ def _words(texts: list[str]) -> list[str]:
 
 
 def _plain(notes: list[Note], what: str) -> list[Note]:
-    """Return the inspector's notes without the ratio, and without the advantage before the push is shown."""
+    """Return the inspector's notes without the ratio, and also without the advantage unless the push is shown."""
     return notes[:-2] if what == "plain" else notes[:-1]
 
 
@@ -64,7 +64,7 @@ def _colour(value: float) -> str:
 
 
 def _ledger(view: StepView, row: int) -> list[Note]:
-    """Return notes on the advantage, the divisor of the reduction, and the resulting push on each token."""
+    """Return notes on the advantage, the divisor of the loss reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
@@ -88,7 +88,7 @@ def _small(value: float) -> str:
 
 
 def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
-    """Return the advantage of a completion's first token, and the mean of those after it. NaN where there are none."""
+    """Return the advantage of a completion's first token and the mean of those after it, NaN if there are none."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     values = [advantage_of(view, row, int(t)) or 0.0 for t in places]
@@ -107,9 +107,10 @@ def _two(view: StepView, row: int) -> list[Note]:
 
 
 def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """Return the completions of ``group``, the best first, with a tick on every rewarded step.
+    """Return the completions of ``group``, best first, with a tick at every rewarded step.
 
-    The notes are reward and advantage or, if steps are rewarded, the advantages of the first and the last token.
+    The notes are the reward and the advantage or, if individual steps are rewarded, the advantages of the first and
+    the last token.
     """
     rows, step = laid_out(view, group, "push", tint, values), view.step
     assert step is not None and view.advantage is not None

@@ -1,4 +1,6 @@
-"""One update by hand: the group's samples row by row, each number where it arises, and the formula of the newest."""
+"""One update by hand: the group's samples row by row, each number where it first appears, and the formula of the
+newest.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
-"""The stages in order. The last compares other reductions on the same batch."""
+"""The stages in order. The last one compares other reductions on the same batch."""
 QUANTITIES = {
     "score": "reward",
     "mean": "group_mean",
@@ -36,7 +38,7 @@ QUANTITIES = {
     "gradient": "gradient",
     "reductions": "loss",
 }
-"""The quantity that is new at each stage."""
+"""The quantity that each stage introduces."""
 COLUMNS = (
     Column("sample", tr("Sample"), chars=4, kind="text"),
     Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
@@ -52,14 +54,14 @@ COLUMNS = (
     Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
-"""The stage from which on each column is filled."""
+"""The stage from which each column is filled."""
 LENGTHS = (
     Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")),
     *COLUMNS[1:3],
 )
 REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
 TABLE = 0.7
-"""Largest share of the width for the table beside the formula."""
+"""Maximum share of the width for the table next to the formula."""
 REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
@@ -73,7 +75,7 @@ def reduced(step: Step) -> dict[str, float]:
 
 
 class OneUpdate(Interactive):
-    """Every number of an update, stage by stage. The key E explains a cell."""
+    """All numbers of an update, stage by stage. The E key explains a cell."""
 
     offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
 
@@ -130,7 +132,7 @@ class OneUpdate(Interactive):
         self._draw_formula(numbers, row, view)
 
     def _fit(self, scale: float, bars: bool) -> None:
-        """Show, in large type, only the bars or the table, whichever the stage is about."""
+        """In large type, show only what the stage is about: the bars or the table."""
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
         directions = QBoxLayout.Direction
         self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)

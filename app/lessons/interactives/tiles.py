@@ -1,4 +1,4 @@
-"""Groups as tiles with a cell per sample, filled if it was right. A tile without signal is grey."""
+"""Groups as tiles with one cell per sample, filled if the sample was right. Tiles without signal are grey."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 GAP = 0.18
-"""Gap between tiles, as a share of their pitch."""
+"""Gap between tiles, as a share of the distance between their centres."""
 
 
 class Tiles(QWidget):
-    """A picture of P groups of G samples."""
+    """A grid of tiles for P groups of G samples."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -29,23 +29,23 @@ from grpo_core.texts import question_text
 
 TURNS, CURVE = "turns", "curve"
 LAST = 5
-"""Updates at the end of a run over which the share of right answers is averaged."""
+"""Number of updates at the end of a run over which the share of right answers is averaged."""
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last answer of the model is right, ◇ it is not")),
     Column("question", tr("Question"), chars=10, kind="text"),
     Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement of a table's type, because the model's answers are read aloud."""
+"""Enlargement factor of the table's font, because the model's answers are read aloud."""
 NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
 LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 """Colour and marker of a run's line, by whether the tool's words are masked."""
 
 
 class WhoseWords(Interactive):
-    """The conversations of the update shown, or the share of right answers up to it.
+    """The conversations of the current update, or the share of right answers up to it.
 
-    The curve of the same run with the other mask is shown too, up to the same update.
+    The curve of the same run with the opposite mask setting is shown too, up to the same update.
     """
 
     offer = Offer(
@@ -66,7 +66,7 @@ class WhoseWords(Interactive):
         self.lay_out((pictures, 1), self.foot, spacing=6)
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Take the state of a step: ``until``, the end of the axis of updates."""
+        """Apply the state of a step: ``until``, the end of the axis of updates."""
         until = state.get("until", 30)
         assert isinstance(until, int)
         self._until = until
@@ -164,7 +164,7 @@ def tool_logp(step: Step | None) -> float:
 
 
 def rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """Return a row for each completion of an update, with the columns of the table."""
+    """Return one table row per completion of an update."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
