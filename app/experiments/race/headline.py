@@ -1,5 +1,6 @@
 """The result of a race in one sentence made of claims: who leads, by how much, since when, and how many seeds
-failed."""
+failed.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """Return the result of a complete race. Empty before that and, if NumPy computed it, for fewer than two
-    algorithms.
+    """Return a sentence on the result of a complete race.
+
+    It is empty before the race is complete and, if NumPy computed it, for fewer than two algorithms.
     """
     if not results.complete:
         return ""
@@ -18,5 +20,5 @@ def headline(results: RaceResults) -> str:
 
 
 def rest(results: RaceResults) -> str:
-    """Return the algorithms that had not converged at the end of a complete race. Empty if all had."""
+    """Return a sentence on the algorithms that had not converged at the end of a complete race, or an empty string."""
     return sentence(*results.details) if results.complete else ""

@@ -1,4 +1,6 @@
-"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, one seed over it."""
+"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and one seed on
+top.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,23 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 ASIDE = 0.4
-"""Opacity of the bands of algorithms that are not selected."""
+"""Opacity of the bands of unselected algorithms."""
 SEED = "seed"
-"""Name of the line of one seed."""
+"""Name of the line for a single seed."""
 
 
 def race_picture(
     results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
-    """Return the results of a race so far, over updates or over the completions drawn, as lines.
+    """Return the results of a race so far as lines over updates or over the completions drawn.
 
     Args:
-        measure: a name of ``MEASURES``.
-        samples: whether x counts completions.
-        chosen: the algorithm of which one seed is drawn; the bands of the others are dimmed.
-        place: index of that seed; None draws none.
-        named: whether each line is labelled at its end; the ranking shows a sample of every line anyway.
+        results: the results.
+        measure: a key of ``MEASURES``.
+        samples: whether the x axis counts completions.
+        chosen: the algorithm for which one seed is drawn; the bands of the other algorithms are dimmed.
+        place: index of that seed; None for no seed.
+        named: whether each line is labelled at its end; the ranking shows a sample of every line in any case.
     """
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
@@ -56,7 +59,7 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """Return the line of one seed, in another line style than the median. None where a seed lacks such a measure."""
+    """Return the line of one seed, in another style than the median, or None if the seed lacks this measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None

@@ -1,4 +1,4 @@
-"""Computation of sweeps: one at a time in the background. Results are shown as they come in."""
+"""Computation of sweeps: one at a time in the background, with results shown as they arrive."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 TELL_MS = 100
-"""Milliseconds between two reports of progress."""
+"""Minimum number of milliseconds between two progress reports."""
 
 
 class SweepController(ExperimentController[SweepResults]):
-    """The sweep shown, the one being computed, and the dragged place.
+    """The sweep shown, the sweep being computed, and the dragged position.
 
     Attributes:
-        place_runner: trains at the selected place.
+        place_runner: trains at the selected position.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -50,7 +50,7 @@ class SweepController(ExperimentController[SweepResults]):
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:
-        """Compute ``sweep``. One that is still being computed is cancelled."""
+        """Compute ``sweep``, cancelling any sweep still being computed."""
         try:
             points = sweep.points()
         except SettingsError as error:
@@ -74,7 +74,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._begin(SweepResults(sweep), compute)
 
     def look(self, x: float, row: int) -> None:
-        """Show the runs at place ``x`` of the sweep shown, from its results or newly computed."""
+        """Show the runs at position ``x`` of the current sweep, either from its results or newly computed."""
         if self.results is None:
             return
         sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)
@@ -93,7 +93,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """Return a sentence on the progress. Empty if no sweep runs."""
+        """Return a message on the progress, or an empty string if no sweep is running."""
         coming = self._coming
         if coming is None:
             return ""

@@ -1,4 +1,4 @@
-"""The run shown as points of a sweep's chart: each update at the value of the setting under which it ran."""
+"""The current run as points of a sweep's chart: each update at the value of the setting under which it ran."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
 
 MOST = 1000
-"""Points drawn of a long run."""
+"""Maximum number of points drawn for a long run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRun:
-    """The data of the run shown that a sweep draws.
+    """The data of the current run that a sweep draws.
 
     Attributes:
         values, kl: (n,) the swept setting and the KL of a selection of updates.
-        values_now, kl_now: (1,) the same of the update under the cursor; (0,) without one.
-        course: the KL after each of its updates.
+        values_now, kl_now: (1,) the same for the update under the cursor; (0,) if there is none.
+        course: the KL after each update.
         cursor: the update under the cursor; None at update 0.
     """
 
@@ -37,9 +37,10 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """Return the data of ``run`` for a sweep, with ``cursor`` at an update, 0 for none.
+    """Return the data of ``run`` for a sweep, with ``cursor`` at an update, or 0 for none.
 
-    ``path``: the swept setting; None where it is not a single setting, so that updates have no place on its axis.
+    ``path`` is the swept setting, or None if more than one setting is swept, so that updates have no position on its
+    axis.
     """
     series = run.series["kl"]
     kl = series.values
@@ -56,8 +57,8 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """Return the updates that are drawn of a run of ``head``: every 1st, 2nd, 4th ..., so that the selection changes
-    rarely.
+    """Return the updates to draw for a run of ``head`` updates: every 1st, 2nd, 4th, ..., so that the selection
+    rarely changes.
     """
     every = 1
     while head > MOST * every:
@@ -72,7 +73,7 @@ def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> 
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """Return the value of a setting under which each of these updates (n,) ran. NaN where it is not a number."""
+    """Return the value of a setting under which each of these updates (n,) ran, NaN if it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

@@ -1,4 +1,4 @@
-"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks beside a sweep of the bandit."""
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks next to a sweep of the bandit."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from grpo_core.text import tr
 
 REAL = tr("real runs")
 MEANING = "reference"
-"""The theme's name for the colour of their marks."""
+"""The theme's name for the colour of the marks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealRun:
-    """A run that TRL has trained.
+    """A run trained by TRL.
 
     Attributes:
         settings: settings of the run.
         updates: number of its updates.
-        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN where the
-            trace has none.
+        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN if the
+        trace
+            has none.
     """
 
     settings: Settings
@@ -43,25 +44,25 @@ class RealRun:
         return tr("real, seed {seed}").format(seed=self.settings.seed)
 
     def value(self, path: str) -> Any:
-        """Return the value of the setting ``path``. None where the run has no such setting."""
+        """Return the value of the setting ``path``, or None if the run does not have it."""
         try:
             return self.settings.get(path)
         except (AttributeError, KeyError):
             return None
 
     def measure(self, name: str) -> float | None:
-        """Its “kl” or “reward”. None where the trace has none."""
+        """Return the run's “kl” or “reward”, or None if the trace has none."""
         value = {"kl": self.kl, "reward": self.reward}[name]
         return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealRuns:
-    """The runs of a sweep for which there is a trace.
+    """The runs of a sweep for which a trace exists.
 
     Attributes:
         folder: folder of the sweep.
-        runs: its runs, in its order.
+        runs: the runs, in the order of the sweep.
     """
 
     folder: Path
@@ -77,7 +78,7 @@ class RealRuns:
         return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-        """Place and height of every run that has both, (n,) each, in order of the places."""
+        """Return position and height of every run that has both, (n,) each, in the order of the positions."""
         found = []
         for run in self.runs:
             value, y = run.value(path), run.measure(measure)
@@ -100,12 +101,12 @@ class RealRuns:
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """Return the label at the last of the marks."""
+        """Return the label at the last mark."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 
     def sentence(self, grid: GridAxis, path: str) -> str:
-        """Return a sentence on the number of runs, on runs without a mark, and on the meaning of their numbers."""
+        """Return sentences on the number of runs, on runs without a mark, and on what their numbers mean."""
         told = tr(
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
             "last update, their reward is the mean of these."

@@ -1,4 +1,4 @@
-"""Small widgets for the rows of the sweep."""
+"""Small widgets for the control rows of the sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from app.widgets.wrap import Wrap
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Return widgets side by side, none of them stretched. A narrow panel scrolls to the one with the focus."""
+    """Return a scroll area with widgets side by side, unstretched. In a narrow panel it scrolls to the widget with
+    the focus.
+    """
     widget = QWidget()
     line = QHBoxLayout(widget)
     line.setContentsMargins(12, 2, 8, 2)
@@ -26,7 +28,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
 
 
 def lines(*parts: QWidget) -> QWidget:
-    """Return widgets side by side, on as many lines as the width requires."""
+    """Return a widget that wraps its parts onto as many lines as its width requires."""
     widget = QWidget()
     wrap = Wrap(widget)
     wrap.setContentsMargins(12, 2, 8, 2)
@@ -44,7 +46,7 @@ def inside(area: QScrollArea) -> QWidget:
 
 
 def apply_style(widget: QWidget, font: QFont) -> None:
-    """Set one font for a widget and all its children."""
+    """Set one font on a widget and all its children."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
