@@ -12,12 +12,12 @@ from grpo_core.update_time import UNMEASURED, UpdateTime
 def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
-    """Return the line about a run under ``settings``. Where the folder is gone, it says that answers come with the
+    """Return the line about a run under ``settings``. If the folder is gone, it says that answers come with the
     first update.
 
     Args:
-        settings: of the run.
-        update_time: measured duration of an update on this machine, None if not measured.
+        settings: settings of the run.
+        update_time: measured duration of an update on this machine; None if not measured.
         remembered: the duration measured in an earlier session, used until it is measured again.
     """
     files = _files(settings.model.folder, settings.model.digest)
@@ -38,8 +38,8 @@ def model_summary(
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """Return the essential part of :func:`model_summary` before Run: how long an update takes, or else the memory it
-    needs.
+    """Return the essential part of :func:`model_summary` before Run: the duration of an update or, if unknown, the
+    memory needed.
     """
     if update_time is not None:
         return update_time.brief
@@ -53,7 +53,7 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
 
 
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """Return the headers of the model's files, if they have been read already. This function never reads a model's
+    """Return the headers of the model's files if they have already been read. This function never reads from the
     folder.
     """
     return known(folder, digest).files
