@@ -10,7 +10,7 @@ from grpo_core.lessons import Lesson, Prediction, direction, holds, spoken
 from grpo_core.text import tr
 
 SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
-"""Characters with a meaning in GIFT, and their escaped forms."""
+"""Characters with a special meaning in GIFT, and their escaped forms."""
 
 
 def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
@@ -18,7 +18,7 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
 
     Args:
         lesson: the lesson.
-        values: the answers from walking through the lesson, by step from 0.
+        values: the answers computed in a walk through the lesson, by step from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
     return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"

@@ -1,4 +1,4 @@
-"""A walk through a lesson offscreen: each step computed and drawn, each question asked and answered."""
+"""An offscreen walk through a lesson: each step computed and drawn, each question asked and answered."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class WalkedStep:
     Attributes:
         place: index of the step.
         value: the answer computed by the run; None if there was no question or no answer.
-        problem: a sentence why the step could not be shown or its question answered; usually empty.
-        seconds: time from the key press for the step until it was drawn completely, including the answer.
+        problem: message on why the step could not be shown or its question answered; usually empty.
+        seconds: time from the key press for the step until it was completely drawn, including the answer.
     """
 
     place: int
@@ -91,7 +91,7 @@ class LessonWalk:
         self.stage.draw()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Wait for ``condition`` while the stage runs.
+        """Run the stage until ``condition`` is true.
 
         Raises:
             GrpoError: it takes longer than ten minutes.

@@ -41,7 +41,7 @@ def themed(name: str) -> Theme:
     """Return a theme by its name, with the shipped fonts.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such theme.
     """
     sans, mono = families()
     return dataclasses.replace(THEMES[name], sans=sans, mono=mono)
@@ -71,8 +71,9 @@ def caption_of(panel: Panel) -> str:
 def staged(panel: Panel, size: QSize) -> Iterator[None]:
     """Give a panel of the window another size inside the block, without any effect on the screen.
 
-    The block must not let Qt process events, or it becomes visible. Another look would need another stylesheet for the
-    whole application, which takes seconds and affects every dock; such pictures are drawn in a separate process.
+    The block must not let Qt process events, or the change becomes visible. Another look would require another
+    stylesheet for the entire application, which takes seconds and affects every dock; such pictures are drawn in a
+    separate process.
     """
     place = panel.geometry()
     try:
@@ -86,10 +87,11 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
 
 @contextmanager
 def without_controls(panel: Panel) -> Iterator[None]:
-    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, since they cannot be operated on paper.
+    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, because they cannot be operated on
+    paper.
 
-    Labels of boxes are hidden with them, and the rest takes their space. A panel whose controls are its content is
-    unchanged.
+    Labels of boxes are hidden with them, and the rest takes their space. A panel that consists of controls is not
+    changed.
     """
     if panel.controls_are_content:
         yield
@@ -127,14 +129,14 @@ def without_controls(panel: Panel) -> Iterator[None]:
 
 
 def _is_control(widget: QWidget) -> bool:
-    """Return whether a widget is only a control. A term, a stage or an input of an explanation is content too."""
+    """Return whether a widget is only a control. A term, a stage or an input of an explanation is also content."""
     if isinstance(widget, QPushButton):
         return widget.objectName() != "door"
     return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
 
 
 def settle(panel: Panel) -> None:
-    """Lay out and draw a panel at once, without affecting the layouts around it."""
+    """Lay out and draw a panel immediately, without affecting the layouts around it."""
     for _ in range(2):  # drawing may change what a label needs
         for widget in [panel, *panel.findChildren(QWidget)]:
             QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
@@ -148,15 +150,15 @@ class Studio:
     """A second workspace on one of the window's runs, for panels drawn offscreen.
 
     Attributes:
-        workspace: the workspace, with its own update, selection and quantity; the run is shared.
+        workspace: the workspace, with its own update, selection and quantity. The run is shared.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """Return a new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low one has its requested
-        height.
+        """Return a new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low panel gets the height
+        it requests.
         """
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
@@ -175,6 +177,6 @@ class Studio:
         panel.deleteLater()
 
     def close(self) -> None:
-        """Close the files. The run's owner opens them again when needed."""
+        """Close the files. The run's owner reopens them when needed."""
         self.workspace.close()
         self.workspace.deleteLater()

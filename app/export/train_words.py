@@ -1,4 +1,4 @@
-"""The command that computes a run again, from its settings."""
+"""The command that computes a run again from its settings."""
 
 from __future__ import annotations
 

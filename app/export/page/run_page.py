@@ -27,13 +27,13 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
     """Return the page of a run.
 
     Args:
-        path: the run file.
+        path: path of the run file.
         updates: the updates shown; None for the last one.
         passed: the inner pass, counted from 0; None for the last.
         group: the prompt whose tokens are shown, counted from 0.
 
     Raises:
-        GrpoError: the run has no such update, or it cannot be explained, for the reason in the message.
+        GrpoError: the run has no such update, or it cannot be explained; the message says why.
     """
     with RunReader.open(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
         if not reader.last:
@@ -82,7 +82,7 @@ def _step(lineage: Lineage, number: int) -> Step:
     """Return an update of a run.
 
     Raises:
-        GrpoError: it is damaged, or its source has recorded only texts.
+        GrpoError: the update is damaged, or its source has recorded only texts.
     """
     try:
         return lineage.step(number)

@@ -18,7 +18,7 @@ class SweepTable:
 
     Attributes:
         title: title of the chart.
-        columns: the first has those values, the others the results of the runs.
+        columns: the values, followed by the results of the runs.
         rows: rows in the chart's order.
     """
 
@@ -39,7 +39,7 @@ def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
 
 
 def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
-    """Return two tables of the same chart merged. If their runs have different values, the newer one."""
+    """Return two tables of the same chart merged, or the newer one if their runs have different values."""
     if older is None or [row[0] for row in older.rows] != [row[0] for row in newer.rows]:
         return newer
     again = {column.title for column in newer.columns}
@@ -49,7 +49,7 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
 
 
 def sweep_section(table: SweepTable, place: int) -> Markup:
-    """Return the table below a slider over its rows. The selected row is marked and read out."""
+    """Return the table below a slider over its rows. The selected row is marked and read aloud."""
     first, *others = table.columns
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [

@@ -1,4 +1,4 @@
-"""One update on a page: cards, sentences on the stages, the policy in lanes or the tokens, and the step table."""
+"""One update on a page: cards, sentences on the stages, the policy as lanes or the tokens, and the step table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MOST_ROWS = 64
-"""Largest number of completions in an update's table. The window shows all."""
+"""Maximum number of completions in an update's table. The window shows all of them."""
 
 
 def update_section(update: ShownUpdate, title: str, *, open_: bool) -> Markup:
@@ -57,7 +57,7 @@ def _cards(update: ShownUpdate) -> Markup:
 
 
 def _card(update: ShownUpdate, name: str) -> Quantity:
-    """Return the number of a card. The loss is that of the first pass."""
+    """Return the number that a card shows. The loss is that of the first pass."""
     return update.numbers.canonical(Quantity(name))
 
 
