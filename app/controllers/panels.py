@@ -1,4 +1,4 @@
-"""The controller of panels: show and hide them by id, and find the one with the keyboard focus."""
+"""The controller of panels: shows and hides them by id, and finds the one with the keyboard focus."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class PanelsController:
         return _around_focus(Panel)  # type: ignore[type-abstract]
 
     def plot_in_focus(self) -> TwinStack | None:
-        """Return the plot with the keyboard focus that has a table twin."""
+        """Return the plot with the keyboard focus that can also be shown as a table."""
         return _around_focus(TwinStack)
 
 
 def _around_focus(kind: type[W]) -> W | None:
-    """Return the widget of a class that has the focus or contains the focused widget."""
+    """Return the widget of class ``kind`` that has the focus or contains the focused widget."""
     widget = QApplication.focusWidget()
     while widget is not None and not isinstance(widget, kind):
         widget = widget.parentWidget()

@@ -113,7 +113,7 @@ class ComparisonPanel(Panel):
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
-            if settings == origin:  # a run opened from a race stands for that race, including later edits
+            if settings == origin:  # a run opened from a race represents that race, including later edits
                 edited = base_of(settings).differences(base)
                 base = raced.replace({path: new for path, (_, new) in edited.items()})
                 break
@@ -168,7 +168,7 @@ class ComparisonPanel(Panel):
     def lane(self) -> str:
         """The selected algorithm if it is in the race. Its run can be opened."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
-        # while results come in, that of the selected one may still follow
+        # while results arrive, that of the selected algorithm may still be missing
         others = () if self.controller.busy else (FIRST_LANE, *lanes)
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
@@ -213,7 +213,7 @@ class ComparisonPanel(Panel):
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
-        below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking beside the picture names the lines
+        below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking next to the picture names the lines
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         ready = results is not None and results.plan == wanted
@@ -246,7 +246,7 @@ class ComparisonPanel(Panel):
         self.plot.show_picture(
             race_picture(results, measure, samples=samples, chosen=self.lane, place=place, named=named)
         )
-        with QSignalBlocker(self.standing):  # a row that disappears is not a choice by the user
+        with QSignalBlocker(self.standing):  # the user has not chosen anything when a row disappears
             self.standing.set_rows(results.rows())
             self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
 

@@ -126,7 +126,7 @@ def _exported_panel(
     captions = {step: _at(panel, step, wanted) for step in places} if wanted.caption else {}
     papers = {step: _paper(panel, captions.get(step, ""), wanted) for step in places}
     width = wanted.size[0] if wanted.size else panel.width()
-    below = max(paper.caption_height(width) for paper in papers.values())  # one for all, so that nothing jumps
+    below = max(paper.caption_height(width) for paper in papers.values())  # the same for all, so that nothing jumps
     if wanted.size is not None:
         panel.resize(QSize(width, height_above_caption(wanted.size, below)))
     for step, place in places.items():

@@ -114,7 +114,7 @@ class _Lines(io.TextIOBase):
 
 def serve(connection: Connection) -> None:
     """Run the process: receive the command, execute it, report the result."""
-    language.choose(())  # before importing any module with texts
+    language.choose(())  # before importing any module with translated strings
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {

@@ -137,7 +137,7 @@ def _is_control(widget: QWidget) -> bool:
 
 def settle(panel: Panel) -> None:
     """Lay out and draw a panel immediately, without affecting the layouts around it."""
-    for _ in range(2):  # drawing may change what a label needs
+    for _ in range(2):  # drawing may change how much space a label needs
         for widget in [panel, *panel.findChildren(QWidget)]:
             QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
             layout = widget.layout()

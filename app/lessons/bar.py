@@ -30,7 +30,7 @@ class LessonBar(QWidget):
         self.note = Label()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
-        self.note.setMinimumWidth(1)  # shrinks in favour of the buttons
+        self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
         for button, tip, pressed in (
             (self.back, tr("The step before (Left)."), lesson_player.back),
             (self.next, tr("The next step (Right, Space)."), lesson_player.next),

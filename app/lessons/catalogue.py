@@ -93,7 +93,7 @@ def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
-    except OSError:  # reading it will report why
+    except OSError:  # reading the file reports why
         return 0, 0
     return status.st_mtime_ns, status.st_size
 

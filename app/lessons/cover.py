@@ -27,7 +27,7 @@ class Cover(QWidget):
         self.setAccessibleName(tr("Hidden until the question is answered"))
         self.hide()
         self._parent = target.parentWidget()
-        if self._parent is not None:  # a hidden widget is laid out, but not notified of it
+        if self._parent is not None:  # a hidden widget is laid out, but gets no event about it
             self._parent.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

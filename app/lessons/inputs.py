@@ -53,7 +53,7 @@ class Input(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self.wants(event):
-            event.accept()  # before the commands with the same key
+            event.accept()  # handled before commands with the same key
             return True
         return super().event(event)
 

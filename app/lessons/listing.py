@@ -150,7 +150,7 @@ class LessonList(QListWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.scheduleDelayedItemsLayout()  # texts are wrapped again, which changes heights
+        self.scheduleDelayedItemsLayout()  # text is wrapped again, which changes heights
 
     @Slot(QListWidgetItem)
     def _on_clicked(self, item: QListWidgetItem) -> None:

@@ -217,7 +217,7 @@ class LessonPage(QWidget):
         if on != self.stage:
             self.stage = on
             self._beside.removeWidget(self.text)
-            self._beside.insertWidget(1 if on else 0, self.text)  # in presenting mode the number comes first
+            self._beside.insertWidget(1 if on else 0, self.text)  # when presenting, the number is shown first
             self.redraw.emit()
 
     def take_focus(self) -> None:

@@ -236,7 +236,7 @@ class LessonPlayer(QObject):
             self.reveal.finish()
         self.answering = reveals
         self.problem, self.warned = "", False
-        self._target = self.seen  # from here on nothing is scored before the run is there
+        self._target = self.seen  # from here on, nothing is scored until the run has reached it
         self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)

@@ -79,7 +79,7 @@ def result_text(prediction: Prediction, value: float) -> str:
     choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
     if choice and prediction.number:
         return tr("{choice} ({number})").format(choice=choice, number=number)
-    return choice or number  # a choice whose number has no name is shown alone, since the number is only a code
+    return choice or number  # a choice whose number has no name is shown without it, because the number is only a code
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:

@@ -66,7 +66,7 @@ class LessonRecovery(QObject):
         self._file = folder / FILE
         self._written: OpenLesson | None = None
         self._refused = False
-        self.interrupted = _read(self._file)  # at once, because the first lesson of this session replaces it
+        self.interrupted = _read(self._file)  # now, because the first lesson of this session replaces the file
         player.changed.connect(self._on_changed)
 
     @Slot()

@@ -99,7 +99,7 @@ class LessonGuest:
         """Save the user's state, pause playback, and clear the user's breakpoints."""
         self.saved = SavedState.of(self._workspace)
         self._player.pause()
-        self._controller.set_breakpoints(())  # the user's breakpoints are for the user's runs
+        self._controller.set_breakpoints(())  # the user's breakpoints apply only to the user's runs
 
     def give_back(self) -> None:
         """Restore the user's run, cursor and settings, and everything else."""

@@ -85,9 +85,9 @@ class Approach(QObject):
         if run is None or goal is None:
             return
         work = None if why_not and run is self._reads else run.preparation(goal)
-        if work is not None:  # the goal changed meanwhile
+        if work is not None:  # the goal has changed in the meantime
             self._begin(work)
             return
         self.goal = None
-        self.arrived.emit(goal)  # if it could not be read, the panel that shows it says why
+        self.arrived.emit(goal)  # if it could not be read, the panel that shows it reports why
         self.changed.emit()

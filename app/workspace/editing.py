@@ -125,7 +125,7 @@ class Editing(QObject):
         structural = {path: value for path, value in differing.items() if path in needs_run}
         try:
             self.settings, self.pending = self.settings.replace(live), structural
-        except SettingsError:  # a live value that is valid only with a structural one waits with it
+        except SettingsError:  # a live setting that is valid only with a structural one is pending with it
             self.pending = differing
         self.changed.emit()
 

@@ -75,13 +75,13 @@ class FrameTimer(QObject):
         self._wanted = False
         self._drawing = True
         self._began, self._spent = time.perf_counter(), time.thread_time()
-        if 1000 * self._began - self._deadline > INTERVAL_MS:  # it was idle
+        if 1000 * self._began - self._deadline > INTERVAL_MS:  # the timer was idle
             self._deadline = 1000 * self._began
         try:
             self.tick.emit()
         finally:
-            if self._drawing:  # not stopped meanwhile
-                self._timer.start(0)  # after whoever paints, who has started one during the tick
+            if self._drawing:  # not stopped in the meantime
+                self._timer.start(0)  # after all painting requested during the tick
 
     def _finish(self) -> None:
         self._drawing = False

@@ -39,6 +39,6 @@ def _unselected(view: StepView) -> tuple[int, int]:
     step = view.step
     assert step is not None
     dead = view.dead
-    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first group where all are dead
+    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first group if all groups are dead
     first = int((step.group == group).argmax())
     return first, fork_of(step, int(step.group[first])) or 0

@@ -133,7 +133,7 @@ class Player(QObject):
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
-        impatient = self.film.whole  # pressed again while the film of the last step plays
+        impatient = self.film.whole  # pressed again while the film of the last step is playing
         if self._half_revealed:
             self._reveal()
             if not impatient:
@@ -249,7 +249,7 @@ class Player(QObject):
         slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
-            self._run_after_film = False  # of an update that was already computing when the run was paused
+            self._run_after_film = False  # for an update that was already being computed when the run was paused
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
 
     def _show_stage(self, here: Cursor) -> None:

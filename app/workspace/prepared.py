@@ -102,7 +102,7 @@ def _read(source: Source, number: int) -> Prepared:
 
 def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
     reasons: dict[str, Reason | None] = {}
-    with suppress(GrpoError), np.errstate(all="ignore"):  # panels say what a source lacks
+    with suppress(GrpoError), np.errstate(all="ignore"):  # panels report what a source lacks
         # it alone needs the first pass's gradient, so it comes first
         for key in sorted(METRICS, key="grad_norm".__ne__):
             reasons[key] = reason_for(evaluated, passed, key)

@@ -68,7 +68,7 @@ class RecordedRun(RunHandle):
         """Replace the source with one that includes what the trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
             if number in self._stamps and _stamp(source, number) != self._stamps[number]:
-                self._forget(number)  # it was half written when it was read
+                self._forget(number)  # it was only partly written when it was read
         self.source = source
         self.head = len(source)
         self.note = " ".join(source.notes)

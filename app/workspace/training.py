@@ -33,7 +33,7 @@ class Training(QObject):
         self._workspace = workspace
         self._controller = controller
         self._player = player
-        self._leaving: Counter[str] = Counter()  # files still to be closed, by run
+        self._leaving: Counter[str] = Counter()  # files that still have to be closed, by run
         self._throttle = Throttle()
         self.limit: int | None = None
         self.thin = False

@@ -291,7 +291,7 @@ class Workspace(QObject):
         self.run = run
         self.selection = Selection()
         self.quantity = None
-        if run.is_recorded:  # the controls stay those of a run that can be trained here
+        if run.is_recorded:  # the controls keep the settings of a run that can be trained here
             self.editing.restart(self.editing.settings)
         else:
             self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)

@@ -54,7 +54,7 @@ def race_picture(
         y=scale_of(measure, results.plan.settings),
         ranked=True,
         leaders=named,
-        lines=(*lines, *(() if seed is None else (seed,))),  # short of space, drop labels of algorithms first
+        lines=(*lines, *(() if seed is None else (seed,))),  # if space is short, drop the labels of algorithms first
     )
 
 

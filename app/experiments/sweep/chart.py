@@ -57,7 +57,7 @@ class SweepChart(LineChart):
 
     def x_axis(self) -> Scale:
         lowered = self.axis == "grid" and any("\n" in text for _, text in self._names())
-        # the second line of values takes the place of the axis label
+        # the second line of values replaces the axis label
         return dataclasses.replace(self.picture.x, label=" ") if lowered else self.picture.x
 
     def _names(self) -> list[tuple[float, str]]:

@@ -64,7 +64,7 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            if sweep.fast:  # JAX uses all cores by itself
+            if sweep.fast:  # JAX uses all cores on its own
                 return self._jobs.compiled(
                     "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
                 )

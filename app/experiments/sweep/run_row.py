@@ -74,7 +74,7 @@ class SweepRunRow(QWidget):
         row.addWidget(self.says, 1)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
-            widget.hide()  # which buttons apply is known with the first sweep
+            widget.hide()  # the first sweep determines which buttons apply
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale."""

@@ -62,7 +62,7 @@ class SweepSelection(QObject):
             return None
         try:
             return runs if runs.settings == results.sweep.at(self.value, self.row) else None
-        except SettingsError:  # between two values of the grid there may be none
+        except SettingsError:  # there may be no run between two values of the grid
             return None
 
     @property

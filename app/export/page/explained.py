@@ -70,7 +70,7 @@ class Explained:
         """
         rows = []
         place = 0
-        while place < len(self.nodes):  # it grows as inputs are placed
+        while place < len(self.nodes):  # the list grows as inputs are added
             rows.append(self._row(*self.nodes[place]))
             place += 1
         return packed(rows)

@@ -116,7 +116,7 @@ def walk_through(lesson: Lesson) -> Walked:
             for table in () if picture is None else sweeps_of(picture):
                 key = table.title, table.columns[0].title
                 found.sweeps[key] = merged(found.sweeps.get(key), table)
-    if not found.sweeps:  # otherwise the lesson's own picture has them
+    if not found.sweeps:  # otherwise the lesson's own picture shows them
         found.sweeps = {(table.title, ""): table for table in knob_sweeps(lesson)}
     return found
 

@@ -63,7 +63,7 @@ def formula(latex: str) -> Markup:
 
     try:
         source = convert(latex)
-    # its parser raises IndexError, KeyError and errors of its own, depending on the mistake
+    # its parser raises IndexError, KeyError and its own errors, depending on the mistake
     except Exception:
         return element("span", plain_text(latex))
     source = source.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace(' display="inline"', "")

@@ -82,7 +82,7 @@ class Credit(Interactive):
         return "" if self.ready else waiting
 
     def _train(self, settings: Settings) -> None:
-        own = settings.replace({"seed": 0})  # they have seeds of their own
+        own = settings.replace({"seed": 0})  # they have their own seeds
         if own != self._wanted:
             self._wanted = own
             self.trained.retry()

@@ -133,7 +133,7 @@ class FamilyTree(Interactive):
         self.table.set_look(theme, scale)
         self.idea.setFont(theme.font("body", scale))
         self.note.setFont(theme.font("strong", scale))
-        self.idea.setVisible(scale < CROWDED)  # in large type, the outline's tooltip has it
+        self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self._draw_runs()
         self._draw_switches(scale)

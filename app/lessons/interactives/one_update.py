@@ -179,7 +179,7 @@ class OneUpdate(Interactive):
             node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
         for label in (self.general, self.values):
             label.setVisible(node is not None and bool(node.latex))
-        if self.shows == "bars":  # ten terms on one line would be too small to read
+        if self.shows == "bars":  # with ten terms on one line, the text would be too small to read
             self.values.hide()
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:

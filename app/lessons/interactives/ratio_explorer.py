@@ -117,7 +117,7 @@ class RatioExplorer(Interactive):
         assert ratios_now is not None
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
-        dragged = what != "alone"  # there every action is changed in turn
+        dragged = what != "alone"  # in that view, every action is changed in turn
         self.policy.set_drag("bar" if dragged else "")
         now = np.exp(ratios_now.logp) if dragged else old
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))

@@ -175,7 +175,7 @@ class Temperature(Interactive):
         assert isinstance(row, QBoxLayout)
         row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         for twin in twins:
-            twin.button.setVisible(not low)  # the title needs the space there; the key T still switches the plot
+            twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
 
     def _draw(self) -> None:
         if self.shows == "language":
@@ -215,7 +215,7 @@ class Temperature(Interactive):
         sampled_at: float | None = None,
     ) -> None:
         """Draw some measures over temperature. Among stacked charts, the last one has the axis label for all."""
-        if "curves" in self.hidden:  # the measured point is alone
+        if "curves" in self.hidden:  # only the measured point
             values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)
         plot.show_picture(

@@ -51,7 +51,7 @@ class Tiles(QWidget):
         wide, high = self.width(), self.height()
         columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))
         rows = math.ceil(groups / columns)
-        columns = math.ceil(groups / rows)  # as even as possible
+        columns = math.ceil(groups / rows)  # rows and columns as equal as possible
         pitch_x, pitch_y = wide / columns, high / rows
         across = max(1, min(count, round(math.sqrt(count * pitch_x / max(pitch_y, 1)))))
         down = math.ceil(count / across)
