@@ -106,8 +106,9 @@ class ExportController(QObject):
             self._show(dialog, self._save_film)
 
     def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
-        """Return the dialog for a panel and updates, or for ``lesson``. If there are neither, show a message and
-        return None.
+        """Return the dialog for a panel and updates, or for ``lesson``.
+
+        If there are neither, show a message and return None.
         """
         run = self._workspace.run
         assert run is not None

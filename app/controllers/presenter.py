@@ -109,8 +109,9 @@ class Presenter(QObject):
             self.start()
 
     def start(self) -> None:
-        """Switch to full screen, for a projector, in the Present layout. With a second screen, the speaker gets a
-        window there.
+        """Switch to full screen, for a projector, in the Present layout.
+
+        With a second screen, the speaker gets a window there.
         """
         if self.active:
             return

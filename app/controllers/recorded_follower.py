@@ -22,8 +22,9 @@ from grpo_core.traces.importers.series_cache import SeriesCache
 from grpo_core.traces.importers.source import Source
 
 SOON_MS, LATER_MS = 2_000, 15_000
-"""Minimum and maximum number of milliseconds between two checks of the folder. It is checked more often while it
-grows.
+"""Minimum and maximum number of milliseconds between two checks of the folder.
+
+It is checked more often while it grows.
 """
 IN_THREAD = 32
 """Number of updates up to which starting a process would take longer than the work itself."""

@@ -187,8 +187,9 @@ class SessionFiles(QObject):
         return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
-        """Return a new run with the session's settings. If its prompts cannot be used, show a message and return
-        None.
+        """Return a new run with the session's settings.
+
+        If its prompts cannot be used, show a message and return None.
         """
         try:
             return self._run_manager.new_run(settings)

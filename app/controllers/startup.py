@@ -126,8 +126,9 @@ class Startup(QObject):
     # ----------------------------------------------------------------------------------------------------------
 
     def welcome(self) -> None:
-        """Show a one-line message with first steps. It disappears with the first update, or with another kind of
-        run.
+        """Show a one-line message with first steps.
+
+        It disappears with the first update, or with another kind of run.
         """
         text = tr(
             "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "

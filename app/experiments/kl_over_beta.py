@@ -154,8 +154,9 @@ class KlOverBetaPanel(Panel):
     # -- real runs beside it ------------------------------------------------------------------------------------------
 
     def add_runs(self, folder: Path) -> None:
-        """Show the runs of the TRL sweep in ``folder`` next to this one. Its traces are read by the process for
-        foreign files.
+        """Show the runs of the TRL sweep in ``folder`` next to this one.
+
+        Its traces are read by the process for foreign files.
         """
         self._real_coming = RealRuns(folder=folder)
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
@@ -243,8 +244,9 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """Return the current run as points over a sweep of ``path``. There are no points if the sweep is about
-        another kind of run.
+        """Return the current run as points over a sweep of ``path``.
+
+        There are no points if the sweep is about another kind of run.
         """
         if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()

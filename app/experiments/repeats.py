@@ -53,8 +53,9 @@ class RepeatResults:
 
     @property
     def series(self) -> Mapping[str, np.ndarray]:
-        """Values so far of each of :data:`SERIES`, (n, S). The arrays stay the same objects until further updates
-        arrive.
+        """Values so far of each of :data:`SERIES`, (n, S).
+
+        The arrays stay the same objects until further updates arrive.
         """
         return self._series if self.count else {}
 
@@ -70,8 +71,9 @@ class RepeatResults:
 
     @property
     def past_half(self) -> np.ndarray:
-        """The first update after which each repeat's largest probability exceeds one half, (S,). Infinite if there
-        is none.
+        """The first update after which each repeat's largest probability exceeds one half, (S,).
+
+        Infinite if there is none.
         """
         return self._repeated().passed if self.count else np.empty(0)
 

@@ -1,5 +1,6 @@
-"""``python -m app export``: panels as pictures and tables, without a display. Exports that do not need Qt are in the
-core.
+"""``python -m app export``: panels as pictures and tables, without a display.
+
+Exports that do not need Qt are in the core.
 """
 
 from __future__ import annotations

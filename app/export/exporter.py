@@ -99,8 +99,9 @@ class Exporter(QObject):
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV. Several tables become several
-        files.
+        """Write the table of ``panel``, or the numbers behind its plots, as CSV.
+
+        Several tables become several files.
         """
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
@@ -136,8 +137,9 @@ class Exporter(QObject):
         )
 
     def trl_script(self, path: Path) -> None:
-        """Write the current settings as a script for TRL, with the recorder next to it. Report features that TRL
-        lacks.
+        """Write the current settings as a script for TRL, with the recorder next to it.
+
+        Report features that TRL lacks.
         """
         try:
             text = script(self._workspace.editing.wanted)
@@ -259,8 +261,9 @@ class Exporter(QObject):
         self._begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Run ``command`` in a separate process that writes to ``target``. ``written`` is the message shown at the
-        end.
+        """Run ``command`` in a separate process that writes to ``target``.
+
+        ``written`` is the message shown at the end.
         """
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))

@@ -44,8 +44,9 @@ def _course(lessons: Sequence[Lesson]) -> str:
 
 
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
-    """Return the answers as a PDF on ``paper``. ``values`` are those computed in a walk through the lesson, by step
-    from 0.
+    """Return the answers as a PDF on ``paper``.
+
+    ``values`` are those computed in a walk through the lesson, by step from 0.
     """
     return pdf(
         list(_answers(lesson, values)),

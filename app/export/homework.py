@@ -19,8 +19,9 @@ BYTE_ORDER_MARK = "utf-8-sig"
 
 
 class Pictures:
-    """Numbers that only the pictures of lessons compute. Each lesson is walked through once, if it is the same
-    edition.
+    """Numbers that only the pictures of lessons compute.
+
+    Each lesson is walked through once, if it is the same edition.
     """
 
     def __init__(self) -> None:

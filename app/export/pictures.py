@@ -181,8 +181,9 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
 
 
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
-    """Return the number called ``name`` in a pass. If it belongs to a completion, it is that of the selected or the
-    first one.
+    """Return the number called ``name`` in a pass.
+
+    If it belongs to a completion, it is that of the selected or the first one.
     """
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)

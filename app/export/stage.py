@@ -157,8 +157,9 @@ class Studio:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """Return a new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low panel gets the height
-        it requests.
+        """Return a new panel, to be passed to :meth:`drop` after use.
+
+        Unless ``fixed``, a low panel gets the height it requests.
         """
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)

@@ -71,8 +71,9 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """Return the names that lesson files can use. ``panels`` are the ids of the panels that can be shown next to a
-    lesson.
+    """Return the names that lesson files can use.
+
+    ``panels`` are the ids of the panels that can be shown next to a lesson.
     """
     from app.lessons.interactives.table import INTERACTIVES
 

@@ -50,8 +50,9 @@ class Knobs(QWidget):
         self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
-        """Show the knobs for ``paths`` with the values in ``settings``. ``touched``: whether any of them can be
-        reset.
+        """Show the knobs for ``paths`` with the values in ``settings``.
+
+        ``touched``: whether any of them can be reset.
         """
         if tuple(self.rows) != paths:
             self._rebuild(paths, settings)

@@ -66,8 +66,9 @@ def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
 
 
 def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
-    """Return the lines at ``share`` of the way from one picture to another. Lines with the same points move; others
-    are drawn from left to right.
+    """Return the lines at ``share`` of the way from one picture to another.
+
+    Lines with the same points move; others are drawn from left to right.
     """
     if share >= 1:
         return after

@@ -238,8 +238,9 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def _arrange(self) -> None:
-        """Place the text beside the picture, or below it if the page is narrow. The picture's size never changes
-        afterwards.
+        """Place the text beside the picture, or below it if the page is narrow.
+
+        The picture's size never changes afterwards.
 
         Without a picture, the knobs are below the text.
         """

@@ -100,8 +100,9 @@ class LessonPlayer(QObject):
 
     @property
     def covered(self) -> bool:
-        """Whether the step is waiting for a prediction. Until one is placed or skipped, the page shows the previous
-        step.
+        """Whether the step is waiting for a prediction.
+
+        Until one is placed or skipped, the page shows the previous step.
         """
         return self.step.predict is not None and self.place not in self.placed
 

@@ -83,8 +83,9 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """Return a sentence on the result once the run has computed it. With ``for_class``, a skipped question is not
-    mentioned.
+    """Return a sentence on the result once the run has computed it.
+
+    With ``for_class``, a skipped question is not mentioned.
     """
     if placed.value is None:
         return tr("The run is being computed.")
@@ -210,8 +211,9 @@ class PredictionBox(QWidget):
             label.setVisible(bool(label.text()))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
-        """Show the number of the answer when presenting, as large as the column allows. A choice is answered by its
-        text.
+        """Show the number of the answer when presenting, as large as the column allows.
+
+        A choice is answered by its text.
         """
         value = None if placed is None else placed.value
         named = bool(self._stage and prediction.number and prediction.kind != "choice")

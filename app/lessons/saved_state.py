@@ -48,8 +48,9 @@ class SavedState:
         )
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Restore the state unless the run has been closed in the meantime. Call this only while nothing is
-        training.
+        """Restore the state unless the run has been closed in the meantime.
+
+        Call this only while nothing is training.
         """
         if self.run not in workspace.runs:
             return

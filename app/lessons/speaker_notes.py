@@ -46,8 +46,9 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return the minutes planned for step ``place``, from 0, and up to the end of the lesson, as text. Empty if not
-    given.
+    """Return the minutes planned for step ``place``, from 0, and up to the end of the lesson, as text.
+
+    Empty if not given.
     """
     if not lesson.steps[place].minutes:
         return ""

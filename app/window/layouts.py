@@ -30,12 +30,14 @@ ONE_COLUMN = (COMPARE, PRESENT)
 SHARE_BELOW = 0.44
 """Share of the centre's height that the panels below the picture take."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Exceptions to that share, by layout and whether the run is a language model's. When presenting, every prompt has a
-row.
+"""Exceptions to that share, by layout and whether the run is a language model's.
+
+When presenting, every prompt has a row.
 """
 UPPER = {BANDIT: 0.485, RECORDED: 0.68}
-"""Share of the right side's height for its first panel, by layout. In other layouts, all panels have the same
-height.
+"""Share of the right side's height for its first panel, by layout.
+
+In other layouts, all panels have the same height.
 """
 HALVES = (LayoutVariant.LANGUAGE,)
 """Layouts whose right side is below the strip and takes half of the width next to the controls.

@@ -98,8 +98,9 @@ class LessonLayout:
         return self.panels is None or self._crowded == self._is_crowded(scale)
 
     def _is_crowded(self, scale: float) -> bool:
-        """Return whether the panels are tabs behind the lesson. When presenting, they never are if they are its only
-        picture.
+        """Return whether the panels are tabs behind the lesson.
+
+        When presenting, they never are if they are its only picture.
         """
         return scale >= CROWDED and (self._has_picture or not self.alone)
 

@@ -1,5 +1,6 @@
-"""Removal of orphaned separator widgets between docks. When docks are rearranged, Qt loses track of some and never
-deletes them.
+"""Removal of orphaned separator widgets between docks.
+
+When docks are rearranged, Qt loses track of some and never deletes them.
 """
 
 from __future__ import annotations

@@ -137,8 +137,9 @@ class Status(Label):
 
     @Slot()
     def _announce(self) -> None:
-        """Expose the text to screen readers as the accessible name. An unnamed label would announce each change of
-        its text.
+        """Expose the text to screen readers as the accessible name.
+
+        An unnamed label would announce each change of its text.
         """
         if self.accessibleName() != self.text():
             self.setAccessibleName(self.text())

@@ -120,8 +120,9 @@ class Transport(QToolBar):
         return button
 
     def _label(self, text: str) -> Label:
-        """Return a label next to a box. It is hidden first when space is short, and the box's tooltip then repeats
-        it.
+        """Return a label next to a box.
+
+        It is hidden first when space is short, and the box's tooltip then repeats it.
         """
         label = Label(text)
         label.setObjectName("muted")
@@ -190,8 +191,9 @@ class Transport(QToolBar):
         return super().eventFilter(watched, event)
 
     def _keep_extension_inside(self) -> None:
-        """Keep Qt's extension button inside the toolbar. Qt positions it by its width in the style, which is less
-        than its actual width.
+        """Keep Qt's extension button inside the toolbar.
+
+        Qt positions it by its width in the style, which is less than its actual width.
         """
         place = self._extension.geometry()
         inside = min(max(place.x(), 0), max(self.width() - place.width(), 0))
@@ -280,8 +282,9 @@ class Transport(QToolBar):
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_margins(self) -> None:
-        """Set smaller margins above and below the buttons than at the ends. Qt's own are equal, whatever the style
-        sheet says.
+        """Set smaller margins above and below the buttons than at the ends.
+
+        Qt's own are equal, whatever the style sheet says.
 
         When Qt's toolbar layout places the first button, it swaps two of them (it uses the upper margin at the left
         and the left one at the top), but not in its size hint. The sums are therefore right, and these two margins

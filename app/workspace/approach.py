@@ -1,5 +1,6 @@
-"""Background preparation of an update that takes long to read, before the cursor moves there. Only the latest goal
-counts.
+"""Background preparation of an update that takes long to read, before the cursor moves there.
+
+Only the latest goal counts.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from app.workspace.run_handle import RunHandle
 
 
 class Approach(QObject):
-    """Delays the cursor's move to an update until that update can be shown immediately. The current one stays on
-    screen.
+    """Delays the cursor's move to an update until that update can be shown immediately.
+
+    The current one stays on screen.
 
     Attributes:
         run: the run whose updates are prepared.

@@ -103,8 +103,9 @@ class Editing(QObject):
         self.changed.emit()
 
     def restart(self, settings: Settings, *, keep_edits: bool = False) -> None:
-        """Adopt the settings of a newly shown run. The edit history is kept only if one of its edits led to this
-        run.
+        """Adopt the settings of a newly shown run.
+
+        The edit history is kept only if one of its edits led to this run.
         """
         if not keep_edits:
             self.undo.clear()
@@ -140,8 +141,9 @@ class Editing(QObject):
             self._runs.before = shown
 
     def drop_pending(self) -> None:
-        """Discard pending structural changes because no run can be created for them. The controls show the current
-        run again.
+        """Discard pending structural changes because no run can be created for them.
+
+        The controls show the current run again.
         """
         self.put(self.settings)
 

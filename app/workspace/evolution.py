@@ -22,8 +22,9 @@ BUDGET = 0.005
 
 
 class Mark(IntFlag):
-    """The verdict on the answer to a prompt at one update, or the union over several. Zero if the answer could not
-    be read.
+    """The verdict on the answer to a prompt at one update, or the union over several.
+
+    Zero if the answer could not be read.
     """
 
     RIGHT = 1

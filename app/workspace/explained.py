@@ -10,8 +10,9 @@ from grpo_core.explain.quantity import KINDS
 
 
 def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
-    """Return the same kind of number for the selected completion and action. A number that has neither is returned
-    unchanged.
+    """Return the same kind of number for the selected completion and action.
+
+    A number that has neither is returned unchanged.
     """
     if quantity.row is not None and selection.row is not None:
         token = None if quantity.token is None else selection.token

@@ -9,8 +9,9 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 INTERVAL_MS = 1000 / 60
 """Milliseconds between two deadlines. Each is one interval after the previous one, so that frames are evenly spaced."""
 REST = 0.1
-"""Idle time after a frame, as a share of the frame's processor time. It leaves time for the rest of the window's
-work.
+"""Idle time after a frame, as a share of the frame's processor time.
+
+It leaves time for the rest of the window's work.
 """
 
 

@@ -12,8 +12,9 @@ from grpo_core.update_time import UNMEASURED, UpdateTime
 def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
-    """Return the line about a run under ``settings``. If the folder is gone, it says that answers come with the
-    first update.
+    """Return the line about a run under ``settings``.
+
+    If the folder is gone, it says that answers come with the first update.
 
     Args:
         settings: settings of the run.
@@ -53,7 +54,8 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
 
 
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """Return the headers of the model's files if they have already been read. This function never reads from the
-    folder.
+    """Return the headers of the model's files if they have already been read.
+
+    This function never reads from the folder.
     """
     return known(folder, digest).files

@@ -1,5 +1,6 @@
-"""The playback controls: run, pause, step, step back, one stage. Before the head they replay; at the head they
-compute.
+"""The playback controls: run, pause, step, step back, one stage.
+
+Before the head they replay; at the head they compute.
 """
 
 from __future__ import annotations
@@ -127,8 +128,9 @@ class Player(QObject):
 
     @Slot()
     def step(self) -> None:
-        """Show the next update, replayed if recorded and otherwise computed. A partially revealed update is first
-        revealed completely.
+        """Show the next update, replayed if recorded and otherwise computed.
+
+        A partially revealed update is first revealed completely.
         """
         self.starting.emit()
         self._stop_replay()

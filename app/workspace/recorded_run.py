@@ -93,8 +93,9 @@ class RecordedRun(RunHandle):
         return self._computed
 
     def is_computed(self, number: int) -> bool:
-        """Return whether the numbers of update ``number`` are in the series. Those of the last update can be added
-        first.
+        """Return whether the numbers of update ``number`` are in the series.
+
+        Those of the last update can be added first.
         """
         return 1 <= number <= self._computed or number in self._ahead
 
@@ -218,8 +219,9 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Return every number of update ``number`` by name, from the series or computed now. Empty if it cannot be
-        read.
+        """Return every number of update ``number`` by name, from the series or computed now.
+
+        Empty if it cannot be read.
         """
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}

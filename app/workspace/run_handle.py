@@ -298,8 +298,9 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """Register that the learner has left this run. All its updates are in its file now, including those not yet
-        loaded.
+        """Register that the learner has left this run.
+
+        All its updates are in its file now, including those not yet loaded.
         """
         self.elsewhere = _nowhere
         with suppress(RunFileError):  # callers that need an update get the error

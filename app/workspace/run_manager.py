@@ -103,8 +103,9 @@ class RunManager(QObject):
         return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
-        """Open a run from a file at its last update, and wait until it has been read. Training continues in the
-        meantime.
+        """Open a run from a file at its last update, and wait until it has been read.
+
+        Training continues in the meantime.
 
         Raises:
             RunFileError: the file cannot be opened; the message says why.

@@ -95,8 +95,9 @@ def _read(reader: RunReader, names: Sequence[str], progress: _Progress) -> dict[
 
 
 class _Beside(threading.Thread):
-    """A thread that reads series through its own connection. It is a daemon, so that an unresponsive disk cannot
-    keep the program from ending.
+    """A thread that reads series through its own connection.
+
+    It is a daemon, so that an unresponsive disk cannot keep the program from ending.
     """
 
     def __init__(self, path: Path, last: int, names: Sequence[str], progress: _Progress) -> None:

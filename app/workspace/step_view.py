@@ -54,8 +54,9 @@ class StepView:
 
     @property
     def record(self) -> ref[Step] | None:
-        """Weak reference to the record, which does not keep it in memory. Views of the same record have equal
-        references.
+        """Weak reference to the record, which does not keep it in memory.
+
+        Views of the same record have equal references.
         """
         return None if self.step is None else ref(self.step)
 
@@ -157,8 +158,9 @@ class StepView:
         return None if self.numbers is None else self.numbers.silent
 
     def policy(self, passed: int) -> np.ndarray | None:
-        """Return the probabilities (C, V) after ``passed`` passes. At update 0, they are those of the starting
-        policy.
+        """Return the probabilities (C, V) after ``passed`` passes.
+
+        At update 0, they are those of the starting policy.
         """
         logp = self.origin.dist_logp if self.step is None else self.step.distribution(passed)
         return None if logp is None else np.exp(logp)

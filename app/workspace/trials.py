@@ -167,8 +167,9 @@ def rises_past_half(values: np.ndarray) -> np.ndarray:
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:
-    """Return the name of the likeliest action of ``run`` after update ``step``. Empty if ``step`` is None or there
-    are several contexts.
+    """Return the name of the likeliest action of ``run`` after update ``step``.
+
+    Empty if ``step`` is None or there are several contexts.
     """
     if step is None or len(run.origin.context_names) > 1:
         return ""

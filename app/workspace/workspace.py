@@ -205,8 +205,9 @@ class Workspace(QObject):
 
     @property
     def _first(self) -> int:
-        """The first update that can be shown. It is 1 for recorded runs, since nothing is known about them before
-        that.
+        """The first update that can be shown.
+
+        It is 1 for recorded runs, since nothing is known about them before that.
         """
         return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 

@@ -43,8 +43,9 @@ MEASURES: dict[str, Measure] = {
 
 
 def scale_of(measure: str, settings: Settings) -> Scale:
-    """Return the axis of a measure in a race. Rewards range from the worst to the best possible one under
-    ``settings``.
+    """Return the axis of a measure in a race.
+
+    Rewards range from the worst to the best possible one under ``settings``.
     """
     what = MEASURES[measure]
     if measure in ("best_prob", "wrong_way"):

@@ -22,8 +22,9 @@ NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak
 
 
 def base_of(settings: Settings) -> Settings:
-    """Return the part of ``settings`` that a race uses: task, sampling, optimizer and β. The rest depends on the
-    algorithm.
+    """Return the part of ``settings`` that a race uses: task, sampling, optimizer and β.
+
+    The rest depends on the algorithm.
     """
     if settings.is_language:
         return base_of(Settings())

@@ -15,8 +15,9 @@ from grpo_core.text import tr
 
 
 class StayingMenu(QMenu):
-    """A menu that stays open when an item is clicked or toggled with Space. Return toggles the item and closes the
-    menu.
+    """A menu that stays open when an item is clicked or toggled with Space.
+
+    Return toggles the item and closes the menu.
     """
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

@@ -28,8 +28,9 @@ COLUMNS = (
 
 
 class RunComparisonPanel(Panel):
-    """One quantity over the trainer's steps. For a second run, also the settings that differ and where the runs
-    diverge.
+    """One quantity over the trainer's steps.
+
+    For a second run, also the settings that differ and where the runs diverge.
     """
 
     plans = False

@@ -61,8 +61,9 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """Return a chart of a quantity over the trainer's step numbers. The lines of ``other`` are behind those of
-    ``run``.
+    """Return a chart of a quantity over the trainer's step numbers.
+
+    The lines of ``other`` are behind those of ``run``.
     """
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
@@ -98,8 +99,9 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """Return the trainer's step numbers of the updates that the series cover, (n,). Some in between may not be
-    computed yet.
+    """Return the trainer's step numbers of the updates that the series cover, (n,).
+
+    Some in between may not be computed yet.
     """
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 

@@ -49,8 +49,9 @@ class GridAxis:
         return min(max(round(x), 0), len(self.values) - 1)
 
     def value(self, x: float) -> Any:
-        """Return the value at position ``x``. Between two grid values it is rounded to three digits, or to an
-        integer.
+        """Return the value at position ``x``.
+
+        Between two grid values it is rounded to three digits, or to an integer.
         """
         near = self.nearest(x)
         if not self.numeric or abs(x - near) < 1e-9:

@@ -14,15 +14,17 @@ from grpo_core.text import tr
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
 CENTRES = {"kl": tr("median"), "reward": tr("mean")}
-"""Name of the measure used as the centre of the seeds, as in the headline. KL uses the median, because it is
-infinite for a diverged run.
+"""Name of the measure used as the centre of the seeds, as in the headline.
+
+KL uses the median, because it is infinite for a diverged run.
 """
 DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):
-    """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each. NaN if not computed
-    yet.
+    """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each.
+
+    NaN if not computed yet.
     """
 
     middle: np.ndarray

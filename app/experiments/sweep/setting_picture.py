@@ -108,8 +108,9 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
 def _setting_table(
     results: SweepResults | None, measure: str, only: int | None, real: RealRuns | None
 ) -> tuple[list[Column], Rows]:
-    """Return one row per point: its values, the median or mean, the middle half, and the exact optimum. Rows for the
-    real runs follow.
+    """Return one row per point: its values, the median or mean, the middle half, and the exact optimum.
+
+    Rows for the real runs follow.
     """
     unit = UNITS[measure]
     columns = [

@@ -12,8 +12,9 @@ from app.widgets.wrap import Wrap
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Return a scroll area with widgets side by side, unstretched. In a narrow panel it scrolls to the widget with
-    the focus.
+    """Return a scroll area with widgets side by side, unstretched.
+
+    In a narrow panel it scrolls to the widget with the focus.
     """
     widget = QWidget()
     line = QHBoxLayout(widget)

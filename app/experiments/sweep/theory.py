@@ -36,8 +36,9 @@ FINE = 12
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
-    """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty if theory provides
-    none.
+    """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each.
+
+    Empty if theory provides none.
     """
     places = sweep.over.places
     smooth = sweep.over.path == BETA
@@ -55,8 +56,9 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Return a message on why theory provides no optimum under ``settings``. Empty if it provides one (for β above
-    0).
+    """Return a message on why theory provides no optimum under ``settings``.
+
+    Empty if it provides one (for β above 0).
     """
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE

@@ -33,8 +33,9 @@ NAMES = {
 MULTIPLES = 6
 """Maximum number of charts side by side."""
 NARROW = 560
-"""Panel width at 100 % scale below which the chart over training does not fit next to two charts. It also has its
-own view.
+"""Panel width at 100 % scale below which the chart over training does not fit next to two charts.
+
+It also has its own view.
 """
 
 

@@ -108,8 +108,9 @@ def _properties(theme: Theme) -> Iterator[str]:
 
 
 def _cut(explained: Explained) -> Markup | None:
-    """Return a sentence on the numbers that the page does not explain. Call this after all explanations have been
-    packed.
+    """Return a sentence on the numbers that the page does not explain.
+
+    Call this after all explanations have been packed.
     """
     if not explained.cut:
         return None

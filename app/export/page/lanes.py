@@ -11,8 +11,9 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 MOST_PLACES, MOST_ACTIONS = 12, 64
-"""Maximum number of contexts and of actions in a policy that is drawn. For a language model, tokens say more than
-the policy.
+"""Maximum number of contexts and of actions in a policy that is drawn.
+
+For a language model, tokens say more than the policy.
 """
 LENGTH = 100
 """Length of the lane of an action with probability 1, in drawing units."""

@@ -46,8 +46,9 @@ def tokens(update: ShownUpdate) -> Markup | None:
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
-    """Return tint levels (B, T), integers from −LEVELS to LEVELS. The sign gives the colour, the magnitude its
-    strength.
+    """Return tint levels (B, T), integers from −LEVELS to LEVELS.
+
+    The sign gives the colour, the magnitude its strength.
     """
     shares = np.nan_to_num(np.asarray(values, dtype=float) / limit).ravel().tolist()
     levels = [round(LEVELS * strength(share)) * (1 if share >= 0 else -1) for share in shares]

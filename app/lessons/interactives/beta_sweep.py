@@ -211,8 +211,9 @@ class BetaSweep(Interactive):
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs. NaN if not computed
-        yet.
+        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs.
+
+        NaN if not computed yet.
         """
         known = [means[key] for means in self.trained.results((self._base, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])

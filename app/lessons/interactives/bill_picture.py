@@ -1,5 +1,6 @@
-"""A memory ledger as bars: a row per model and a block per part, its length proportional to its size. Estimates are
-hatched.
+"""A memory ledger as bars: a row per model and a block per part, its length proportional to its size.
+
+Estimates are hatched.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``. Models that are only in ``all_of_them``, because they are switched off, are drawn as
-        dashed frames.
+        """Draw ``blocks``.
+
+        Models that are only in ``all_of_them``, because they are switched off, are drawn as dashed frames.
         """
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: _row(block.model))

@@ -47,8 +47,9 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 
 def _words(texts: list[str]) -> list[str]:
-    """Return the meaning of each token at its position. In the length toy, an action is first an answer, and then
-    continues or stops.
+    """Return the meaning of each token at its position.
+
+    In the length toy, an action is first an answer, and then continues or stops.
     """
     parts = [text.split(EITHER) for text in texts]
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]

@@ -173,7 +173,8 @@ class FairRace(Interactive):
 
 
 def _best(runs: Ensemble) -> float:
-    """Return the probability of the best action after the last update, averaged over the seeds. A diverged seed
-    counts as 0.
+    """Return the probability of the best action after the last update, averaged over the seeds.
+
+    A diverged seed counts as 0.
     """
     return float(np.mean(runs.counted("best_prob")[-1]))

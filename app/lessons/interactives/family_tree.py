@@ -44,8 +44,9 @@ CROWDED = 1.6
 
 
 class FamilyTree(Interactive):
-    """The tree on the left. On the right, the runs of the selected member and its parent, and the switches that
-    differ.
+    """The tree on the left.
+
+    On the right, the runs of the selected member and its parent, and the switches that differ.
     """
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))

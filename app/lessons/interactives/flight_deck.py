@@ -66,8 +66,9 @@ class FlightDeck(Interactive):
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action before training and after every update (U + 1,). Empty if not computed
-        yet.
+        """Probability of the right action before training and after every update (U + 1,).
+
+        Empty if not computed yet.
         """
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 

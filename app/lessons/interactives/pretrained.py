@@ -189,8 +189,9 @@ def nine_tenths_at(right_shares: np.ndarray) -> float:
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """Return the lowest share of right answers in a batch after the first one with nine of ten. NaN if there is no
-    later batch.
+    """Return the lowest share of right answers in a batch after the first one with nine of ten.
+
+    NaN if there is no later batch.
     """
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)

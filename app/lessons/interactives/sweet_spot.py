@@ -40,8 +40,9 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """Return ``settings`` with a policy that initially answers right with probability ``chance``. The bias is on the
-    wrong answer.
+    """Return ``settings`` with a policy that initially answers right with probability ``chance``.
+
+    The bias is on the wrong answer.
     """
     return settings.replace({"task.bias": -bias_of(chance)})
 
@@ -139,8 +140,9 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Return the position of the point: where it was dragged, or at the last update shown. Its height is NaN
-        before the first update.
+        """Return the position of the point: where it was dragged, or at the last update shown.
+
+        Its height is NaN before the first update.
         """
         if self._wanted is not None:
             return self._wanted, push(at_chance(self._base, self._wanted))

@@ -37,8 +37,9 @@ CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Return the measures of groups at every temperature of the grid, by name. The temperature in ``settings`` is
-    ignored.
+    """Return the measures of groups at every temperature of the grid, by name.
+
+    The temperature in ``settings`` is ignored.
     """
     return _grid(settings.replace({"learner.temperature": 1.0}))
 
