@@ -1,6 +1,4 @@
-"""The controller of background runs: their folders, the offer to continue one at startup, and messages when they
-end.
-"""
+"""The controller of background runs: their folders, the offer to continue one at startup, and a message at the end."""
 
 from __future__ import annotations
 
@@ -104,9 +102,7 @@ class BackgroundRunsController(QObject):
 
     @Slot(object, object, int)
     def repeat(self, settings: Settings, seeds: Sequence[int], updates: int) -> None:
-        """Train a language model under ``settings`` in the background, once for each of ``seeds``, and show the
-        panel.
-        """
+        """Train a language model in the background, once for each of ``seeds``, and show the panel."""
         self.show()
         try:
             queue = runs.planned(settings, {}, seeds, updates)

@@ -1,6 +1,4 @@
-"""The controller of breakpoints: passes them to the worker, stores them in the preferences, and reports which one
-stopped a run.
-"""
+"""The controller of breakpoints: passes them to the worker, stores them, and reports which one stopped a run."""
 
 from __future__ import annotations
 

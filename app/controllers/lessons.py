@@ -147,9 +147,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _key_target(self) -> QWidget | None:
-        """Return the widget of the open lesson that has the main window's keyboard focus, or None if another widget
-        has it.
-        """
+        """Return the widget of the open lesson that has the main window's keyboard focus, or None."""
         focus = self._window.focusWidget()
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 

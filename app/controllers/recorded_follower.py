@@ -200,9 +200,7 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Return the updates after ``start`` up to ``end`` as stretches in order of computation: beginning, end, then
-    the rest.
-    """
+    """Return the updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]

@@ -1,6 +1,4 @@
-"""The controller of runs trained by other programs: opened in a thread, shown at their last update, followed as they
-grow.
-"""
+"""The controller of runs trained by other programs, which are opened in a thread and followed as they grow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Startup actions: what to open, and offers in the message bar (first steps, a run interrupted by a crash, deletion
-of old runs).
-"""
+"""Startup actions: what to open, and offers in the message bar."""
 
 from __future__ import annotations
 

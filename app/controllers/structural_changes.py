@@ -1,6 +1,4 @@
-"""Structural changes (task, actions, prompts, policy, seed), which the current run cannot adopt and which create a
-new run.
-"""
+"""Structural changes (task, actions, prompts, policy, seed), which need a new run."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ COMING = tr("The algorithms appear here as they come in.")
 
 
 class ComparisonPanel(Panel):
-    """A panel with the choices at the top, the picture and the ranking in the middle, and one of the runs at the
-    bottom.
+    """The panel of a race: choices at the top, picture and ranking in the middle, one of the runs at the bottom.
 
     The race starts when the panel is first shown, and restarts whenever a choice changes or a setting of the current
     run that the race uses.

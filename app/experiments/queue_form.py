@@ -1,6 +1,4 @@
-"""The form of a queue of runs: one or two settings with their values, the number of seeds, and the number of
-updates.
-"""
+"""The form of a queue of runs: one or two settings with their values, and the numbers of seeds and updates."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ SUGGESTED = {
 }
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
-"""Minimum widths of a setting's title and values in digits, and form width at 100 % scale above which field labels
-fit.
-"""
+"""Minimum widths of a setting's title and values in digits, and form width at 100 % scale with space for labels."""
 
 
 def offered() -> Mapping[str, About]:
@@ -191,9 +187,7 @@ class QueueForm(QWidget):
 
     @Slot()
     def _on_setting(self) -> None:
-        """Suggest values for a newly selected setting if the field is empty or still has the suggestion for another
-        setting.
-        """
+        """Suggest values for a newly selected setting unless the user has typed some."""
         for choice, field in zip(self.settings, self.values, strict=True):
             path = str(choice.currentData())
             rule = offered().get(path)

@@ -86,9 +86,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """Text with the range and median of the updates after which one action first held more than half of the
-        policy.
-        """
+        """Text with the range and median of the updates after which one action first held most of the policy."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")

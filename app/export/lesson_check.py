@@ -1,6 +1,4 @@
-"""A check of a lesson against its runs: the range of each answer, the truth of each reveal, other seeds, the time
-per step.
-"""
+"""A check of a lesson against its runs: its answers, whether each reveal is true, other seeds, the time per step."""
 
 from __future__ import annotations
 
@@ -155,8 +153,8 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Return whether the answer ``other`` of another seed equals ``value``, so that the reveal is true for it as
-    well.
+    """Return whether the answer ``other`` of another seed agrees with ``value``, so that the reveal is true for
+    both.
     """
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False

@@ -1,6 +1,4 @@
-"""Pictures and tables of a run file's panels, drawn in a workspace without a window, one panel and one update at a
-time.
-"""
+"""Pictures and tables of a run file's panels, drawn without a window, one panel and one update at a time."""
 
 from __future__ import annotations
 
@@ -72,8 +70,7 @@ class Wanted:
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
-    """Write the export ``wanted`` of the run file ``run`` to the file or folder ``out``, yielding a message for each
-    file.
+    """Write the export ``wanted`` of the run file ``run`` to the file or folder ``out``, yielding a message per file.
 
     Raises:
         GrpoError: the run cannot be read, an update or a table does not exist, or a file cannot be written.

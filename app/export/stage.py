@@ -87,8 +87,7 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
 
 @contextmanager
 def without_controls(panel: Panel) -> Iterator[None]:
-    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, because they cannot be operated on
-    paper.
+    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, because paper cannot be operated.
 
     Labels of boxes are hidden with them, and the rest takes their space. A panel that consists of controls is not
     changed.

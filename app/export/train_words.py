@@ -8,9 +8,7 @@ from grpo_core.config import Settings, language_settings
 
 
 def train_command(settings: Settings, updates: int, out: str) -> str:
-    """Return the command line that trains ``updates`` updates under ``settings`` into the file ``out``, quoted for a
-    shell.
-    """
+    """Return the shell-quoted command line that trains ``updates`` updates under ``settings`` into the file ``out``."""
     usual = language_settings() if settings.is_language else Settings()
     words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
     for path, (_, now) in sorted(usual.differences(settings).items()):

@@ -94,9 +94,7 @@ def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
-    """Return the progress in a lesson of ``steps`` steps as text, with the number of right predictions among those
-    placed.
-    """
+    """Return the progress in a lesson of ``steps`` steps as text, with the number of right predictions."""
     if reached.done:
         pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
     elif reached.step:

@@ -204,9 +204,7 @@ class LessonPage(QWidget):
 
     @property
     def at_rest(self) -> bool:
-        """Whether the run and the picture have reached the step, and no placed or skipped prediction awaits its
-        score.
-        """
+        """Whether the run and the picture have reached the step, and no prediction is waiting for its score."""
         player, picture = self._lesson_player, self.picture.interactive
         placed = player.placed.get(player.place)
         scored = placed is None or placed.value is not None or bool(player.problem)
@@ -221,9 +219,7 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def take_focus(self) -> None:
-        """Move the keyboard focus to the open question or, if there is none, to the page, so that keys lead to the
-        next step.
-        """
+        """Move the keyboard focus to the open question or, if there is none, to the page."""
         if self._lesson_player.finished:
             self.ending.take_focus()
         elif self._lesson_player.covered:

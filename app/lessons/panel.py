@@ -143,9 +143,7 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """Return the lesson after the open one, in the order of the course or of the list, or None after the last
-        one.
-        """
+        """Return the lesson after the open one, in the order of the course or the list, or None after the last one."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
         among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
         if open_ in self.course:

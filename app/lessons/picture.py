@@ -74,8 +74,7 @@ class LessonPicture(QWidget):
             old.deleteLater()
 
     def draw(self, view: View, guess: float | None, *, asks: bool) -> None:
-        """Draw the current step: interpolated while an answer is being revealed, with parts covered while a question
-        is open.
+        """Draw the current step, interpolated during a reveal, and with parts covered while a question is open.
 
         Args:
             view: the view of the lesson's run.

@@ -1,6 +1,4 @@
-"""The player of lessons: goes through the steps, trains the run for them, scores predictions, and restores the
-user's state.
-"""
+"""The player of lessons: trains the run for each step, scores predictions, and restores the user's state."""
 
 from __future__ import annotations
 
@@ -108,9 +106,7 @@ class LessonPlayer(QObject):
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: the current one or, while its question is open, the one that the question is
-        about.
-        """
+        """The step that the page shows: the current one or, while its question is open, the one it is about."""
         step = self.step
         return step.opening if self.covered and step.opening is not None else step
 

@@ -54,9 +54,7 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """Return the text of another choice whose nearest number is displayed like the answer ``value``, or an empty
-    string if there is none.
-    """
+    """Return the text of another choice whose nearest number is displayed like the answer ``value``, otherwise ""."""
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

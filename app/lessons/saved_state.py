@@ -65,9 +65,7 @@ class LessonDocks(Protocol):
     """Arrangement of the window's docks for a lesson."""
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Arrange the window for the lesson, with or without a ``picture`` of its own, and with ``panels`` next to
-        it.
-        """
+        """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it."""
 
     def give_back(self) -> None:
         """Return every dock to its position before the lesson."""

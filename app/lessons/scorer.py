@@ -28,8 +28,7 @@ class Scorer:
         self.progress = progress
 
     def score(self, lesson: Lesson, place: int, placed: Placed, picture: Interactive | None) -> tuple[Placed, str]:
-        """Return the prediction ``placed`` with its result, and a message on why it could not be scored, or an empty
-        string.
+        """Return the prediction ``placed`` with its result, and an error message if it could not be scored.
 
         Args:
             lesson: the lesson.

@@ -36,9 +36,7 @@ def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
-    """Return the author's notes, the text, the sentence on the answer, and general notes on the lesson, one
-    paragraph each.
-    """
+    """Return the author's notes, the text, the sentence on the answer, and general notes, one paragraph each."""
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
         parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))
@@ -59,9 +57,7 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """Return the usual misconception, the reply to it, what to do if a run disagrees, and the analogy, as far as
-    they are given.
-    """
+    """Return those given of: the usual misconception and its reply, what to do if a run disagrees, the analogy."""
     if lesson.teaching is None:
         return []
     analogy = analogy_of(lesson)

@@ -18,8 +18,7 @@ BEAK = 8
 
 
 def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Return the rectangle for a sheet of ``size`` in ``space``: below ``anchor``, above it, or next to it, never
-    over it.
+    """Return the rectangle for a sheet of ``size`` in ``space``: below, above or next to ``anchor``, never over it.
 
     If it does not fit anywhere in full, its height is reduced. A position with a height below ``least`` is rejected.
     """
@@ -85,9 +84,7 @@ class ExplainSheet(QFrame):
         panel.show()
 
     def stand_at(self, anchor: QRect, space: QRect, height: int, theme: Theme, scale: float) -> None:
-        """Move to ``anchor`` within ``space``, both in the window's coordinates, with ``height`` pixels for the
-        panel.
-        """
+        """Move to ``anchor`` within ``space``, both in the window's coordinates, leaving ``height`` for the panel."""
         gap = round(BEAK * scale)
         self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # space for the outline
         around = 2 * gap + 4 + self.pin.sizeHint().height() + 4

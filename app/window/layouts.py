@@ -61,9 +61,7 @@ height for the formula above one picture.
 """
 
 RIGHT, RIGHT_SHARE = 372, 0.27
-"""Width of the right side at 100 % scale, for the columns of a bandit's step detail, and its share of a wider
-window.
-"""
+"""Width of the right side at 100 % scale, for a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:

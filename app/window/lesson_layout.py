@@ -62,9 +62,7 @@ class LessonLayout:
         self._spare_bars()
 
     def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
-        """Place the lesson on the left and the panels stacked on the right, with space there for panels not opened
-        yet.
-        """
+        """Place the lesson on the left and the panels on the right, with space there for panels not opened yet."""
         window, across, down = self._window, Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         docks = [lesson, *beside, *waiting]
         for dock in docks:
@@ -110,9 +108,7 @@ class LessonLayout:
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """Hide the bars at the top when presenting, and in large type, which would make them fill a third of the
-        window.
-        """
+        """Hide the bars at the top when presenting, and in large type, where they would fill a third of the window."""
         if not (self._crowded or self.alone):
             for bar in self._bars:
                 bar.show()

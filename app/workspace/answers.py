@@ -26,25 +26,19 @@ GLYPHS = {True: "◆", False: "◇", None: "·"}
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
-    """Return which completions were paid for a right answer, boolean (B,), or None if the answers are neither right
-    nor wrong.
-    """
+    """Return which completions were paid for a right answer, boolean (B,), or None if there is no right or wrong."""
     if step.reward_parts is None or not _pays_for_right(origin):
         return None
     return np.asarray(step.reward_parts[:, RIGHT] > 0.5)
 
 
 def _pays_for_right(origin: Origin) -> bool:
-    """Return whether the run's reward has a part for right answers, as for every language model trained by this
-    program.
-    """
+    """Return whether the run's reward has a part for right answers, as for all language models trained here."""
     return origin.settings.is_language and not origin.settings.is_recorded and bool(origin.reward_names)
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
-    """Return a description of completion ``row``, for example “went left to right”, or an empty string if there is
-    none.
-    """
+    """Return a description of completion ``row``, for example “went left to right”, or an empty string."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.there[row]]
@@ -56,9 +50,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """Return a description of a typed completion, for example “went left to right”, or an empty string if there is
-    none.
-    """
+    """Return a description of a typed completion, for example “went left to right”, or an empty string."""
     if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:
@@ -67,10 +59,9 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
-    """Return the likeliest answer to fixed prompt ``place`` before the update, without its end-of-sequence token,
-    and its verdict.
+    """Return the likeliest answer to fixed prompt ``place`` before the update, and its verdict.
 
-    The answer of a model from a folder is put on one line.
+    The answer is without its end-of-sequence token. That of a model from a folder is put on one line.
     """
     assert step.watched_tokens is not None
     return judged(origin.watched[place], step.watched_tokens[place], origin)

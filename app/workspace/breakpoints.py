@@ -1,6 +1,4 @@
-"""The breakpoints of a window: an editable list, and the first update of a recorded run at which each one would have
-stopped.
-"""
+"""The breakpoints of a window: an editable list, and the update of a recorded run at which each would have stopped."""
 
 from __future__ import annotations
 

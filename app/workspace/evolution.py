@@ -160,9 +160,7 @@ class Evolution:
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """Return the last turn of the answer to prompt ``place`` up to ``step``, or None if the answer has not been
-        read.
-        """
+        """Return the last turn of the answer to prompt ``place`` up to ``step``, or None if the answer was not read."""
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]
@@ -180,8 +178,8 @@ class Evolution:
         ]
 
     def columns(self, place: int, count: int) -> np.ndarray:
-        """Return the marks of all updates up to the head in at most ``count`` columns, each the union over its
-        updates.
+        """Return the marks of all updates up to the head in at most ``count`` columns, each the union of several
+        marks.
         """
         head = self.run.head
         marks = np.zeros(head, dtype=np.uint8)

@@ -39,9 +39,7 @@ def model_summary(
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """Return the essential part of :func:`model_summary` before Run: the duration of an update or, if unknown, the
-    memory needed.
-    """
+    """Return the main part of :func:`model_summary`: the duration of an update or, if unknown, the memory needed."""
     if update_time is not None:
         return update_time.brief
     files = _files(settings.model.folder, settings.model.digest)

@@ -10,9 +10,7 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """Return the first token, from 0, at which the completions of ``group`` differ, or None if they are all the
-    same.
-    """
+    """Return the first token, from 0, at which the completions of ``group`` differ, or None if none differ."""
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)

@@ -262,8 +262,7 @@ class Player(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether the current run is moving: a film is playing, updates are being replayed, or new ones are being
-        computed.
+        """Whether the current run is moving, that is, playing a film, replaying updates, or computing new ones.
 
         A run whose model is still loading does not count. It can be started, and will run once loaded.
         """

@@ -133,9 +133,7 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """Return the trainer's own number of the update at ``position`` (from 1), or None if there is no such
-        update.
-        """
+        """Return the trainer's own number of the update at ``position`` (from 1), or None if there is none."""
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 

@@ -164,9 +164,7 @@ class RunHandle:
         self.version += 1
 
     def inherit(self, parent: RunHandle, step: int) -> None:
-        """Start as a branch of ``parent`` after its update ``step``, with the scalars and settings up to that
-        update.
-        """
+        """Start as a branch of ``parent`` after its update ``step``, with its scalars and settings up to there."""
         self.parent, self.branched_at = parent, step
         self.extend({name: parent.series[name].values[:step] for name in METRICS}, step)
         self.changes = [change for change in parent.changes if change[0] <= max(step, 1)]

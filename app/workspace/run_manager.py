@@ -117,9 +117,7 @@ class RunManager(QObject):
         return self.adopt(RunHandle.open(path))
 
     def trained_from(self, path: Path) -> RunHandle | None:
-        """Return the run at ``path`` that this window trains or is about to train, or None if the file has to be
-        opened instead.
-        """
+        """Return the run at ``path`` if this window trains it or is about to, or None if the file has to be opened."""
         for run in self._workspace.runs:
             ours = run is self._workspace.training and self._controller.state is not State.FAILED
             if run.path == path and (ours or not run.head):

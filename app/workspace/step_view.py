@@ -86,9 +86,7 @@ class StepView:
 
     @property
     def logp_after(self) -> np.ndarray | None:
-        """Log-probabilities (B, T) as far as the update is revealed, or None if the completions were not scored at
-        that point.
-        """
+        """Log-probabilities (B, T) as far as the update is revealed, or None if there were none at that point."""
         known = self.step is not None and self.updated < len(self.step.logp)
         return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
@@ -130,9 +128,7 @@ class StepView:
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def reason(self, key: str) -> Reason | None:
-        """Return the reason for the value of the number ``key`` (a metric, or "group:<p>"), or None if it needs
-        none.
-        """
+        """Return the reason for the value of ``key`` (a metric, or "group:<p>"), or None if it needs none."""
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]

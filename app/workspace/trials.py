@@ -106,9 +106,7 @@ class Trials:
         return self._present
 
     def past_half(self, run: RunHandle) -> int | None:
-        """Return the first update of ``run`` after which its largest probability exceeds one half, or None if there
-        is none yet.
-        """
+        """Return the first update of ``run`` after which its largest probability exceeds one half, or None."""
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
@@ -152,9 +150,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Return whether ``other`` can be compared with ``run``: another run of the same kind of policy, trained here,
-    with updates.
-    """
+    """Return whether ``other`` is another run of the same kind of policy, trained here, with updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 

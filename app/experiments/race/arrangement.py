@@ -8,9 +8,7 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
-"""Minimum sizes in pixels at 100 % scale: height of the picture, height of the ranking below it, width of both side
-by side.
-"""
+"""Minimum sizes in pixels at 100 % scale: picture height, ranking height below it, width of both side by side."""
 
 
 class Split(QSplitter):

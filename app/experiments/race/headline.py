@@ -1,6 +1,4 @@
-"""The result of a race in one sentence made of claims: who leads, by how much, since when, and how many seeds
-failed.
-"""
+"""The result of a race as a sentence of claims: who leads, by how much, since when, and how many seeds failed."""
 
 from __future__ import annotations
 

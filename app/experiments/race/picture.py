@@ -1,6 +1,4 @@
-"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and one seed on
-top.
-"""
+"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and one seed."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """Return the quantities recorded for a run: this program's paired with the trainer's, then the trainer's
-    remaining ones.
-    """
+    """Return the quantities recorded for a run: this program's paired with the trainer's, then the trainer's own."""
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():

@@ -1,5 +1,7 @@
-"""The result of a sweep in sentences made of claims: where the reward is highest, how the KL varies, where training
-is smoothest, and which runs are still improving.
+"""The result of a sweep in sentences made of claims.
+
+They say where the reward is highest, how the KL varies, where training is smoothest, and which runs are still
+improving.
 """
 
 from __future__ import annotations

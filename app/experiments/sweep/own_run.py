@@ -57,8 +57,9 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """Return the updates to draw for a run of ``head`` updates: every 1st, 2nd, 4th, ..., so that the selection
-    rarely changes.
+    """Return the updates to draw for a run of ``head`` updates.
+
+    They are every 1st, 2nd, 4th, ... update, so that the selection rarely changes.
     """
     every = 1
     while head > MOST * every:

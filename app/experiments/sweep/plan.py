@@ -124,8 +124,8 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Set the swept settings and the seed in ``base`` to fixed values, so that sweeps that differ only in these
-        compare equal.
+        """Normalize the swept settings and the seed in ``base``, so that they do not affect whether sweeps compare
+        equal.
         """
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:

@@ -80,9 +80,7 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Show the results of another sweep, at the previously selected position or at that of the run with
-        ``settings``.
-        """
+        """Show the results of another sweep at the previous position, or at that of the run with ``settings``."""
         results = self._controller.results
         if results is None or results is self._seen:
             return

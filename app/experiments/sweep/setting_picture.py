@@ -28,8 +28,7 @@ from grpo_core.text import tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
-    """Return a chart of the final median KL, or mean reward, at every grid position: one line per row, with its
-    exact optimum.
+    """Return a chart of the final median KL, or mean reward, over the grid, with a line per row and its exact optimum.
 
     ``only`` is the one row that the chart is about, drawn in front of the others, or None for all rows. With None,
     the chart of the KL also has the updates of the current run.

@@ -120,8 +120,9 @@ def of_run(view: View) -> str:
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: theory's if ``known``, the bandit's defaults for a language model,
-    otherwise ``settings``.
+    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if they are a language model's.
+
+    If ``known``, they are changed to settings under which theory knows the optimum.
     """
     base = Settings() if settings.is_language else settings
     return base.replace(theory.KNOWN) if known else base

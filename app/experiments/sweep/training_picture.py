@@ -24,8 +24,7 @@ OWN_POINTS = 700
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """Return a chart of the centre over the updates of the runs at the selected position: the median KL or the mean
-    reward.
+    """Return a chart of the median KL or the mean reward over the updates of the runs at the selected position.
 
     ``every`` adds the runs at all other positions of the row behind them. The chart of the KL also has the current run.
     """

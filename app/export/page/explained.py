@@ -54,9 +54,7 @@ class Explained:
         return self._places[key]
 
     def door(self, source: Source, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """Return a button with ``text`` that opens the explanation of a number, or only the text if there is no
-        space.
-        """
+        """Return a button with ``text`` that opens the explanation of a number, or only the text if space is short."""
         place = self.place(source, quantity)
         if place is None:
             self.cut += 1

@@ -26,8 +26,7 @@ LEAST, MOST = 20, 200
 
 
 def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
-    """Yield a table for each knob in :data:`KNOBS` that a step of ``lesson`` has, with the settings of the first
-    such step.
+    """Yield a table for each knob in :data:`KNOBS`, with the settings of the first step of ``lesson`` that has it.
 
     Language models and tasks of several decisions are omitted, because their runs cannot be computed side by side.
     """

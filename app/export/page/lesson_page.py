@@ -1,6 +1,4 @@
-"""A lesson as one HTML page: questions to answer on the page, then the results of its runs, with every number
-explained.
-"""
+"""A lesson as one HTML page: questions to answer, then the results of its runs, with every number explained."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ def _attribute(name: str, value: object) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def formula(latex: str) -> Markup:
-    """Return ``latex`` as MathML, which browsers draw and screen readers speak, or as one line of text if that
-    fails.
-    """
+    """Return ``latex`` as MathML, which browsers draw and screen readers speak, or as one line of text on failure."""
     if formula_library() is None:
         return element("span", plain_text(latex))
     from latex2mathml.converter import convert

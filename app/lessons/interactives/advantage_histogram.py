@@ -84,8 +84,9 @@ class AdvantageHistogram(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: the ``action`` from 1, the number of ``batches``, and whether ``bar`` selects
-        the “lowest” or the “highest” bar.
+        """Apply the state of a step.
+
+        The keys are the ``action`` from 1, the number of ``batches``, and the ``bar`` to select: “lowest” or “highest”.
         """
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0

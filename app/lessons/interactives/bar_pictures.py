@@ -83,8 +83,9 @@ def signed_bars(
     levels: np.ndarray | None = None,
     labelled: bool = True,
 ) -> BarPicture:
-    """Return a bar chart of signed values (n,), one per sample of a group, on an axis from ``low`` to ``high``, with
-    dotted ``levels`` (n,).
+    """Return a bar chart of signed values (n,), one per sample of a group, with dotted ``levels`` (n,).
+
+    The axis extends from ``low`` to ``high``.
     """
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))

@@ -20,9 +20,7 @@ from grpo_core.text import tr
 Key = Qt.Key
 ESTIMATE = tr(", estimate")
 SHRINKS = 0.1
-"""The scale adapts to a smaller ledger only if its longest bar would otherwise fill less than this share of the
-width.
-"""
+"""The scale adapts to a smaller ledger only if its longest bar would fill less than this share of the width."""
 MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}

@@ -27,9 +27,7 @@ from grpo_core.text import tr
 AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference", style="level", width=0.78)
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
 ANSWER, PROXY = "answer", "proxy"
-"""Names of the lines that a step can request: the probability of one answer, and the mean reward paid by the
-checker.
-"""
+"""Lines that a step can request: the probability of one answer, and the mean reward paid by the checker."""
 PROBABILITY = Scale(low=0, high=1.1)
 
 

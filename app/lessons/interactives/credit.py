@@ -35,9 +35,7 @@ LENGTHS = (
 LEAST = 6.0
 """Minimum span of the axis in tokens."""
 SHOWS = ("plain", "push", "ledger", "critic", "lengths")
-"""Views: tokens without a tint, tinted by their push, with the calculation behind it, compared with a critic, and
-lengths over training.
-"""
+"""Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
 class Credit(Interactive):
@@ -154,9 +152,7 @@ class Credit(Interactive):
         return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
 
     def _filler(self) -> float:
-        """Return the advantage of tokens after the first divided by that of the first, in completions with the
-        highest reward.
-        """
+        """Return the advantage of later tokens divided by that of the first, in completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.advantage is None:
             return math.nan
@@ -165,9 +161,7 @@ class Credit(Interactive):
         return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
 
     def _blamed(self) -> float:
-        """Return the share of tokens after the first that are pushed down, in the wrong completions of the group
-        shown.
-        """
+        """Return the share of tokens after the first that are pushed down, in wrong completions of the group shown."""
         view, row = self._view, self.workspace.view.selection.row
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -177,8 +171,9 @@ class Credit(Interactive):
         return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
 
     def _last(self) -> float:
-        """Return the share of a completion's total advantage on its last token, for completions of several tokens
-        with the highest reward.
+        """Return the share of a completion's total advantage that is on its last token.
+
+        Only completions of several tokens with the highest reward count.
         """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:

@@ -1,6 +1,4 @@
-"""Dead groups, whose rewards are all equal: tiles sampled from a policy with a draggable chance of being right, and
-the share of dead ones.
-"""
+"""Groups whose rewards are all equal, sampled from a policy with a draggable chance of being right."""
 
 from __future__ import annotations
 
@@ -60,8 +58,9 @@ def chance_of(settings: Settings) -> float:
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Return a chart of the expected share of dead groups of ``size`` over the chance of a right answer, with a
-    point for the counted share.
+    """Return a chart of the expected share of dead groups of ``size``, with a point for the counted share.
+
+    The x axis is the chance of a right answer.
     """
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
@@ -74,8 +73,8 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 
 
 class DeadGroups(Interactive):
-    """Tiles of groups, and below them the share of dead groups over the chance of a right answer, counted and
-    expected.
+    """Tiles of groups, and below them the share of dead groups, counted and expected, over the chance of being
+    right.
     """
 
     offer = Offer(

@@ -109,7 +109,5 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Return the entropy of a uniform policy, where the dial ends, so that it shows how concentrated the policy has
-    become.
-    """
+    """Return the entropy of a uniform policy, which is the end of the dial, to show how concentrated a policy is."""
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -75,9 +75,7 @@ class FamilyList(QTreeWidget):
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        """Return a size as wide as the deepest name, so that nothing is cut off and the picture next to it does not
-        move.
-        """
+        """Return a size as wide as the deepest name, so that nothing is cut off and the picture beside it stays put."""
         metrics = self.fontMetrics()
         wide = max(metrics.horizontalAdvance(m.name) + (depth(m) + 1) * self.indentation() for m in FAMILY)
         return QSize(round(wide + (MARK + 24) * self.factor), super().sizeHint().height())

@@ -44,7 +44,7 @@ CROWDED = 1.6
 
 
 class FamilyTree(Interactive):
-    """The tree on the left.
+    """The tree, next to the runs of the selected member and its parent, and the switches that differ.
 
     On the right, the runs of the selected member and its parent, and the switches that differ.
     """
@@ -79,9 +79,7 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``member``, the selected one, and ``all``, whether the tree shows more than
-        :data:`FEW`.
-        """
+        """Apply the state of a step: ``member``, the selected one, and ``all``, whether to exceed :data:`FEW`."""
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})

@@ -62,9 +62,7 @@ Key = tuple[Settings, str]
 
 @lru_cache(maxsize=1)
 def left_by_own_mean() -> np.ndarray:
-    """Return the length of the average step with the group's own mean divided by that with leave-one-out, by group
-    size.
-    """
+    """Return the average step length with the group's own mean divided by that with leave-one-out, by group size."""
     return group_sizes.left_by_own_mean(SMALL)
 
 
@@ -111,9 +109,7 @@ class GroupSize(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``kinds``, the budgets shown side by side, and ``switch``, those that can be
-        switched on and off.
-        """
+        """Apply the state of a step: ``kinds``, the budgets shown, and ``switch``, those that the user can toggle."""
         self._kinds = _known(state.get("kinds")) or KINDS[:1]
         switched = _known(state.get("switch"))
         for kind, button in self.buttons.items():

@@ -1,6 +1,4 @@
-"""One update by hand: the group's samples row by row, each number where it first appears, and the formula of the
-newest.
-"""
+"""One update by hand: the group's samples row by row, each number at its first appearance, and the newest formula."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Share of prompts solved with one attempt and with many, computed exactly from the policy, over training and over
-attempts.
-"""
+"""Share of prompts solved with one or many attempts, computed from the policy, over training and over attempts."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Apply the state of a step: ``until``, the end of the axis of updates, and ``most``, the largest number of
-        attempts shown.
-        """
+        """Apply the state of a step: ``until``, the end of the update axis, and ``most``, the maximum of attempts."""
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most
@@ -77,9 +73,7 @@ class PassAtK(Interactive):
         self.foot.setText(summary)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """Return the probability of the right answer to each prompt (P,), before training and after every update up
-        to ``update``.
-        """
+        """Return the probability of the right answer to each prompt (P,), for every update from 0 to ``update``."""
         rewards, start = run.origin.action_rewards, run.origin.dist_logp
         if rewards is None or start is None:
             return []

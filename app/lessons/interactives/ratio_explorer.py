@@ -33,9 +33,7 @@ from grpo_core.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_we
 from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")
-"""Views: the policy alone; with the resulting ratios; and with the ratio that each action would have if it alone
-gained a little.
-"""
+"""Views: the policy, the policy with the ratios, and the ratio of each action if it alone gains a little."""
 GAIN = 0.01
 OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
 
@@ -69,8 +67,9 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``action`` (from 1) starts at ``probability``, and each action in turn gains
-        ``gain``.
+        """Apply the state of a step: ``action`` starts at ``probability``, and each action in turn gains ``gain``.
+
+        ``action`` counts from 1.
         """
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))

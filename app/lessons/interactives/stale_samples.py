@@ -1,6 +1,4 @@
-"""Samples from an older policy: that policy next to the current one, and the share of failed runs by the age of the
-samples.
-"""
+"""Samples from an older policy: that policy next to the current one, and the share of failed runs by sample age."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ class StaleSamples(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``ages``, the ages with bars, and ``weighted``, whether to add runs with
-        importance weights.
-        """
+        """Apply the state of a step: ``ages``, the ages with bars, and ``weighted``, whether to add weighted runs."""
         ages = state.get("ages", AGES)
         self._ages = tuple(age for age in AGES if age in ages)
         self._weighted = bool(state.get("weighted", False))

@@ -31,9 +31,7 @@ from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import tr
 
 SHOWS = ("tokens", "race", "faulty")
-"""Views: a group token by token, right decisions over training, and right decisions next to the pay of a faulty
-checker.
-"""
+"""Views: a group token by token, right decisions over training, and the same with the pay of a faulty checker."""
 LINES = {
     "process": Line(name="process", label=tr("process"), meaning="policy"),
     "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
@@ -80,9 +78,7 @@ class StepCredit(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of their
-        runs.
-        """
+        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of the runs."""
         lanes, updates = state.get("lanes"), state.get("updates")
         known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
         self._lanes = known or CREDITS
@@ -92,9 +88,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """Return the training progress of all seeds under one kind of credit, as far as it has been computed, or
-        None.
-        """
+        """Return the training progress of all seeds under one kind of credit, as far as it has been computed."""
         return self.trained.latest(self._key(lane))
 
     @property

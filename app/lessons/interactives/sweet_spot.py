@@ -1,6 +1,4 @@
-"""Strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the path of the run along
-it.
-"""
+"""Strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the run's path along it."""
 
 from __future__ import annotations
 
@@ -126,9 +124,7 @@ class SweetSpot(Interactive):
         self.foot.setText(summary)
 
     def _way(self, view: View) -> np.ndarray:
-        """Return the run's path (n, 2) up to the current update: the chance of a right answer and the gradient norm
-        of each update.
-        """
+        """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
         chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
         return np.column_stack([chances, norms]) if chances else np.empty((0, 2))

@@ -114,9 +114,7 @@ class Temperature(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``scored_at``, the temperature at which answers are scored in the prediction
-        and in the description.
-        """
+        """Apply the state of a step: ``scored_at``, the scoring temperature in the prediction and the description."""
         wanted = state.get("scored_at", 1.0)
         self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
 

@@ -1,6 +1,4 @@
-"""Samples for the lesson on temperature: groups of the bandit, computed immediately, and groups of the language
-model, sampled in a process.
-"""
+"""Samples for the lesson on temperature: groups of the bandit, and groups of the language model from a process."""
 
 from __future__ import annotations
 
@@ -77,8 +75,7 @@ def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
 
 
 def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, one temperature at a
-    time.
+    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
 
     Raises:
         GrpoError: the process has ended.

@@ -1,6 +1,4 @@
-"""One token's loss, line by line: the group's tokens at the top, and below them each number of the token with its
-formula.
-"""
+"""One token's loss, line by line: the group's tokens, and below them each number of the token with its formula."""
 
 from __future__ import annotations
 
