@@ -99,9 +99,8 @@ class Startup(QObject):
         """Open a lesson, a session or a run, and start presenting.
 
         Args:
-            name: the path of a session, a run or a lesson, or the number or id of a lesson; if a file with that name
-            exists,
-                it is opened.
+            name: the path of a session, a run or a lesson, or the number or id of a lesson; if a file with that
+                name exists, it is opened.
         """
         path, there = Path(name), exists(name)
         lesson = None if there else self._lessons.find(name)

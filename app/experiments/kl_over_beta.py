@@ -46,8 +46,7 @@ class KlOverBetaPanel(Panel):
     Signals:
         run_wanted: emitted to open a run with these settings, show this message, and train this many updates.
         queue_wanted: emitted to train the language model at several values of a setting, one run after another: its
-        dotted
-            path and the values separated by commas.
+            dotted path and the values separated by commas.
     """
 
     run_wanted = Signal(object, str, int)

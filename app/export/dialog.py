@@ -91,8 +91,7 @@ class PictureDialog(QDialog):
             title: title of the dialog.
             head: last update, for a sequence or a film; 0 for a single picture.
             lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
-            initially
-                selected.
+                initially selected.
         """
         super().__init__(parent)
         self.setWindowTitle(title)

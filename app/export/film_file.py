@@ -42,10 +42,9 @@ class FilmChoice(FilmLook):
     Attributes:
         spec: the panel's entry in the registry; None for the panel that plays the film of this kind of run.
         steps: the updates in order; None for the last update.
-        speed: updates per second; None for the usual length of each update's film, which for a single update is slow
-            enough for a first viewing. Up to two updates per second, the stages are played; above that, each update
-            is a
-            single picture.
+        speed: updates per second; None for the usual length of each update's film, which for a single update is
+            slow enough for a first viewing. Up to two updates per second, the stages are played; above that, each
+            update is a single picture.
     """
 
     spec: PanelSpec[Panel] | None = None

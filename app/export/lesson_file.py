@@ -15,8 +15,8 @@ def lesson_called(name: str) -> Lesson:
     """Return the lesson with an id or a number, shipped or in the user's folder, or the one in a file.
 
     Raises:
-        GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to correct
-        it.
+        GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to
+            correct it.
     """
     panels = lesson_panels()
     own, _ = own_lessons(panels, find_paths().lessons)

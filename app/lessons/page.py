@@ -41,8 +41,7 @@ class LessonPage(QWidget):
         redraw: emitted when something has changed between frames.
         wanted: emitted with the id of the lesson to open; empty for the list.
         guess_shown: emitted with the predicted probability of the likeliest action (None before one is chosen),
-        which the
-            policy panel next to the lesson should show, and whether it can be dragged there.
+            which the policy panel next to the lesson should show, and whether it can be dragged there.
     """
 
     handed_in = Signal()

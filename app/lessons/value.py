@@ -29,7 +29,7 @@ class Value(Input):
         low, high: the ends of the scale.
         bar: whether to show a ghost bar rather than a mark on a line.
         form: displayed form, one of ``grpo_core.lessons.SHOWN``; percentages are typed as such, and counts are
-        integers.
+            integers.
         parent: the Qt parent.
 
     Attributes:

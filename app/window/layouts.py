@@ -84,9 +84,9 @@ class Arrangement:
 
     Attributes:
         left, strip, centre, bottom, right: the panels of each area, in order. The first panel in ``centre`` is the
-        picture
-            in the middle. In small windows, ``bottom`` begins with the panels of the centre, and ``centre`` is empty;
-            layouts that are ``halved`` in larger windows do so earlier, because their picture needs the full height.
+            picture in the middle. In small windows, ``bottom`` begins with the panels of the centre, and ``centre``
+            is empty; layouts that are ``halved`` in larger windows do so earlier, because their picture needs the
+            full height.
         halved: whether the right side is below the strip, as wide as the picture, with the bottom tabs below it.
         hidden: panels that are not shown, each with the area in which it would open.
     """

@@ -50,8 +50,8 @@ class Player(QObject):
     Signals:
         changed: emitted when the mode, speed or length changes.
         progressed: emitted when :attr:`progress` changes.
-        starting: emitted when the user is about to continue from the current update, so that listeners can make that
-        possible.
+        starting: emitted when the user is about to continue from the current update, so that listeners can make
+            that possible.
     """
 
     changed = Signal()

@@ -57,7 +57,7 @@ class RunHandle:
         read_only: message on why it cannot be continued, or an empty string.
         held: whether it is read-only because another window writes its file.
         thinned: stretches where updates were dropped to limit the file size, in this run and in the run it branched
-        from.
+            from.
         own_thinned: those stretches in its own file only.
         next_settings: settings of its next update, if they differ from those of its last one.
         first_answers: tokens of its model's answers to the fixed prompts before the first update; None until computed.

@@ -34,8 +34,7 @@ class View:
         locked, hidden: the controls that a session locks or hides.
         trials: earlier runs shown for comparison, oldest first.
         progress: progress of the update being computed, with the completions being sampled; None if it is quick or
-        none is
-            being computed. It is not part of the stamp: panels that show it check it in every frame.
+            none is being computed. It is not part of the stamp: panels that show it check it in every frame.
     """
 
     run: RunHandle

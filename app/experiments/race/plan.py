@@ -62,7 +62,7 @@ class RacePlan:
         levels: reward levels of the prompts, replacing those of ``base``.
         local_peak: whether the landscape has two peaks and a start near the lower one.
         own_mu: whether each algorithm makes the number of passes that its source specifies, rather than that of
-        ``base``.
+            ``base``.
         fast: whether to compute with JAX, with equal results up to rounding.
     """
 

@@ -29,8 +29,7 @@ class RealRun:
         settings: settings of the run.
         updates: number of its updates.
         kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN if the
-        trace
-            has none.
+            trace has none.
     """
 
     settings: Settings

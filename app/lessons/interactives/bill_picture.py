@@ -43,7 +43,7 @@ class BillPicture(QWidget):
     Attributes:
         chosen: index of the open block in the ledger.
         longest: number of bytes that fills the width; unchanged while blocks are switched off, so that bars stay
-        comparable.
+            comparable.
 
     Signals:
         opened: emitted when another block is opened.
