@@ -71,7 +71,10 @@ class Ending(QWidget):
     def show_lesson(
         self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
     ) -> None:
-        """Show the results of the predictions in ``lesson`` (by step, from 0), and offer ``following`` as the next."""
+        """Show the results of the predictions in ``lesson``, and offer ``following`` as the next lesson.
+
+        ``placed`` are the predictions by step, from 0.
+        """
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))

@@ -27,7 +27,7 @@ COUNTER, LARGEST = 28, 176
 
 @dataclass(frozen=True)
 class Placed:
-    """A prediction placed in this session.
+    """A prediction that was placed or skipped in this session.
 
     Attributes:
         guess: a number, a direction in ``SIGNS``, or the index of a choice; None if skipped.

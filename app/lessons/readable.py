@@ -54,7 +54,10 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """Return the text of another choice whose nearest number is displayed like the answer ``value``, otherwise ""."""
+    """Return the text of another choice whose nearest number is displayed like ``value``.
+
+    The text is empty if there is no such choice.
+    """
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class SpeakerNotes:
-    """Texts about a lesson in the speaker's window.
+    """Content about a lesson in the speaker's window.
 
     Attributes:
         now: the lesson, the step, and whether its question is open.
@@ -57,7 +57,10 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """Return those given of: the usual misconception and its reply, what to do if a run disagrees, the analogy."""
+    """Return the notes for teachers that the lesson provides.
+
+    They are the usual misconception and the reply to it, what to do if a run disagrees, and an analogy.
+    """
     if lesson.teaching is None:
         return []
     analogy = analogy_of(lesson)

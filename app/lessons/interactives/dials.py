@@ -109,5 +109,8 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Return the entropy of a uniform policy, which is the end of the dial, to show how concentrated a policy is."""
+    """Return the entropy of a uniform policy.
+
+    The dial ends there, so that it shows how concentrated a policy has become.
+    """
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

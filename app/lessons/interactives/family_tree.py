@@ -44,9 +44,8 @@ CROWDED = 1.6
 
 
 class FamilyTree(Interactive):
-    """The tree, next to the runs of the selected member and its parent, and the switches that differ.
-
-    On the right, the runs of the selected member and its parent, and the switches that differ.
+    """The tree on the left, and on the right the runs of the selected member and its parent, and the differing
+    switches.
     """
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
@@ -79,7 +78,10 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``member``, the selected one, and ``all``, whether to exceed :data:`FEW`."""
+        """Apply the state of a step.
+
+        The keys are ``member``, the selected one, and ``all``, whether to show more than :data:`FEW`.
+        """
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})

@@ -185,8 +185,9 @@ class KlExplorer(Interactive):
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
 
     def _of_below(self, what: str) -> str:
-        """Return a description of the chart below. Its numbers are only in its table, because the lesson asks for
-        some.
+        """Return a description of the chart below, without its numbers.
+
+        They are only in its table, because the lesson asks for some of them.
         """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(

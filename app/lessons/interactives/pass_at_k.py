@@ -50,7 +50,10 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Apply the state of a step: ``until``, the end of the update axis, and ``most``, the maximum of attempts."""
+        """Apply the state of a step.
+
+        The keys are ``until``, the end of the axis of updates, and ``most``, the maximum number of attempts shown.
+        """
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most

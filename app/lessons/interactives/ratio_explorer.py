@@ -67,9 +67,10 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``action`` starts at ``probability``, and each action in turn gains ``gain``.
+        """Apply the state of a step.
 
-        ``action`` counts from 1.
+        The keys are ``action`` (from 1), which starts at ``probability``, and ``gain``, by which each action rises
+        in turn.
         """
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))

@@ -205,5 +205,5 @@ class StepCredit(Interactive):
 
 
 def _updates(count: float) -> str:
-    """Return a number of updates as text. If it is not finite, the text says that more are needed than were trained."""
+    """Return a number of updates as text, or "more than were trained" if it is not finite."""
     return shown(count, 0) if math.isfinite(count) else tr("more than were trained")
