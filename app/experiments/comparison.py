@@ -41,7 +41,7 @@ COMING = tr("The algorithms appear here as they come in.")
 class ComparisonPanel(Panel):
     """The panel of a race: choices at the top, picture and ranking in the middle, one of the runs at the bottom.
 
-    The race starts when the panel is first shown, and restarts whenever a choice changes or a setting of the current
+    The race starts when the panel is first shown. It restarts whenever a choice changes, or a setting of the current
     run that the race uses.
 
     Attributes:

@@ -86,7 +86,7 @@ class StepView:
 
     @property
     def logp_after(self) -> np.ndarray | None:
-        """Log-probabilities (B, T) as far as the update is revealed, or None if there were none at that point."""
+        """Log-probabilities (B, T) at the point up to which the update is revealed, or None if there are none."""
         known = self.step is not None and self.updated < len(self.step.logp)
         return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
@@ -163,7 +163,7 @@ class StepView:
 
     @cached_property
     def now(self) -> np.ndarray | None:
-        """Probabilities (C, V) as far as the update is revealed."""
+        """Probabilities (C, V) at the point up to which the update is revealed."""
         return self.policy(self.updated)
 
     @cached_property

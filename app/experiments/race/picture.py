@@ -57,7 +57,7 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """Return the line of one seed, in another style than the median, or None if the seed lacks this measure."""
+    """Return the line of one seed, styled differently from the median, or None if the seed lacks this measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None

@@ -62,9 +62,9 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """Return a sentence on what differs besides the algorithm at equal step length, or an empty string.
+    """Return a sentence on what else differs between the algorithms of a race with equal step length.
 
-    It is also empty if nothing else differs.
+    It is empty for other races, and if nothing else differs.
     """
     if results.plan.fairness != "step_length":
         return ""

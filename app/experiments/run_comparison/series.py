@@ -26,7 +26,7 @@ PAIRS = {
     "dead_groups": ("frac_reward_zero_std",),
     "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
 }
-"""Series of this program, and the names of the same quantities in TRL 1.16, which may average over other tokens."""
+"""Series of this program, and their names in TRL 1.16, which may average over different tokens."""
 PARTS_AT = 1e-6
 """Relative difference above which two runs are considered different."""
 
@@ -45,7 +45,7 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """Return the quantities recorded for a run: this program's paired with the trainer's, then the trainer's own."""
+    """Return the recorded quantities of a run: this program's paired with the trainer's, then the trainer's others."""
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():

@@ -46,7 +46,7 @@ class SweepController(ExperimentController[SweepResults]):
 
     @property
     def wanted(self) -> int:
-        """Number of points of the sweep being computed, or 1."""
+        """Number of points of the sweep being computed, or 1 if there is none."""
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:

@@ -27,7 +27,7 @@ from grpo_core.text import tr
 
 
 def frontier_picture(state: SweepState) -> LinePicture:
-    """Return one mark per point, joined in the order of the grid, over the exact frontier if theory provides one."""
+    """Return a chart with one mark per point, joined in grid order, over the exact frontier if theory provides one."""
     results, front = state.results, state.front()
     if results is None:
         return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))

@@ -88,7 +88,7 @@ class PlaceRunner(QObject):
         self._runner.close()
 
     def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
-        """Return the part of the request that can be trained within ``QUICK``, or all of it if that is most of it."""
+        """Return the part of the request that can be trained within ``QUICK``, or all of it if little would be left."""
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 
