@@ -172,7 +172,7 @@ SAME_ELSEWHERE = {
     CHEAT.name: (tr("The same on a language model"), MODEL_CHEATS),
     MODEL_CHEATS.name: (tr("The same on a bandit"), CHEAT),
 }
-"""The counterparts with the other kind of policy: label of the button, and the experience."""
+"""Counterpart of an experience with the other kind of policy: label of its button, and the experience."""
 
 
 class FirstSteps(QObject):

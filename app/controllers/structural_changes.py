@@ -20,7 +20,7 @@ MERGE_MS = 400
 
 
 class StructuralChanges(QObject):
-    """Creates the run that structural changes need, so that the controls never show another task than the one trained.
+    """Creates the run that structural changes need, so that the controls never show a task that is not the one trained.
 
     A run without updates is replaced; one with updates stays in the list, and undo returns to it. A run in training
     is paused at the first change. Run, Step and Stage create the run first, without waiting for further changes.

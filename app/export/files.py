@@ -1,4 +1,4 @@
-"""Target files of exports, and writing them atomically."""
+"""Target files of exports: checks before writing, and atomic writes."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _asked(number: int, predict: Prediction) -> Text:
 
 
 def _blank(predict: Prediction) -> Block:
-    """Return the space for a prediction in pencil."""
+    """Return the block in which a prediction is written in pencil."""
     match predict.kind:
         case "number" | "ghost":
             return Scale(low=predict.low, high=predict.high, form=predict.shown)
@@ -135,7 +135,7 @@ def _blank(predict: Prediction) -> Block:
 
 
 def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
-    """Return the first ``most`` terms in the lesson's texts, with definitions from the lesson or the glossary."""
+    """Return the first ``most`` terms in the text of the lesson, with definitions from the lesson or the glossary."""
     found: dict[str, Word] = {}
     for step in lesson.steps:
         for term in terms_in(step.text):

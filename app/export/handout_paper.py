@@ -58,7 +58,7 @@ class Text:
         return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAP, self.text).height()
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the formula from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         painter.setFont(self._font)
         painter.drawText(area, WRAP, self.text)
 
@@ -80,7 +80,7 @@ class Scale:
         return 52.0
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the formula from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         left, right, y = area.left() + 20, area.right() - 20, area.top() + 24
         painter.drawLine(QPointF(left, y), QPointF(right, y))
         painter.setFont(_font("small"))
@@ -103,7 +103,7 @@ class Options:
         return sum(Text(text=text).height(width - 26) + 6 for text in self.texts)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the lines from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         top = area.top()
         for text in self.texts:
             words = Text(text=text)
@@ -123,7 +123,7 @@ class Ruled:
         return LINE * self.count
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the lines from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         painter.save()
         painter.setPen(QPen(_look().colour("muted"), 0.5))
         for number in range(1, self.count + 1):
@@ -146,7 +146,7 @@ class Formula:
         return renderer.viewBoxF().height() * self._share(renderer, width)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the formula from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         renderer = self._renderer()
         if renderer is None:
             Text(text=plain_text(self.latex), role="mono").draw(painter, area)

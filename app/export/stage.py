@@ -87,10 +87,10 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
 
 @contextmanager
 def without_controls(panel: Panel) -> Iterator[None]:
-    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, because paper cannot be operated.
+    """Hide the panel's boxes, buttons, fields and scroll bars inside the block.
 
-    Labels of boxes are hidden with them, and the rest takes their space. A panel that consists of controls is not
-    changed.
+    They cannot be operated on paper. Labels of boxes are hidden with them, and the rest takes their space. A panel
+    that consists of controls is not changed.
     """
     if panel.controls_are_content:
         yield

@@ -52,7 +52,7 @@ class ExplainHomes(QObject):
         workspace: the workspace whose numbers are explained.
         dock: the dock of the panel.
         panel: the panel.
-        lent: returns whether a lesson or presenting mode arranges the window; the dock is then shown next to it.
+        lent: returns whether a lesson or presenting mode arranges the window, in which case the dock is always used.
         space: returns the part of the window that the sheet can cover.
     """
 

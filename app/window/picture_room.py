@@ -11,7 +11,7 @@ from app.widgets.panel import in_window
 from app.window.docks import Dock
 
 SHARE = 0.72
-"""Share of the shared height that the comparison gets."""
+"""Portion of that height that the comparison gets."""
 
 
 class PictureRoom(QObject):

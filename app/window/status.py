@@ -22,7 +22,7 @@ PHASES = {
     Phase.TRAINING: tr("Pass {done} of {total}"),
     Phase.SCORING: tr("Scoring after the update"),
 }
-"""Texts for the phases of a long update."""
+"""Messages for the phases of a long update."""
 SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
 """Text shown while completions are sampled, if the written share is known."""
 LARGEST = 9999

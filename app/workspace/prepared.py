@@ -20,7 +20,7 @@ from grpo_core.traces.importers.source import Completions, Source
 LARGE_TOKENS = 200_000
 """Number of tokens above which evaluating an update would block the window for several frames."""
 LARGE_TEXT = 4_000_000
-"""Number of characters above which reading an update's texts would block it."""
+"""Number of characters above which reading the text of an update would block it."""
 
 Reasons = Mapping[str, Reason | None]
 
@@ -32,7 +32,7 @@ class Prepared:
     Attributes:
         number: number of the update.
         stamp: identifies the state of its files when it was read.
-        step: its record; None if the source contains only texts.
+        step: its record; None if the source contains only text.
         why_no_step: message on why there is no record.
         table: its completions; None if none are recorded.
         numbers: its numbers by name.
@@ -55,7 +55,7 @@ class Prepared:
 
     @property
     def tokens(self) -> int:
-        """Number of token slots, padding included, or 0 if only texts are recorded."""
+        """Number of token slots, padding included, or 0 if only text is recorded."""
         return 0 if self.step is None else self.step.tokens.size
 
     @property

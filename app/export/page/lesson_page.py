@@ -150,7 +150,7 @@ def _text(lesson: Lesson, step: LessonStep) -> Markup:
 
 
 def _words(lesson: Lesson) -> Mapping[str, Word]:
-    """Return every term in the lesson's texts."""
+    """Return every term in the text of the lesson."""
     return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
 
 

@@ -11,7 +11,7 @@ from app.formula.plain import plain_text
 from app.formula.render import formula_library
 
 VOID = ("br", "hr", "input", "line", "meta", "polyline", "rect")
-"""Elements without content and end tag."""
+"""Elements that have no content and no end tag."""
 _ENTITY = re.compile("&#x([0-9A-F]+);")
 
 

@@ -82,7 +82,7 @@ def _step(lineage: Lineage, number: int) -> Step:
     """Return an update of a run.
 
     Raises:
-        GrpoError: the update is damaged, or its source has recorded only texts.
+        GrpoError: the update is damaged, or its source recorded only text.
     """
     try:
         return lineage.step(number)
