@@ -114,7 +114,7 @@ class Examinations(QObject):
             )
 
     def _changed(self, titles: list[str], before: list[str]) -> str:
-        """Return a sentence on the findings that another examination has added and removed, or an empty string."""
+        """Return a sentence about the findings that another examination has added and removed, or an empty string."""
         new, gone = [t for t in titles if t not in before], [t for t in before if t not in titles]
         said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
         said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []

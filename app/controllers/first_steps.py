@@ -44,7 +44,7 @@ class Act:
         updates: number of updates.
         speed: updates per second; None for as many as possible.
         changes: dotted path -> value of settings that are changed first, as if by a user at the controls.
-        text: one sentence on what to watch in the meantime.
+        text: one sentence about what to watch in the meantime.
     """
 
     updates: int
@@ -64,7 +64,7 @@ class Experience:
         start: path, in the resources, of a shipped run whose copy is continued; empty for a run from update 0.
         panel: the panel that is brought to the front.
         acts: the acts, in order.
-        then: one sentence on what to try at the controls afterwards.
+        then: one sentence about what to try at the controls afterwards.
         control: dotted path of the setting whose control then gets the keyboard focus; empty for none.
     """
 

@@ -38,7 +38,7 @@ class HomeworkController(QObject):
 
     @property
     def blocked(self) -> str:
-        """Message on why there is no homework to save, or an empty string if there is some."""
+        """Message explaining why there is no homework to save, or an empty string if there is some."""
         player = self._lessons.player
         if player.lesson is None:
             return tr("No lesson is open; choose one under Lessons.")

@@ -257,7 +257,7 @@ def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) 
 
 
 def _opened_run(path: Path) -> RunHandle | str:
-    """Return a run of the session, or a message on why it cannot be read."""
+    """Return a run of the session, or a message explaining why it cannot be read."""
     try:
         return RunHandle.open(path)
     except GrpoError as error:

@@ -13,7 +13,7 @@ class ExperimentResults(Protocol):
     """Results of an experiment so far.
 
     Attributes:
-        note: why results are missing; empty while they are being computed and when they are complete.
+        note: the reason why results are missing; empty while they are being computed and when they are complete.
     """
 
     note: str
@@ -24,7 +24,7 @@ class ExperimentResults(Protocol):
 
     @property
     def so_far(self) -> str:
-        """Message on how many of all results have been computed. For an experiment that ended early, its note."""
+        """Message stating how many of all results have been computed. For an experiment that ended early, its note."""
 
 
 R = TypeVar("R", bound=ExperimentResults)
@@ -35,7 +35,7 @@ class ExperimentController(QObject, Generic[R]):
 
     Attributes:
         results: the results shown; None before the first result of the first experiment.
-        problem: message on why an experiment could not be computed.
+        problem: message explaining why an experiment could not be computed.
 
     Signals:
         changed: emitted when the results, the problem or the progress changes.

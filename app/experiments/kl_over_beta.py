@@ -252,7 +252,7 @@ class KlOverBetaPanel(Panel):
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """Return a message on what has changed since the displayed sweep was computed, or an empty string."""
+        """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -292,7 +292,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """Return a sentence on the result of a sweep, composed once after its last run has been computed."""
+        """Return a sentence about the result of a sweep, composed once after its last run has been computed."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""

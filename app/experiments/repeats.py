@@ -34,7 +34,7 @@ class RepeatResults:
         settings: settings of the repeats, apart from the seed.
         seeds: (S,) seeds of the repeats.
         updates: planned number of updates of each repeat.
-        note: why updates are missing; empty while they are being computed and when they are complete.
+        note: the reason why updates are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
@@ -66,7 +66,7 @@ class RepeatResults:
 
     @property
     def so_far(self) -> str:
-        """One-sentence message on the progress of the repeats."""
+        """One-sentence message about the progress of the repeats."""
         return tr("As far as it got: {count:,} of {updates:,} updates.").format(count=self.count, updates=self.updates)
 
     @property
@@ -78,7 +78,7 @@ class RepeatResults:
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """Return text on the number of repeats and on their differences from a run under ``here``."""
+        """Return text about the number of repeats and their differences from a run under ``here``."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))

@@ -153,9 +153,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Return whether the answer ``other`` of another seed agrees with ``value``, so that the reveal is true for
-    both.
-    """
+    """Return whether the answer ``other`` of another seed agrees with ``value``, so that the reveal is true."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:

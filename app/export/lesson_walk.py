@@ -30,7 +30,7 @@ class WalkedStep:
     Attributes:
         place: index of the step.
         value: the answer computed by the run; None if there was no question or no answer.
-        problem: message on why the step could not be shown or its question answered; usually empty.
+        problem: message explaining why the step could not be shown or its question answered; usually empty.
         seconds: time from the key press for the step until it was completely drawn, including the answer.
     """
 

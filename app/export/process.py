@@ -32,7 +32,7 @@ class ExportProcess(QObject):
         gave: emitted with a result of the process, from JSON.
         wrote: emitted with the number of files, or pictures of a film, written so far.
         done: emitted when all files have been written.
-        failed: emitted with a message on why the process failed; empty if it was cancelled.
+        failed: emitted with a message explaining why the process failed; empty if it was cancelled.
     """
 
     gave = Signal(object)

@@ -109,7 +109,7 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """Return a message on how many of the lesson's predictions were right and how many were close.
+    """Return a message stating how many of the lesson's predictions were right and how many were close.
 
     Skipped ones do not count.
     """

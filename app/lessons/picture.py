@@ -42,7 +42,7 @@ class LessonPicture(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """Message on the progress of the picture's computation, or an empty string if there is none."""
+        """Message about the progress of the picture's computation, or an empty string if there is none."""
         return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:

@@ -36,7 +36,7 @@ class LessonPlayer(QObject):
         place: index of the step.
         turned: knobs that the user has turned in this step, dotted path -> value.
         placed: the predictions of this session, by step.
-        problem: message on why a step cannot be shown, or an empty string.
+        problem: message explaining why a step cannot be shown, or an empty string.
         warned: whether the user tried to go on without a prediction; trying again skips it.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.

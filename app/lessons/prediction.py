@@ -83,7 +83,7 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """Return a sentence on the result once the run has computed it.
+    """Return a sentence about the result once the run has computed it.
 
     With ``for_class``, a skipped question is not mentioned.
     """
@@ -104,7 +104,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """Return a short text on what a class predicted, or an empty string without a prediction."""
+    """Return a short text stating what a class predicted, or an empty string without a prediction."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -117,7 +117,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
-    """Return the lesson's sentence on the answer, or a sentence that the run disagrees with it."""
+    """Return the lesson's sentence about the answer, or a sentence saying that the run disagrees with it."""
     if placed.value is None or placed.value != placed.value or not prediction.reveal:
         return ""
     if as_told(prediction, placed.value):

@@ -70,7 +70,7 @@ class LessonProgress:
 
     Attributes:
         path: path of the file.
-        problem: message on what is wrong with the file, or an empty string.
+        problem: message describing what is wrong with the file, or an empty string.
         reached: progress by lesson id.
         history: all predictions, oldest first.
     """

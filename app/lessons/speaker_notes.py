@@ -16,8 +16,8 @@ class SpeakerNotes:
     Attributes:
         now: the lesson, the step, and whether its question is open.
         next: what the forward key will show.
-        notes: the step's own notes, the text shown to the class, the sentence on the answer, the minutes for the step,
-            the usual misconception, and what to do if a run disagrees; never empty.
+        notes: the step's own notes, the text shown to the class, the sentence about the answer, the minutes for the
+            step, the usual misconception, and what to do if a run disagrees; never empty.
     """
 
     now: str
@@ -36,7 +36,7 @@ def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
-    """Return the author's notes, the text, the sentence on the answer, and general notes, one paragraph each."""
+    """Return the author's notes, the text, the sentence about the answer, and general notes, one paragraph each."""
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
         parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))

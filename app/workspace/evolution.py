@@ -40,7 +40,7 @@ class Change:
     Attributes:
         step: the first update with this answer.
         text: the answer.
-        verdict: whether it is right, with a description of a few words.
+        verdict: whether it is right, with a short description.
     """
 
     step: int
@@ -178,9 +178,7 @@ class Evolution:
         ]
 
     def columns(self, place: int, count: int) -> np.ndarray:
-        """Return the marks of all updates up to the head in at most ``count`` columns, each the union of several
-        marks.
-        """
+        """Return the marks of all updates up to the head in at most ``count`` columns, each a union of marks."""
         head = self.run.head
         marks = np.zeros(head, dtype=np.uint8)
         marks[: self.read] = np.frombuffer(self.marks[place], dtype=np.uint8)

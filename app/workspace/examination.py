@@ -26,7 +26,7 @@ class Result:
     Attributes:
         diagnosis: findings of the diagnosis; None until they are known.
         verdict: the audit's verdict on the loss; None until it is known.
-        problem: message on why the examination did not finish, or an empty string.
+        problem: message explaining why the examination did not finish, or an empty string.
         head: number of updates at the last examination.
     """
 

@@ -54,7 +54,7 @@ class RunHandle:
         version: increases whenever a panel might have to redraw.
         saved: whether the user has named and kept this run.
         note: message about its file that the user should know, or an empty string.
-        read_only: message on why it cannot be continued, or an empty string.
+        read_only: message explaining why it cannot be continued, or an empty string.
         held: whether it is read-only because another window writes its file.
         thinned: stretches where updates were dropped to limit the file size, in this run and in the run it branched
             from.
@@ -63,7 +63,7 @@ class RunHandle:
         first_answers: tokens of its model's answers to the fixed prompts before the first update; None until computed.
         update_time: duration of an update on this machine, measured before the first one; None if not measured.
         remembered_time: the duration stored from an earlier measurement of the same model; None if there is none.
-        why_no_step: message on why its updates show no tokens, and how to get them; empty if they do show them.
+        why_no_step: message explaining why its updates show no tokens, and how to get them; empty if they do show them.
     """
 
     def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
@@ -328,7 +328,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """Return a message on why a run file cannot be continued, or an empty string if it can."""
+    """Return a message explaining why a run file cannot be continued, or an empty string if it can."""
     if is_example(path):
         return RECORDED
     if newer:

@@ -99,7 +99,7 @@ class StepView:
 
     @cached_property
     def assumption(self) -> str:
-        """Message on the assumptions made because the source does not record something, or an empty string."""
+        """Message about the assumptions made because the source does not record something, or an empty string."""
         return "" if self.step is None else assumption(self.step)
 
     @property

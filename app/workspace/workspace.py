@@ -57,7 +57,7 @@ class Workspace(QObject):
         problem: emitted with a message for the user and its severity ("info", "warning", "error").
         asked: emitted with a question (:data:`AnyQuestion`) for the model of the active run.
         answered: emitted with the question and its answer.
-        refused: emitted with the question and a message on why it cannot be answered.
+        refused: emitted with the question and a message explaining why it cannot be answered.
     """
 
     frame = Signal()

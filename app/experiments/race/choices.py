@@ -1,4 +1,4 @@
-"""The controls above a race: start and stop, the algorithms, what is equal for all, the seeds, and the rewards."""
+"""The controls above a race: start and stop, the algorithms, the fairness, the seeds, and the rewards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAIR = {
         ),
     ),
 }
-"""What is equal for all algorithms -> label of the choice, and its explanation."""
+"""Quantity held equal for all algorithms -> label of the choice, and its explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(

@@ -8,7 +8,7 @@ from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """Return a sentence on the result of a complete race.
+    """Return a sentence about the result of a complete race.
 
     It is empty before the race is complete and, if NumPy computed it, for fewer than two algorithms.
     """
@@ -18,5 +18,5 @@ def headline(results: RaceResults) -> str:
 
 
 def rest(results: RaceResults) -> str:
-    """Return a sentence on the algorithms that had not converged at the end of a complete race, or an empty string."""
+    """Return a sentence about the algorithms that did not converge in a complete race, or an empty string."""
     return sentence(*results.details) if results.complete else ""

@@ -1,4 +1,4 @@
-"""The definition of a race: algorithms, landscape, seeds, and what is equal for all."""
+"""The definition of a race: algorithms, landscape, seeds, and fairness."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """Return a message on why a race cannot use all of ``settings``, or an empty string if it can."""
+    """Return a message explaining why a race cannot use all of ``settings``, or an empty string if it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
@@ -55,7 +55,7 @@ class RacePlan:
     Attributes:
         base: the common settings, including the number of passes μ; see :func:`base_of`.
         names: the racing algorithms, keys of ``PRESETS``.
-        fairness: what is equal: "updates", "samples" or "step_length".
+        fairness: the quantity held equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
         updates: U, the updates of each algorithm; with equal samples, of the one that draws most samples per update.
         constant: a constant added to every reward.

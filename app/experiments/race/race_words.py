@@ -1,4 +1,4 @@
-"""Sentences on a race."""
+"""Sentences about a race."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """Return a message on the most urgent aspect of a race's state.
+    """Return a message about the most urgent aspect of a race's state.
 
     Args:
         controller: the controller that computes it.
         wanted: the race that the choices currently define.
-        remark: a message on settings of the run that a race cannot use.
+        remark: a message about settings of the run that a race cannot use.
         settling: whether a new race is about to start automatically.
     """
     results = controller.results
@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Return sentences on algorithms whose runs are identical seed by seed, or an empty string if there are none."""
+    """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -62,7 +62,7 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """Return a sentence on what else differs between the algorithms of a race with equal step length.
+    """Return a sentence about what else differs between the algorithms of a race with equal step length.
 
     It is empty for other races, and if nothing else differs.
     """
@@ -83,7 +83,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """Return text lines on how far each algorithm is behind the leader of a complete race."""
+    """Return lines of text stating how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
@@ -98,7 +98,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """Return a sentence on what has changed since the displayed race."""
+    """Return a sentence about what has changed since the displayed race."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
@@ -116,7 +116,10 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """Return a sentence on what the opened run repeats. ``lanes``: the runs of all algorithms, including ``runs``."""
+    """Return a sentence about what the opened run repeats.
+
+    ``lanes``: the runs of all algorithms, including ``runs``.
+    """
     updates = len(runs.measures["reward"]) - 1
     if runs.beside is not None:
         return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(

@@ -58,7 +58,8 @@ class RaceResults:
     Attributes:
         plan: the race.
         digests: name of an algorithm -> the displayed digest of its runs, in the order of computation.
-        note: message on why results are missing; empty while they are being computed and when they are complete.
+        note: message explaining why results are missing; empty while they are being computed and when they are
+            complete.
     """
 
     def __init__(self, plan: RacePlan) -> None:
@@ -83,7 +84,7 @@ class RaceResults:
 
     @property
     def so_far(self) -> str:
-        """Message on how many of all algorithms have been computed."""
+        """Message stating how many of all algorithms have been computed."""
         return tr("As far as it got: {count} of {wanted} algorithms.").format(
             count=self.count, wanted=len(self.plan.names)
         )

@@ -130,7 +130,7 @@ def _settings(run: RecordedRun) -> dict[str, object]:
 
 
 def parting(run: RecordedRun, other: RecordedRun) -> str:
-    """Return a sentence on the first step at which the runs differ, and on the quantity that differs."""
+    """Return a sentence about the first step at which the runs differ, and the quantity that differs."""
     here, there = _by_label(run), _by_label(other)
     shared = sorted(here.keys() & there.keys())
     if not shared:

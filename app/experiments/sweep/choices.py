@@ -64,7 +64,7 @@ class SweepChoices(QWidget):
         shown_otherwise: emitted when another view or measure is chosen, or tables.
         pressed: emitted when Sweep is pressed, or Cancel while a sweep is running.
         slid: emitted with the position to which the slider was moved.
-        refused: emitted with a message on why the typed values cannot be swept.
+        refused: emitted with a message explaining why the typed values cannot be swept.
         real_wanted: emitted to show or hide the runs of a sweep of real training next to this one.
     """
 

@@ -93,7 +93,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """Return a message on the progress, or an empty string if no sweep is running."""
+        """Return a message about the progress, or an empty string if no sweep is running."""
         coming = self._coming
         if coming is None:
             return ""

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """Return sentences on the result of a complete sweep. Empty before that, and for fewer than two positions."""
+    """Return sentences about the result of a complete sweep. Empty before that, and for fewer than two positions."""
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

@@ -35,7 +35,7 @@ class PlaceRunner(QObject):
 
     Attributes:
         shown: the newest results, if any; while ``behind``, possibly only the beginning of the requested runs.
-        problem: message on why the last request failed.
+        problem: message explaining why the last request failed.
 
     Signals:
         changed: emitted when ``shown``, ``problem`` or ``behind`` changes.

@@ -124,9 +124,7 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Normalize the swept settings and the seed in ``base``, so that they do not affect whether sweeps compare
-        equal.
-        """
+        """Normalize the swept settings and the seed in ``base``, so that they do not affect comparisons."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:

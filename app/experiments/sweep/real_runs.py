@@ -105,7 +105,7 @@ class RealRuns:
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 
     def sentence(self, grid: GridAxis, path: str) -> str:
-        """Return sentences on the number of runs, on runs without a mark, and on what their numbers mean."""
+        """Return sentences about the number of runs, runs without a mark, and the meaning of their numbers."""
         told = tr(
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
             "last update, their reward is the mean of these."

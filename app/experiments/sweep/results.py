@@ -38,7 +38,7 @@ class SweepResults:
     Attributes:
         sweep: the definition of the sweep.
         done: (place, row) -> the runs of that point.
-        note: why points are missing; empty while they are being computed and when they are complete.
+        note: the reason why points are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -70,7 +70,7 @@ class SweepResults:
 
     @property
     def so_far(self) -> str:
-        """Message on how many of all points have been computed."""
+        """Message stating how many of all points have been computed."""
         return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:

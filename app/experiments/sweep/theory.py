@@ -56,7 +56,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Return a message on why theory provides no optimum under ``settings``.
+    """Return a message explaining why theory provides no optimum under ``settings``.
 
     Empty if it provides one (for β above 0).
     """

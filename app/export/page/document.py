@@ -108,7 +108,7 @@ def _properties(theme: Theme) -> Iterator[str]:
 
 
 def _cut(explained: Explained) -> Markup | None:
-    """Return a sentence on the numbers that the page does not explain.
+    """Return a sentence about the numbers that the page does not explain.
 
     Call this after all explanations have been packed.
     """

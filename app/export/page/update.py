@@ -1,4 +1,4 @@
-"""One update on a page: cards, sentences on the stages, the policy as lanes or the tokens, and the step table."""
+"""One update on a page: cards, sentences about the stages, the policy as lanes or the tokens, and the step table."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _stages(update: ShownUpdate) -> Markup:
 
 
 def _stage_words(update: ShownUpdate, stage: Stage) -> str:
-    """Return a sentence on a stage of this update or, if there is none, on what the stage does in general."""
+    """Return a sentence about a stage of this update or, if there is none, about what the stage does in general."""
     view = update.view.at(stage, update.passed)
     words = ""
     if update.long:

@@ -187,7 +187,7 @@ class Interactive(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """Message on the progress of longer work, or an empty string if there is none."""
+        """Message about the progress of longer work, or an empty string if there is none."""
         return ""
 
     def answer(self, check: str) -> float:

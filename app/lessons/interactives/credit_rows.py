@@ -63,7 +63,7 @@ def _colour(value: float) -> str:
 
 
 def _ledger(view: StepView, row: int) -> list[Note]:
-    """Return notes on the advantage, the divisor of the loss reduction, and the resulting push on each token."""
+    """Return notes about the advantage, the divisor of the loss reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])

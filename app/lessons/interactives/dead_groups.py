@@ -73,9 +73,7 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 
 
 class DeadGroups(Interactive):
-    """Tiles of groups, and below them the share of dead groups, counted and expected, over the chance of being
-    right.
-    """
+    """Tiles of groups, and below them the share of dead groups over the chance of a right answer."""
 
     offer = Offer(
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")

@@ -17,7 +17,7 @@ class Experiments(Generic[Key, Result]):
     """Results by key, added as they are computed. After a failure, nothing is computed until :meth:`retry`.
 
     Attributes:
-        problem: message on why the last requested experiment could not be computed, or an empty string.
+        problem: message explaining why the last requested experiment could not be computed, or an empty string.
     """
 
     def __init__(

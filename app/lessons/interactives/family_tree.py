@@ -44,9 +44,7 @@ CROWDED = 1.6
 
 
 class FamilyTree(Interactive):
-    """The tree on the left, and on the right the runs of the selected member and its parent, and the differing
-    switches.
-    """
+    """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
 
@@ -178,7 +176,7 @@ class FamilyTree(Interactive):
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
     def summary(self, view: View) -> str:
-        """Return a sentence on the difference, both with the lesson's own seed and on average."""
+        """Return a sentence about the difference, both with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""

@@ -79,7 +79,7 @@ class FlightDeck(Interactive):
 
     @property
     def problem(self) -> str:
-        """Message on why there is nothing to show, or an empty string."""
+        """Message explaining why there is nothing to show, or an empty string."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
             return tr("The dials are those of a bandit with the right action among its own.")
         return self.examined.problem

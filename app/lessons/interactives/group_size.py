@@ -195,7 +195,7 @@ class GroupSize(Interactive):
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _sentence(self, what: str) -> str:
-        """Return a sentence on the smallest and the largest group."""
+        """Return a sentence about the smallest and the largest group."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)

@@ -88,7 +88,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
 
 
 def sentence_of_groups(settings: Settings) -> str:
-    """Return a sentence on the bandit's groups at the temperature in ``settings``."""
+    """Return a sentence about the bandit's groups at the temperature in ``settings``."""
     here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
@@ -103,7 +103,7 @@ def sentence_of_groups(settings: Settings) -> str:
 
 
 def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
-    """Return a sentence on the first pass for answers scored at another temperature."""
+    """Return a sentence about the first pass for answers scored at another temperature."""
     here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
@@ -118,7 +118,7 @@ def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
 
 
 def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
-    """Return a sentence on the language model's groups. Each array in ``found`` is (n,)."""
+    """Return a sentence about the language model's groups. Each array in ``found`` is (n,)."""
     live, reward = found[LIVE.name], found[REWARD.name]
     best = int(np.nanargmax(live))
     return tr(
