@@ -1,4 +1,3 @@
-"""The main window: its docks, their positions in the named layouts, its toolbar.
-
-It contains no logic of runs or commands.
+"""The main window: its docks, their positions in the named layouts, its toolbar. It contains no logic of runs or
+commands.
 """

@@ -1,4 +1,3 @@
-"""The model behind the window: runs, cursor, selection and edited settings.
-
-Panels see only the ``View`` in ``view.py``.
+"""The model behind the window: runs, cursor, selection and edited settings. Panels see only the ``View`` in
+``view.py``.
 """

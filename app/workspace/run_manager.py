@@ -146,7 +146,10 @@ class RunManager(QObject):
             self.close_run(before)
 
     def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
-        """Return whether another window has written the file of an open run, up to update ``on_disk``."""
+        """Return whether another window writes, or has extended, the file of an open run.
+
+        ``on_disk`` is the last update in the file.
+        """
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
         return not ours and (bool(run.read_only) or on_disk > run.head)
 

@@ -30,8 +30,8 @@ NO_SPAN: Span = (math.nan, math.nan)
 def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale, span: Span = NO_SPAN) -> LinePicture:
     """Return a chart of the median and middle half of S seeds over the updates, for every line in ``runs``.
 
-    ``runs``: values (U + 1, S) after 0 to U updates, by the name of the line.
-    ``span``: minimum span of the axis, so that equal values look equal whatever else is shown.
+    ``runs``: values (U + 1, S) after 0 to U updates, by the name of the line. ``span``: minimum span of the axis, so
+    that equal values look equal whatever else is shown.
     """
     shown = [
         line.over(np.arange(len(runs[line.name]), dtype=float), *band(runs[line.name]))
