@@ -27,7 +27,7 @@ PAUSE = 5.0
 class Examinations(QObject):
     """Examines the recorded run shown once its series are complete, and reports the findings.
 
-    A growing run is examined again, and new or resolved findings are reported. Runs whose updates take long to
+    A growing run is examined again, and new or resolved findings are reported. Runs whose updates are slow to
     evaluate (``RecordedRun.large``) are examined only on request in the panel.
     """
 

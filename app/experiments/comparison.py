@@ -165,7 +165,7 @@ class ComparisonPanel(Panel):
 
     @property
     def lane(self) -> str:
-        """The selected algorithm if it is in the race. Its run can be opened."""
+        """The algorithm whose run can be opened: the selected one if it is in the race, otherwise the first."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
         # while results arrive, that of the selected algorithm may still be missing
         others = () if self.controller.busy else (FIRST_LANE, *lanes)

@@ -1,4 +1,4 @@
-"""Background preparation of an update that takes long to read, before the cursor moves there.
+"""Background preparation of an update that is slow to read, before the cursor moves there.
 
 Only the latest goal counts.
 """

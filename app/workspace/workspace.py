@@ -46,7 +46,7 @@ class Workspace(QObject):
         jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
         examination: the search for faults in recorded runs.
-        approach: prepares updates that take long to read before the cursor moves there; None to move immediately.
+        approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
 
     Signals:
         frame: emitted at most 60 times per second, to make panels redraw what has changed.

@@ -57,9 +57,9 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """Return the updates to draw for a run of ``head`` updates.
+    """Return every k-th update of a run of ``head`` updates, for drawing.
 
-    They are every 1st, 2nd, 4th, ... update, so that the selection rarely changes.
+    k is a power of two, so that the selection rarely changes as the run grows.
     """
     every = 1
     while head > MOST * every:
