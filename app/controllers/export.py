@@ -30,7 +30,7 @@ HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """Exports at the user's request. A ``panel`` is given by id; the default is the panel with the keyboard focus."""
+    """Exports requested by the user. A ``panel`` is given by id; the default is the panel with the keyboard focus."""
 
     def __init__(
         self,

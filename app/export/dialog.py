@@ -64,7 +64,7 @@ class PictureChoice:
 
 
 class PictureDialog(QDialog):
-    """Asks for a :class:`PictureChoice`.
+    """A dialog that asks for a :class:`PictureChoice`.
 
     Signals:
         chosen: emitted when the user has confirmed a choice.

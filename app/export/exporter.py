@@ -31,7 +31,7 @@ BUSY = "export"
 
 
 class Exporter(QObject):
-    """Writes exports. Errors are reported in the message bar."""
+    """The window's exporter. Errors are reported in the message bar."""
 
     def __init__(
         self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None

@@ -21,7 +21,7 @@ SLOW = 20.0
 
 @dataclass(kw_only=True)
 class StepReport:
-    """Findings on one step from all runs.
+    """Findings about one step from all runs.
 
     Attributes:
         place: index of the step.

@@ -13,7 +13,7 @@ LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
-    """Covers a widget, hiding it both visually and from screen readers.
+    """A cover that hides a widget, both visually and from screen readers.
 
     Attributes:
         target: the covered widget.

@@ -66,7 +66,7 @@ def suggested(homework: Homework) -> str:
 
 
 class HomeworkDialog(QDialog):
-    """Asks the student for a name and a conclusion.
+    """A dialog that asks the student for a name and a conclusion.
 
     Attributes:
         name, conclusion: the input fields.

@@ -156,7 +156,9 @@ class LessonList(QListWidget):
 
 
 class _Entry(QStyledItemDelegate):
-    """Paints an entry: the question in the text colour, the subject below it, and the progress on the right."""
+    """Delegate that paints an entry: the question in the text colour, the subject below it, the progress on the
+    right.
+    """
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         view = self.parent()

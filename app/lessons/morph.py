@@ -14,7 +14,7 @@ from app.plotting.line_data import Line, LinePicture
 
 
 class Morph:
-    """Morphs the charts of a widget from their old pictures to their new ones.
+    """A transition of the charts of a widget from their old pictures to their new ones.
 
     A chart that was not redrawn between two frames still has the interpolated picture, so the target picture is
     stored separately.

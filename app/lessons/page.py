@@ -28,7 +28,7 @@ STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
 
 
 class LessonPage(QWidget):
-    """Draws the current step of the lesson player.
+    """The page that shows the current step of the lesson player.
 
     Attributes:
         handed_out: ids of the lessons from a session whose answers can be saved as homework.

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 
 class LessonPanel(Panel):
-    """Lists the lessons and shows the open one.
+    """The panel that lists the lessons and shows the open one.
 
     Args:
         panels: ids of the panels that can be shown next to a lesson.

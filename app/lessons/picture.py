@@ -16,7 +16,7 @@ PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answere
 
 
 class LessonPicture(QWidget):
-    """Contains the interactive picture of the open lesson, one of ``app/lessons/interactives``.
+    """The container of the open lesson's interactive picture, one of ``app/lessons/interactives``.
 
     Attributes:
         interactive: the picture; None if the lesson has none of its own.

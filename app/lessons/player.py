@@ -29,7 +29,7 @@ TURNED_MS = 40
 
 
 class LessonPlayer(QObject):
-    """Plays the open lesson.
+    """The player of the open lesson.
 
     Attributes:
         lesson: the open lesson; None between lessons.

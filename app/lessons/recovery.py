@@ -43,7 +43,7 @@ class OpenLesson:
 
 
 class LessonRecovery(QObject):
-    """Writes the current step to a file while a lesson is open, and removes the file when it ends.
+    """Writer of the current step to a file, which is removed when the lesson ends.
 
     Args:
         find: returns the lesson with the given id, or None if there is none.

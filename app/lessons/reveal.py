@@ -13,7 +13,7 @@ FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
 
 
 class Reveal(QObject):
-    """Plays once from 0 to 1 and then stays at 1.
+    """An animation that plays once from 0 to 1 and then stays at 1.
 
     Attributes:
         moves: whether to animate; with reduced motion, every reveal ends immediately.

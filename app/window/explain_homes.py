@@ -42,7 +42,7 @@ def number_box(widget: QWidget, scale: float) -> QRect:
 
 
 class ExplainHomes(QObject):
-    """Shows the Explain panel either in its dock or in the sheet.
+    """The two homes of the Explain panel, which is shown either in its dock or in the sheet.
 
     Attributes:
         sheet: the sheet; hidden while the panel is in its dock.

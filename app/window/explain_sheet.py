@@ -42,7 +42,7 @@ def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QR
 
 
 class ExplainSheet(QFrame):
-    """Contains the Explain panel while it is not pinned.
+    """A sheet that contains the Explain panel while it is not pinned.
 
     Signals:
         left: emitted to close the sheet and return the keyboard focus.

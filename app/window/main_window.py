@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Panel)
 
 
 class MainWindow(QMainWindow):
-    """Contains the panels.
+    """The main window, which contains the panels.
 
     Attributes:
         panels: panels by id, created on first access.

@@ -41,7 +41,7 @@ def description(run: RunHandle) -> str:
 
 
 class _Line(QStyledItemDelegate):
-    """Draws a run's title and description on one line."""
+    """Delegate that draws a run's title and description on one line."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)

@@ -17,7 +17,9 @@ TICK_MS = 33
 
 
 class FilmClock(QObject):
-    """Plays a film by moving the cursor. It pauses when the user scrubs, and ends when anything else moves the cursor.
+    """A clock that plays a film by moving the cursor.
+
+    It pauses when the user scrubs, and ends when anything else moves the cursor.
 
     Attributes:
         clock: a monotonic clock in seconds; a test can pass its own and call :meth:`tick`.

@@ -16,7 +16,7 @@ It leaves time for the rest of the window's work.
 
 
 class FrameTimer(QObject):
-    """Ticks while there is something to draw, then stops.
+    """A timer that ticks while there is something to draw, and then stops.
 
     The cost of a frame is measured as processor time of this thread, so that a busy machine makes frames late rather
     than rare. If a run is computed in this process, the timer pauses for as long as the frame took: because of

@@ -12,7 +12,7 @@ SLACK = 0.01
 
 
 class Throttle:
-    """Admits the first call immediately, and then one call per interval.
+    """A throttle that admits the first call immediately, and then one call per interval.
 
     Args:
         clock: a monotonic clock in seconds; tests can pass their own.

@@ -98,7 +98,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Paints tinted cells. A ring rather than a fill marks the selected one."""
+    """Delegate that paints tinted cells. A ring rather than a fill marks the selected one."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

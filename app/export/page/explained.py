@@ -31,7 +31,7 @@ class Source:
 
 
 class Explained:
-    """Collects numbers when links to them are created, and later everything from which they are computed.
+    """Collector of numbers when links to them are created, and later of everything from which they are computed.
 
     Attributes:
         nodes: (source, explanation) of each number, in order of request.
