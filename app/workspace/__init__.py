@@ -1,3 +1,4 @@
-"""The model behind the window: runs, cursor, selection and edited settings. Panels see only the ``View`` in
-``view.py``.
+"""The model behind the window: runs, cursor, selection and edited settings.
+
+Panels see only the ``View`` in ``view.py``.
 """
