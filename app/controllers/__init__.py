@@ -1,2 +1,4 @@
-"""Controllers that carry out commands, one subject per file. Each declares the few parts of the program that it
-uses."""
+"""Controllers that carry out commands, one subject per file.
+
+Each declares the few parts of the program that it uses.
+"""

@@ -1,5 +1,4 @@
-"""The controller of background runs: their folders, the offer at the start to continue one, and messages when they
-end."""
+"""The controller of background runs: their folders, the offer to continue one at startup, and a message at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
-if TYPE_CHECKING:  # panels are imported only when they are made
+if TYPE_CHECKING:  # panels are imported only when they are created
     from app.experiments.queue import QueuePanel
 
 MESSAGE = "queue"
@@ -34,7 +33,7 @@ class BackgroundRunsController(QObject):
 
     Args:
         computed_on: the choice of where a queue is trained.
-        folder: the folder in which each queue gets a folder.
+        folder: the folder in which each queue gets its own folder.
 
     Attributes:
         background: the queue shown, and its process.
@@ -52,7 +51,7 @@ class BackgroundRunsController(QObject):
         self.background.failed.connect(self._on_failed)
 
     def serve(self, panel: QueuePanel) -> None:
-        """Show the queue in ``panel``, which has just been made, and carry out its requests."""
+        """Show the queue in ``panel``, which has just been created, and carry out its requests."""
         panel.attach(self.background)
         panel.start_wanted.connect(self._on_start)
 
@@ -87,7 +86,7 @@ class BackgroundRunsController(QObject):
             self.open(Path(name))
 
     def open(self, folder: Path) -> None:
-        """Show the queue in ``folder``, or say why it cannot be shown."""
+        """Show the queue in ``folder``, or report why it cannot be shown."""
         try:
             self.background.show(folder)
         except GrpoError as error:
@@ -103,7 +102,7 @@ class BackgroundRunsController(QObject):
 
     @Slot(object, object, int)
     def repeat(self, settings: Settings, seeds: Sequence[int], updates: int) -> None:
-        """Train a language model under ``settings`` from each of ``seeds``, in the background, and show the panel."""
+        """Train a language model in the background, once for each of ``seeds``, and show the panel."""
         self.show()
         try:
             queue = runs.planned(settings, {}, seeds, updates)
@@ -113,7 +112,7 @@ class BackgroundRunsController(QObject):
             self._on_start(queue)
 
     def close(self) -> None:
-        """Stop everything as the program closes."""
+        """Stop everything when the program closes."""
         self._search.close()
         self.background.close()
 
@@ -132,7 +131,7 @@ class BackgroundRunsController(QObject):
 
     @Slot(object)
     def _on_unfinished(self, folder: Path) -> None:
-        """Offer to continue the queue in ``folder``, unless another one is shown by now."""
+        """Offer to continue the queue in ``folder`` unless another one is already shown."""
         if self.background.queue is not None:
             return
         resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))

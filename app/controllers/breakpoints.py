@@ -1,5 +1,4 @@
-"""The controller of breakpoints: passes them to the worker, stores them in the preferences, and reports which one
-stopped a run."""
+"""The controller of breakpoints: passes them to the worker, stores them, and reports which one stopped a run."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class BreakpointsController(QObject):
 
     @Slot(str)
     def _on_reached(self, sentence: str) -> None:
-        """Show why the run has stopped. The message is removed when it goes on."""
+        """Show why the run has stopped. The message is removed when the run continues."""
         show = BarAction(text=tr("Breakpoints"), run=self.show)
         self._window.messages.post(Message(text=sentence, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 

@@ -1,4 +1,4 @@
-"""Automatic examination of recorded runs when they are opened and while they grow. Faults are reported at once."""
+"""Automatic examination of recorded runs when they are opened and while they grow. Faults are reported immediately."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 FOUND = "recorded findings"
-"""Id of the message with the findings on the run shown."""
+"""Id of the message with the findings on the current run."""
 PAUSE = 5.0
-"""Pause before a growing run is examined again, as a multiple of the last examination's duration."""
+"""Pause before a growing run is examined again, as a multiple of the duration of the last examination."""
 
 
 class Examinations(QObject):
-    """Starts the examination of the recorded run shown once its series are complete, and reports the findings. A
-    growing run is examined again, and new or resolved findings are reported.
+    """Examines the recorded run shown once its series are complete, and reports the findings.
 
-    Runs whose updates take long to evaluate (``RecordedRun.large``) are examined only on request in the panel.
+    A growing run is examined again, and new or resolved findings are reported. Runs whose updates are slow to
+    evaluate (``RecordedRun.large``) are examined only on request in the panel.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Examinations(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """Discard the results on runs that were closed."""
+        """Discard the results for runs that have been closed."""
         kept = [run.id for run in self._workspace.runs]
         self._titles = {run: titles for run, titles in self._titles.items() if run in kept}
         self._workspace.examination.keep(kept)
@@ -100,7 +100,7 @@ class Examinations(QObject):
     @Slot(str)
     def _on_ended(self, run: str) -> None:
         if self._workspace.run is None or self._workspace.run.id != run:
-            self._examine()  # another run was opened meanwhile
+            self._examine()  # another run was opened in the meantime
             return
         titles, before = self._problems(run), self._titles.get(run)
         self._titles[run] = titles
@@ -114,7 +114,7 @@ class Examinations(QObject):
             )
 
     def _changed(self, titles: list[str], before: list[str]) -> str:
-        """A sentence on the findings that another examination has added and removed. Empty if there are none."""
+        """Return a sentence about the findings that another examination has added and removed, or an empty string."""
         new, gone = [t for t in titles if t not in before], [t for t in before if t not in titles]
         said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
         said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []

@@ -1,4 +1,4 @@
-"""The controller of exports: asks what to write and where, and passes the writing to the exporter."""
+"""The controller of exports: asks what to write and where, and has the exporter write it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """Exports at the user's request. A ``panel`` is given by id, by default the one in focus."""
+    """Exports requested by the user. A ``panel`` is given by id; the default is the panel with the keyboard focus."""
 
     def __init__(
         self,
@@ -91,13 +91,13 @@ class ExportController(QObject):
             self._exporter.table(wanted, target)
 
     def ask_sequence(self, panel: str = "") -> None:
-        """Ask for pictures of a panel, one an update."""
+        """Ask for pictures of a panel, one per update."""
         dialog = self._dialog_of_updates(panel, SEQUENCE)
         if dialog is not None:
             self._show(dialog, self._save_sequence)
 
     def ask_film(self, panel: str = "") -> None:
-        """Ask for a film of the update shown, or of several. While a lesson is open, ask for a film of the lesson."""
+        """Ask for a film of one or more updates or, while a lesson is open, of the lesson."""
         dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
@@ -106,7 +106,10 @@ class ExportController(QObject):
             self._show(dialog, self._save_film)
 
     def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
-        """The dialog for a panel and updates, or for ``lesson``. None, with a message, if there are neither."""
+        """Return the dialog for a panel and updates, or for ``lesson``.
+
+        If there are neither, show a message and return None.
+        """
         run = self._workspace.run
         assert run is not None
         if not run.head and lesson is None:
@@ -139,7 +142,7 @@ class ExportController(QObject):
     # -- the run -----------------------------------------------------------------------------------------------------
 
     def ask_run(self) -> None:
-        """Ask for a folder, and write the run shown to it as CSV."""
+        """Ask for a folder, and write the current run into it as CSV."""
         run = self._workspace.run
         assert run is not None
         folder = self._ask_folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
@@ -147,28 +150,28 @@ class ExportController(QObject):
             self._exporter.tables_of_run(folder)
 
     def ask_script(self) -> None:
-        """Ask for a file, and write the update shown to it as a script."""
+        """Ask for a file, and write the current update to it as a script."""
         name = tr("update {step}.py").format(step=self._workspace.cursor.step)
         target = self._ask_file(tr("Export update as script"), str(Path.home() / name), SCRIPTS)
         if target is not None:
             self._exporter.script(target)
 
     def ask_trl_script(self) -> None:
-        """Ask for a file, and write the settings shown to it as a script for TRL."""
+        """Ask for a file, and write the current settings to it as a script for TRL."""
         target = self._ask_file(tr("Export as TRL script"), str(Path.home() / "train.py"), SCRIPTS)
         if target is not None:
             self._exporter.trl_script(target)
 
     def ask_adapter(self) -> None:
-        """Ask for a folder, and write the adapter after the update shown to a new folder in it."""
+        """Ask for a folder, and write the adapter after the current update to a new folder in it."""
         self._ask_model("adapter", tr("Export adapter into"), tr("{title} adapter"))
 
     def ask_model(self) -> None:
-        """Ask for a folder, and write the whole model after the update shown to a new folder in it."""
+        """Ask for a folder, and write the full model after the current update to a new folder in it."""
         self._ask_model("merged", tr("Export whole model into"), tr("{title} model"))
 
     def ask_checkpoint(self) -> None:
-        """Ask for a folder, and write a checkpoint after the update shown to a new folder in it."""
+        """Ask for a folder, and write a checkpoint after the current update to a new folder in it."""
         self._ask_model(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
 
     def _ask_model(self, kind: str, title: str, name: str) -> None:
@@ -182,17 +185,17 @@ class ExportController(QObject):
 
     @property
     def _seen(self) -> list[Panel]:
-        """The panels that can be exported as they are, that is, those on screen."""
+        """The panels that can be exported as shown, that is, those on screen."""
         return [panel for panel in self._window.panels.made.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
-        """The panel with this id, else the one in focus, else the first on screen."""
+        """Return the panel with this id, otherwise the one with the focus, otherwise the first on screen."""
         if id:
             return self._window.panels[id]
         return self._panels.in_focus() or next(iter(self._seen), self._window.panels.of(POLICY_BARS))
 
     def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
-        """Show ``dialog``, replacing an older one."""
+        """Show ``dialog``, replacing any earlier dialog."""
         for older in self._window.findChildren(PictureDialog):
             if older is not dialog:
                 older.close()
@@ -216,7 +219,7 @@ class ExportController(QObject):
                 self._exporter.handout(target, self._lessons.called)
 
     def ask_page(self) -> None:
-        """Ask for a file, and write the open lesson, or the update shown, as a self-contained web page."""
+        """Ask for a file, and write the open lesson, or the current update, as a self-contained web page."""
         lesson = self._lessons.player.lesson
         suggestion = (
             self._suggestion(tr("Page"), ".html")
@@ -233,13 +236,13 @@ class ExportController(QObject):
         return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
 
     def _ask_folder(self, title: str, name: str) -> Path | None:
-        """The path of a new folder, inside the one that the user chooses."""
+        """Return the path of a new folder inside the one that the user chooses, or None if the user cancels."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / _file_name(name)) if chosen else None
 
 
 def unused_path(path: Path) -> Path:
-    """``path`` or, if it exists, the first unused one with a number appended."""
+    """Return ``path`` or, if it exists, the first unused variant with a number appended."""
     number, unused = 1, path
     while unused.exists():
         number += 1
@@ -248,10 +251,10 @@ def unused_path(path: Path) -> Path:
 
 
 def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:
-    """(id, title) of panels, for a list of choices."""
+    """Return (id, title) of the panels, for a list of choices."""
     return [(panel.id, panel.title) for panel in panels]
 
 
 def _file_name(text: str) -> str:
-    """``text`` without the characters that some file systems forbid."""
+    """Return ``text`` without the characters that some file systems forbid."""
     return " ".join(re.sub(r'[<>:"/\\|?*\x00-\x1f]', " ", text).split())[:80] or "export"

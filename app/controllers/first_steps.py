@@ -31,20 +31,20 @@ from grpo_core.text import tr
 
 MESSAGE = "first steps"
 LESSON_ID = "one_update"
-"""The lesson offered first."""
+"""Id of the lesson that is offered first."""
 MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr)
-"""Modifier keys, whose press alone does not count as a key."""
+"""Modifier keys. Pressing only one of them does not count as a key press."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """Some updates in a row.
+    """Several updates in a row.
 
     Attributes:
         updates: number of updates.
-        speed: updates per second, None for as many as possible.
-        changes: dotted path -> value of settings that are changed first, as by a user at the controls.
-        text: a sentence on what to watch meanwhile.
+        speed: updates per second; None for as many as possible.
+        changes: dotted path -> value of settings that are changed first, as if by a user at the controls.
+        text: one sentence about what to watch in the meantime.
     """
 
     updates: int
@@ -58,13 +58,13 @@ class Experience:
     """A guided run that demonstrates one thing.
 
     Attributes:
-        name: text of its button, and title of its run.
-        settings: dotted path -> value, where it differs from the default.
-        language: whether it is for a language model rather than the bandit.
-        start: path, in the resources, of a shipped run of which a copy continues; empty for a run from update 0.
+        name: label of its button, and title of its run.
+        settings: dotted path -> value of settings that differ from the default.
+        language: whether it uses a language model rather than the bandit.
+        start: path, in the resources, of a shipped run whose copy is continued; empty for a run from update 0.
         panel: the panel that is brought to the front.
         acts: the acts, in order.
-        then: a sentence on what can be tried at the controls afterwards.
+        then: one sentence about what to try at the controls afterwards.
         control: dotted path of the setting whose control then gets the keyboard focus; empty for none.
     """
 
@@ -167,12 +167,12 @@ MODEL_CHEATS = Experience(
     control="task.bonus",
 )
 EXPERIENCES = (LEARN, TOKENS, MODEL_CHEATS, PULL_BACK)
-"""The experiences on the first screen, in order."""
+"""Experiences on the first screen, in order."""
 SAME_ELSEWHERE = {
     CHEAT.name: (tr("The same on a language model"), MODEL_CHEATS),
     MODEL_CHEATS.name: (tr("The same on a bandit"), CHEAT),
 }
-"""The counterparts with the other kind of policy: text of the button, and the experience."""
+"""Counterpart of an experience with the other kind of policy: label of its button, and the experience."""
 
 
 class FirstSteps(QObject):
@@ -201,7 +201,7 @@ class FirstSteps(QObject):
         window.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """End the slow film of an update when a key without a function of its own is pressed."""
+        """End the slow film of an update when the user presses a key that has no other function."""
         if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress or event.key() in MODIFIERS:
             return super().eventFilter(watched, event)
         if self._playing is not None and self._player.film.whole:
@@ -211,12 +211,12 @@ class FirstSteps(QObject):
 
     @property
     def playing(self) -> Experience | None:
-        """The current experience, None if there is none."""
+        """The current experience, or None."""
         return self._playing
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """A button for each experience, for a lesson, and for a run by another trainer."""
+        """A button for each experience, one for a lesson, and one for a run by another trainer."""
         experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
         return (
             *experiences,
@@ -225,7 +225,7 @@ class FirstSteps(QObject):
         )
 
     def offer(self) -> None:
-        """Offer the experiences, whatever run is shown."""
+        """Offer the experiences, regardless of the run shown."""
         self._say(tr("First steps, each on a run of its own; Space pauses it at any time."), self.actions)
 
     def begin(self, experience: Experience) -> None:
@@ -251,7 +251,7 @@ class FirstSteps(QObject):
         self._next_act()
 
     def _begun(self, experience: Experience) -> RunHandle:
-        """The run of ``experience``: a new one at update 0, or a copy of the shipped one at its end.
+        """Return the run of ``experience``: a new one at update 0, or a copy of the shipped run at its end.
 
         Raises:
             GrpoError, OSError: the copy cannot be written or read.
@@ -266,7 +266,7 @@ class FirstSteps(QObject):
         return run
 
     def _next_act(self) -> None:
-        """Start the next act, or leave the user at the controls after the last."""
+        """Start the next act. After the last one, hand over to the user at the controls."""
         assert self._playing is not None
         self._act += 1
         if self._act == len(self._playing.acts):
@@ -304,8 +304,7 @@ class FirstSteps(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Start the next act once the run has stopped and everything computed is taken in, unless the user has
-        intervened."""
+        """Start the next act once the run has stopped and all results are loaded, unless the user has intervened."""
         if self._playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:

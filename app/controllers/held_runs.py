@@ -19,12 +19,12 @@ LOOK_MS = 2000
 
 
 class HeldRuns(QObject):
-    """Checks periodically, while the run shown is written by another window, whether it still is.
+    """While another window writes the file of the current run, checks periodically whether it still does.
 
     Args:
         workspace: the workspace with the runs.
         run_manager: the manager of the runs.
-        reopen: reads a run's file again and shows it, if the other window has added updates.
+        reopen: rereads a run's file and shows it, if the other window has added updates.
         parent: the Qt parent.
     """
 
@@ -49,7 +49,7 @@ class HeldRuns(QObject):
 
     @Slot()
     def look(self) -> None:
-        """Allow the run shown to be continued if no other window writes it any more."""
+        """Allow the current run to be continued if no other window writes it any more."""
         run = self._workspace.run
         if run is None or not run.release():
             return
@@ -67,7 +67,7 @@ class HeldRuns(QObject):
 
 
 def _last(run: RunHandle) -> int | None:
-    """The last update in a run's file, None if that cannot be read."""
+    """Return the last update in a run's file, or None if the file cannot be read."""
     with suppress(RunFileError), closing(RunReader.open(run.path)) as reader:
         return reader.last
     return None

@@ -15,7 +15,7 @@ from app.sessions.file_task import FileTask, TaskPoll
 
 
 class HomeRuns(QObject):
-    """Reads the runs again whenever the panel comes to the front."""
+    """Rereads the runs whenever the panel comes to the front."""
 
     def __init__(self, runs: RunsController, first_steps: FirstSteps, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The controller of homework: a student saves one, a teacher collects those of a class."""
+"""The controller of homework: students save theirs, teachers collect that of a class."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.homework import Homework, HomeworkError
 from grpo_core.homework.file import ENDING
 from grpo_core.text import tr
 
-if TYPE_CHECKING:  # panels are imported only when they are made
+if TYPE_CHECKING:  # panels are imported only when they are created
     from app.panels.homework import HomeworkPanel
 
 FILES = tr("Homework (*.json)")
 
 
 class HomeworkController(QObject):
-    """Saves the predictions of this sitting to a file, and starts the reading of a folder of such files."""
+    """Saves the predictions of this session to a file, and starts reading a folder of such files."""
 
     def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class HomeworkController(QObject):
 
     @property
     def blocked(self) -> str:
-        """The reason why there is no homework to save. Empty if there is some."""
+        """Message explaining why there is no homework to save, or an empty string if there is some."""
         player = self._lessons.player
         if player.lesson is None:
             return tr("No lesson is open; choose one under Lessons.")
@@ -77,7 +77,7 @@ class HomeworkController(QObject):
             self.collect(Path(name))
 
     def serve(self, panel: HomeworkPanel) -> None:
-        """Carry out the requests of ``panel``, which has just been made."""
+        """Carry out the requests of ``panel``, which has just been created."""
         panel.folder_wanted.connect(self.ask_collect)
         panel.table_wanted.connect(self._ask_table)
 
@@ -88,7 +88,7 @@ class HomeworkController(QObject):
         return panel
 
     def close(self) -> None:
-        """Stop reading, as the program closes or another folder is read."""
+        """Stop reading, because the program closes or another folder is read."""
         process, self._process = self._process, None
         if process is not None:
             process.close()

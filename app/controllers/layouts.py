@@ -20,7 +20,7 @@ class LayoutsController(QObject):
     """Arranges the docks of a window.
 
     Signals:
-        changed: the set of user-defined layouts has changed.
+        changed: emitted when the set of user-defined layouts changes.
     """
 
     changed = Signal()
@@ -44,7 +44,7 @@ class LayoutsController(QObject):
         return self._files.names()
 
     def choose(self, name: str) -> None:
-        """Arrange the docks by the named layout, and store it as the user's preference."""
+        """Arrange the docks according to the named layout, and store it as the user's preference."""
         self._presenter.maximizer.forget()
         if name in LAYOUTS:
             self._window.show_layout(name)
@@ -53,7 +53,7 @@ class LayoutsController(QObject):
         self._preferences.change(layout=name)
 
     def reset(self) -> None:
-        """Restore the original layout for the kind of run shown. In presenting mode, do so when it ends."""
+        """Restore the original layout for the kind of run shown. While presenting, wait until that ends."""
         made = self._made_for_run()
         if not self._presenter.active:
             self.choose(made)
@@ -63,7 +63,7 @@ class LayoutsController(QObject):
         self._presenter.arrange_later()
 
     def suit(self) -> None:
-        """Switch to the layout for the kind of run shown, if the last chosen one is for another kind."""
+        """Switch to the layout for the current kind of run if the last chosen layout is for another kind."""
         made = self._made_for_run()
         if self._preferences.current.layout in {BANDIT, LANGUAGE, RECORDED} - {made}:
             self.reset()

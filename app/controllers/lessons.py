@@ -94,7 +94,7 @@ class LessonController(QObject):
 
     @property
     def called(self) -> str:
-        """The argument that opens the current lesson on the command line: its file for a user's lesson, else its id."""
+        """The command-line argument that opens the current lesson: the file of a user's lesson, otherwise the id."""
         lesson, file = self.player.lesson, self.own.file
         return str(file) if file is not None else "" if lesson is None else lesson.id
 
@@ -104,7 +104,7 @@ class LessonController(QObject):
         return self.panel.all
 
     def open(self, id: str) -> None:
-        """Open the lesson with this id. If it is broken, show the list, which has the reason."""
+        """Open the lesson with this id. If it is broken, show the list, which states the reason."""
         self.panel.open(id)
         if not self.is_open:
             self.show()
@@ -114,8 +114,8 @@ class LessonController(QObject):
 
         Args:
             lesson: the lesson.
-            place: its step, from 0.
-            course: ids of the lessons to be given in order; unknown ones are left out.
+            place: index of its step, from 0.
+            course: ids of the lessons to be given in order; unknown ids are ignored.
         """
         assert self.panel.page is not None
         self.panel.page.handed_out = frozenset({lesson.id, *course})
@@ -130,7 +130,7 @@ class LessonController(QObject):
             self._speaker.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
-        """The lesson with this id or number, None if there is none."""
+        """Return the lesson with this id or number, or None if there is none."""
         return find_lesson(self.all, name)
 
     def ask_export(self) -> None:
@@ -147,7 +147,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _key_target(self) -> QWidget | None:
-        """The widget of the open lesson with the main window's keyboard focus. None if another widget has it."""
+        """Return the widget of the open lesson that has the main window's keyboard focus, or None."""
         focus = self._window.focusWidget()
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
 
@@ -175,13 +175,13 @@ class LessonController(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Rearrange the lesson if the type size has changed."""
+        """Rearrange the lesson if the font size has changed."""
         if self.is_open and not self._layout.fits(self._workspace.scale):
             self._on_arranged()
 
     @Slot()
     def _on_arranged(self) -> None:
-        """Show the lesson among docks that were rearranged, for example by presenting mode."""
+        """Show the lesson among docks that were rearranged, for example when presenting."""
         lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(

@@ -1,4 +1,4 @@
-"""The place of messages in presenting mode: in the speaker's window or, with one screen, behind a mark."""
+"""The place where messages appear when presenting: the speaker's window or, with one screen, behind a marker."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from app.window.main_window import MainWindow
 
 
 class MessagePlace(QObject):
-    """Moves the messages when presenting mode begins or ends, and when the speaker's window or a screen appears or
-    disappears."""
+    """Moves the messages when presenting begins or ends, or the speaker's window or a screen appears or disappears."""
 
     def __init__(self, window: MainWindow, presenter: Presenter, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -28,7 +27,7 @@ class MessagePlace(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the messages where the class does not see them, or over the window outside presenting mode."""
+        """Show the messages where the class does not see them or, when not presenting, over the window."""
         overlay, speaker = self._window.overlay, self._presenter.speaker
         if not self._presenter.active:
             overlay.show_in(Place.WINDOW)

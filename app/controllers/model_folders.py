@@ -1,4 +1,4 @@
-"""The controller of models from folders: choose one, inspect it in the background, and begin a run of it."""
+"""The controller of models from folders: choose one, inspect it in the background, and start a run of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKING = "model-folder"
 
 
 class ModelFolders(QObject):
-    """Begins runs of models from folders. A model's description and needs are shown before it is loaded."""
+    """Starts runs of models from folders. A model's description and requirements are shown before it is loaded."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class ModelFolders(QObject):
         return self._tasks.busy
 
     def ask(self) -> None:
-        """Ask for the folder of a model, and begin a run of it."""
+        """Ask for the folder of a model, and start a run of it."""
         name = folder_to_use(self._window, tr("Choose the folder of a model"), str(Path.home()))
         if name:
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Begin a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
+        """Start a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
         if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             self._messages.say(NO_TRANSFORMERS)
             return
@@ -64,27 +64,32 @@ class ModelFolders(QObject):
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found
-        time = self._times.sentence(files.settings)  # before the model is loaded, which starts when the run begins
+        time = self._times.sentence(files.settings)  # before the model is loaded, which begins with the run
         self._begin(files.settings)
         sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
         self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
-        """Cancel the inspection. Nothing follows."""
+        """Cancel the inspection without starting a run."""
         self._tasks.close()
 
 
 def is_model(path: Path) -> bool:
-    """Whether ``path`` looks like a model rather than a recorded run: a GGUF file, or a folder with a model's or an
-    adapter's configuration."""
+    """Return whether ``path`` looks like a model rather than a recorded run.
+
+    A model is a GGUF file, or a folder with the configuration of a model or an adapter.
+    """
     if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
 
 
 def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
-    """Read what the window shows about the model in the folder ``path``, and check that it fits into memory: its files,
-    and the generation settings that are not followed."""
+    """Read what the window shows about the model in the folder ``path``, and check that it fits into memory.
+
+    Returns:
+        Its files, and a message about the generation settings that are not followed.
+    """
 
     def cancelled() -> None:
         if poll():

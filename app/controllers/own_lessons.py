@@ -1,4 +1,4 @@
-"""The user's own lessons: their folder, and an open file, both read again when saved."""
+"""The user's own lessons: their folder, and an open file, both reread when they are saved."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from grpo_core.lessons import LessonError
 from grpo_core.text import tr
 
 SETTLED_MS = 150
-"""Milliseconds without further changes before a file is read, since an editor may save in several steps."""
+"""Milliseconds without further changes before a file is read. An editor may save in several steps."""
 
 
 class OwnLessons(QObject):
-    """Lists the lessons in the user's folder, opens the folder, and reads saved files again.
+    """Lists the lessons in the user's folder, opens the folder, and rereads saved files.
 
     Attributes:
         folder: the user's folder, created when it is first opened.
-        file: the file of the open lesson, None if that is a shipped one or there is none.
+        file: the file of the open lesson; None if that is a shipped one or there is none.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class OwnLessons(QObject):
         panel.own_folder = folder
 
     def open_folder(self) -> None:
-        """Show the folder in the system's file manager. An empty one first gets a template of a lesson."""
+        """Show the folder in the system's file manager. If it is empty, a lesson template is added first."""
         if not exists(self.folder) or not any(self.folder.glob("*" + ENDING)):
             if refusal := write_or_say(
                 self.folder / "my-lesson.toml", template().encode("utf-8"), tr("The new lesson")
@@ -102,7 +102,7 @@ class OwnLessons(QObject):
 
     @Slot()
     def _read_again(self) -> None:
-        """Read again what has been saved: the list, and the open lesson at its current step."""
+        """Reread what has been saved: the list, and the open lesson at its current step."""
         shown, file, place = self._player.lesson, self.file, self._player.place
         self._panel.read_own()
         self._watch()

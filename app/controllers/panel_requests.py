@@ -1,4 +1,4 @@
-"""Requests of panels to the rest of the program: connections of their signals."""
+"""Requests from panels to the rest of the program: connections of their signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from grpo_core.config import Settings
 
-if TYPE_CHECKING:  # panels are imported only when they are made
+if TYPE_CHECKING:  # panels are imported only when they are created
     from app.panels.controls.panel import ControlsPanel
     from app.panels.home.panel import HomePanel
 
@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Panel)
 
 
 class PanelRequests(QObject):
-    """Connects each panel once it has been made. Panels not named here make no requests."""
+    """Connects each panel once it has been created. Panels not named here make no requests."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class PanelRequests(QObject):
             connect(panel)
 
     def _lend_devices(self, panel: ControlsPanel) -> None:
-        """Provide the rows of the controls with the devices that the worker has found."""
+        """Provide the control rows with the devices that the worker has found."""
         panel.devices = lambda: self._controller.worker.devices
 
     def _serve_home(self, panel: HomePanel) -> None:
@@ -101,13 +101,13 @@ class PanelRequests(QObject):
 
     @Slot(object, str, int)
     def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
-        """Open a run of an experiment as a separate run, and train it at once as far as that one."""
+        """Open a run of an experiment as a separate run, and immediately train it for as many updates."""
         if self._runs.repeat(settings, sentence):
             self._player.run_n(updates, at_once=True)
 
     @Slot()
     def _on_tokens(self) -> None:
-        """Begin a language model's run, as requested in the empty token inspector."""
+        """Start a run of a language model, as requested in the empty token inspector."""
         self._first_steps.begin(TOKENS)
 
     @Slot()
@@ -123,7 +123,7 @@ class PanelRequests(QObject):
         self._window.show_panel(registry.WHAT_IF)
 
     def _raise(self, spec: PanelSpec[P]) -> None:
-        """Bring a shown panel to the front of its tabs. The keyboard focus stays where it is."""
+        """Bring a shown panel to the front of its tabs without moving the keyboard focus."""
         dock = self._window.docks[spec.id]
         if dock.isVisible():
             dock.raise_()

@@ -1,4 +1,4 @@
-"""The controller of panels: show and hide them by id, and find the one with the keyboard focus."""
+"""The controller of panels: shows and hides them by id, and finds the one with the keyboard focus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PanelsController:
         self._holders = window.holders
 
     def is_shown(self, id: str) -> bool:
-        """Whether the panel ``id`` is shown, even if behind another tab."""
+        """Return whether the panel ``id`` is shown, even if behind another tab."""
         return self._holders[id].isVisible()
 
     def toggle(self, id: str) -> None:
@@ -34,16 +34,16 @@ class PanelsController:
                 self._window.note_opened(id)
 
     def in_focus(self) -> Panel | None:
-        """The panel with the keyboard focus."""
+        """Return the panel with the keyboard focus."""
         return _around_focus(Panel)  # type: ignore[type-abstract]
 
     def plot_in_focus(self) -> TwinStack | None:
-        """The plot with the keyboard focus that has a table twin."""
+        """Return the plot with the keyboard focus that can also be shown as a table."""
         return _around_focus(TwinStack)
 
 
 def _around_focus(kind: type[W]) -> W | None:
-    """The widget of a class that has the focus or contains the focused widget."""
+    """Return the widget of class ``kind`` that has the focus or contains the focused widget."""
     widget = QApplication.focusWidget()
     while widget is not None and not isinstance(widget, kind):
         widget = widget.parentWidget()

@@ -1,4 +1,4 @@
-"""Presenting mode: the changes to the window when a class watches, and their reversal."""
+"""Presenting mode: how the window changes when a class is watching, and how it is restored."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"
 SETTLE_MS, LEAVE_MS = 60, 250
-"""Milliseconds after the window's resize when the docks are arranged: two frames, in which every panel requests its
-size. On the way back a window manager may take longer to report the size."""
+"""Milliseconds after the window's resize when the docks are arranged.
+
+The first value is two frames, in which every panel requests its size. When leaving presenting mode, a window manager
+can take longer to report the size.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +49,14 @@ class Presenter(QObject):
     """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, speaker's window.
 
     Attributes:
-        active: whether presenting mode is on. Neither its look nor its layout is stored as a preference.
+        active: whether presenting mode is on; neither its look nor its layout is stored as a preference.
         blank, ring, counter: the overlays of the window.
-        maximizer: shows one panel in place of all.
+        maximizer: shows one panel in place of all others.
         speaker: the speaker's window.
-        notes: the store of the speaker's notes.
+        notes: where the speaker's notes are stored.
 
     Signals:
-        active_changed: presenting has begun, or ended.
+        active_changed: emitted when presenting begins or ends.
     """
 
     active_changed = Signal()
@@ -95,7 +98,7 @@ class Presenter(QObject):
 
     @property
     def settling(self) -> bool:
-        """Whether the window is still to be arranged for presenting mode, or after it."""
+        """Whether the window still has to be arranged for presenting mode, or after it."""
         return self._later.isActive()
 
     def toggle(self) -> None:
@@ -106,13 +109,15 @@ class Presenter(QObject):
             self.start()
 
     def start(self) -> None:
-        """Switch to full screen, for a projector, in the layout Present. With a second screen, the speaker gets a
-        window there."""
+        """Switch to full screen, for a projector, in the Present layout.
+
+        With a second screen, the speaker gets a window there.
+        """
         if self.active:
             return
         self.maximizer.restore()
         window = self._window
-        if self._before is None:  # else presenting has just ended, and the docks are still being restored
+        if self._before is None:  # otherwise presenting has just ended, and the docks are still being restored
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
                 state=window.windowState(),
@@ -136,7 +141,7 @@ class Presenter(QObject):
         self.arrange_later()
 
     def stop(self) -> None:
-        """Restore the window as it was before."""
+        """Restore the window to its previous state."""
         if not self.active or self._before is None:
             return
         self.blank.lift()
@@ -158,7 +163,7 @@ class Presenter(QObject):
         self.arrange_later()  # again, once the panels have their sizes for that look
 
     def set_lesson(self, given: bool) -> None:
-        """Adapt to a lesson, which takes less space than a run and counts its own steps."""
+        """Adapt to whether a lesson is open. A lesson takes less space than a run and counts its own steps."""
         if given is self._lesson:
             return
         self._lesson = given
@@ -168,20 +173,19 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """Go one step back: from a blank screen or a single panel to the whole picture, from there out of presenting
-        mode."""
+        """Go one step back: from a blank screen or single panel to the full picture, and from there out of the mode."""
         if not (self.blank.lift() or self.maximizer.restore()):
             self.stop()
 
     def maximize(self, panel: str | None) -> None:
-        """Show one panel in place of all, or all again if one is maximized."""
+        """Show one panel in place of all others, or show all again if one is maximized."""
         if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
             # the size of a lesson's page follows the available space
             self.maximizer.maximize(panel, enlarge=not self._lesson)
         self._workspace.request_frame()
 
     def toggle_blank(self) -> None:
-        """Switch the black screen on or off."""
+        """Toggle the black screen."""
         if not self.blank.lift():
             self.blank.drop()
 
@@ -214,7 +218,7 @@ class Presenter(QObject):
 
     @Slot()
     def _on_laid_out(self) -> None:
-        """Move the counter to a free place above Qt's splitters, now that the docks have their places."""
+        """Move the counter to a free position above Qt's splitters, now that the docks are in position."""
         if self.active:
             self.counter.settle_anew()
             self._lift()
@@ -288,7 +292,7 @@ class Presenter(QObject):
         self.speaker.set_look(mine.theme, mine.scale)
 
     def close(self) -> None:
-        """Restore the docks as they were before presenting mode, as the program closes."""
+        """Restore the docks to their state before presenting mode when the program closes."""
         self.stop()
         self.maximizer.restore()
         self._later.stop()

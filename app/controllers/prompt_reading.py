@@ -1,4 +1,4 @@
-"""Reading of the user's own prompts before a run needs them, in a thread, with a message that can cancel it."""
+"""Reading of the user's own prompts in a thread before a run needs them, with a message that can cancel it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READING = "prompts"
 
 
 class PromptReading(QObject):
-    """Loads the prompts of settings before an action that needs them. The last request counts."""
+    """Loads the prompts of settings before an action that needs them. Only the last request counts."""
 
     def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -32,7 +32,7 @@ class PromptReading(QObject):
         return self._tasks.busy
 
     def ready(self, settings: Settings, then: Callable[[], object]) -> None:
-        """Call ``then`` once the prompts of a run under ``settings`` are loaded, at once if they are."""
+        """Call ``then`` once the prompts of a run under ``settings`` are loaded, immediately if they already are."""
         self.close()
         if at_hand(settings):
             then()
@@ -42,5 +42,5 @@ class PromptReading(QObject):
         self._tasks.start(title, work, lambda _: then())
 
     def close(self) -> None:
-        """Cancel the reading. Nothing follows."""
+        """Cancel reading without calling anything."""
         self._tasks.close()

@@ -11,10 +11,10 @@ from grpo_core.errors import GrpoError
 
 
 class RecentFiles(QObject):
-    """Runs and sessions that were opened or saved, kept in the preferences.
+    """Runs and sessions that were opened or saved, stored in the preferences.
 
     Signals:
-        changed: the list has changed.
+        changed: emitted when the list changes.
     """
 
     changed = Signal()
@@ -25,7 +25,7 @@ class RecentFiles(QObject):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths of the files, the most recent first."""
+        """Paths of the files, most recent first."""
         return self._preferences.current.recent
 
     def remember(self, path: Path) -> None:

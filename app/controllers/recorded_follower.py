@@ -22,35 +22,38 @@ from grpo_core.traces.importers.series_cache import SeriesCache
 from grpo_core.traces.importers.source import Source
 
 SOON_MS, LATER_MS = 2_000, 15_000
-"""Milliseconds between two checks of the folder: shortest while it grows, and longest."""
+"""Minimum and maximum number of milliseconds between two checks of the folder.
+
+It is checked more often while it grows.
+"""
 IN_THREAD = 32
-"""Number of updates up to which starting a process would take longer than the work."""
+"""Number of updates up to which starting a process would take longer than the work itself."""
 LEAST_KEPT = 32
-"""Number of computed updates that justify writing the cache."""
+"""Number of computed updates that justifies writing the cache."""
 
 FIRST, LAST = 64, 192
-"""In a long run, numbers of updates at its beginning, and then at its end, that are computed before the rest."""
+"""In a long run, number of updates at the beginning, and then at the end, that are computed before the rest."""
 WORTH_SAYING = 1_000
-"""Number of updates from which on the computation's progress is shown."""
+"""Number of updates above which the progress of the computation is shown."""
 
 Rows = tuple[int, list[dict[str, float]]]
-"""Number of updates before the first, and the numbers of consecutive updates."""
+"""Number of updates before the first one, and the numbers of consecutive updates."""
 Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
 """Result of :func:`grpo_core.foreign.following.refreshed`."""
 
 
 class RecordedFollower(QObject):
-    """Follows one recorded run until it is closed.
+    """Follows a recorded run until it is closed.
 
     Attributes:
         run: the run.
 
     Signals:
-        grown: it has more updates than before.
-        replaced: the folder holds another run than before; carries the source to begin again with.
-        quiet: no computation or check is under way.
-        progressed: numbers of computed and of all updates, equal when complete.
+        grown: emitted when it has more updates than before.
+        replaced: emitted with the new source when the folder contains a different run than before.
+        quiet: emitted when no computation or check is in progress.
+        progressed: emitted with the numbers of computed and of all updates, which are equal when complete.
     """
 
     progressed = Signal(int, int)
@@ -89,7 +92,7 @@ class RecordedFollower(QObject):
         return self._runner.busy or self._task is not None
 
     def start(self) -> None:
-        """Compute the series, and check the folder from time to time."""
+        """Compute the series, and check the folder periodically."""
         if self.run.source.partial:
             self.look()
         else:
@@ -135,7 +138,7 @@ class RecordedFollower(QObject):
         if self._planned >= WORTH_SAYING:
             self.progressed.emit(self._planned, self._planned)
         if not why_not and self.run.computed < self.run.head:
-            self._timer.start()  # the last update was half written, or more have arrived meanwhile
+            self._timer.start()  # the last update was only partly written, or more have arrived in the meantime
         self.quiet.emit()
 
     # -- the folder --------------------------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ class RecordedFollower(QObject):
 
     @Slot(object)
     def _on_looked(self, found: Found) -> None:
-        if self._task is None:  # it was closed while the result was on its way
+        if self._task is None:  # it was closed before the result arrived
             return
         self._end_task()
         self._stamp, fresh, goes_on = found
@@ -178,7 +181,7 @@ class RecordedFollower(QObject):
 
     @Slot(str)
     def _on_unreadable(self, sentence: str) -> None:
-        """Note that the folder cannot be read at the moment. The display is kept."""
+        """Register that the folder cannot be read at the moment. The display does not change."""
         if self._task is None:
             return
         self._end_task()
@@ -197,7 +200,7 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
+    """Return the updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
@@ -217,7 +220,7 @@ def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int
 
 
 def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """The result of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
+    """Yield the results of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
     known: dict[int, dict[str, float]] = {}
     try:
         for first, some in make(poll):

@@ -1,5 +1,4 @@
-"""The controller of runs that other programs trained: opened in a thread, shown at their last update, followed as they
-grow."""
+"""The controller of runs trained by other programs, which are opened in a thread and followed as they grow."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ from grpo_core.traces.importers.series_cache import SeriesCache
 from grpo_core.traces.importers.source import Source
 
 TRIED = 20
-"""Number of updates at the end of a run of which at least one must be readable."""
+"""Number of updates at the end of a run, at least one of which must be readable."""
 READING = "recorded"
-"""Id of the message while a run is being read."""
+"""Id of the message shown while a run is being read."""
 PREPARING = "recorded update"
-"""Id of the message while an update is being read."""
+"""Id of the message shown while an update is being read."""
 SERIES = "recorded series"
-"""Id of the message while series are being computed."""
+"""Id of the message shown while series are being computed."""
 NOTES = "recorded notes"
 """Id of the message about defects in the run opened last."""
 
@@ -44,7 +43,7 @@ class RecordedRuns(QObject):
     """Opens recorded runs and keeps them up to date.
 
     Signals:
-        computed: no computation is under way for one of them.
+        computed: emitted when the computation for one of them has ended.
     """
 
     computed = Signal()
@@ -81,7 +80,7 @@ class RecordedRuns(QObject):
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
-        """Show the recorded run at ``path``. A file that is not one is passed to ``otherwise``."""
+        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``."""
         already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
         if already is not None:
             self._run_manager.show(already)
@@ -136,7 +135,7 @@ class RecordedRuns(QObject):
             self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
-        """Report which parts of a run are torn, repeated, missing or left out."""
+        """Report which parts of a run are truncated, repeated, missing or omitted."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
@@ -184,7 +183,7 @@ class RecordedRuns(QObject):
 
     @Slot(object)
     def _on_replaced(self, source: object) -> None:
-        """Show the run again from its beginning, since its trainer restarted it from an earlier step."""
+        """Show the run again from its beginning, because its trainer restarted it from an earlier step."""
         follower = self.sender()
         if not isinstance(follower, RecordedFollower):
             return
@@ -200,8 +199,10 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """The position of the update shown in the run that replaces ``old``. None for the last, or if it has no such
-        update."""
+        """Return the position of the current update in the run that replaces ``old``.
+
+        None means the last position, and is also returned if the run does not contain that update.
+        """
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)
@@ -224,12 +225,13 @@ def _same(run: RecordedRun, path: Path) -> bool:
 
 
 def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
-    """The run at ``path``, with its last update decoded and cached results loaded. None for a file that no importer
-    knows, unless its name shows that another program wrote it.
+    """Return the run at ``path``, with its last update decoded and cached results loaded.
+
+    Return None for a file that no importer knows, unless its name shows that another program wrote it.
 
     Raises:
         RunFileError: it cannot be read; the message says why.
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned True.
     """
 
     def poll() -> None:
@@ -252,7 +254,7 @@ def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[
 
 
 def _is_readable(source: Source, number: int) -> bool:
-    """Whether an update can be read, with or without its tokens."""
+    """Return whether an update can be read, with or without its tokens."""
     try:
         prepare(source, Cursor(step=number))
     except RunFileError:

@@ -10,7 +10,7 @@ from app.window.main_window import MainWindow
 
 
 class RehearsalController(QObject):
-    """Starts a rehearsal of the open lesson, one at a time.
+    """Starts rehearsals of the open lesson, one at a time.
 
     Attributes:
         window: the window of the latest rehearsal; None before the first.
@@ -22,7 +22,7 @@ class RehearsalController(QObject):
         self.window: RehearsalWindow | None = None
 
     def start(self) -> None:
-        """Rehearse the open lesson, replacing an earlier rehearsal."""
+        """Rehearse the open lesson, replacing any earlier rehearsal."""
         lesson = self._lessons.player.lesson
         if lesson is not None:
             self.close()
@@ -31,7 +31,7 @@ class RehearsalController(QObject):
             self.window.show()
 
     def close(self) -> None:
-        """Stop as the program closes."""
+        """Stop the rehearsal when the program closes."""
         if self.window is not None:
             self.window.close()
             self.window.deleteLater()

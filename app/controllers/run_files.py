@@ -1,4 +1,4 @@
-"""Opening and copying of run files in the background, since a disk may be slow and a file may be malicious."""
+"""Opening and copying of run files in the background, because a disk may be slow and a file may be malicious."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from grpo_core.traces.importers import converted
 
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]
-"""An action for a run once it is shown or saved."""
+"""An action on a run after it has been shown or saved."""
 
 
 class RunFiles(QObject):
-    """Opens and copies runs one after the other, in the order of the requests.
+    """Opens and copies runs one after another, in the order of the requests.
 
     Attributes:
-        tasks: the reading and writing, in a thread, with a message that can cancel it.
+        tasks: reads and writes in a thread, with a message that can cancel the work.
     """
 
     def __init__(
@@ -66,13 +66,15 @@ class RunFiles(QObject):
         self._next()
 
     def take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
-        """Make a run file that continues from the checkpoint in ``folder``, then call ``then`` with its path. If that
-        fails, report the reason."""
+        """Create a run file that continues from the checkpoint in ``folder``, then call ``then`` with its path.
+
+        If that fails, report the reason.
+        """
         self._waiting.append(partial(self._take_up, folder, then))
         self._next()
 
     def close(self) -> None:
-        """Cancel pending work as the program closes."""
+        """Cancel pending work when the program closes."""
         self._waiting.clear()
         self.tasks.close()
 
@@ -86,7 +88,7 @@ class RunFiles(QObject):
 
     def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
-        if ours is not None:  # its file is behind what is shown
+        if ours is not None:  # its file does not contain all updates shown
             self._run_manager.show(ours)
             then(ours)
             return
@@ -131,8 +133,10 @@ class RunFiles(QObject):
 
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
-    """The run at ``path``, first inspected by ``readers`` unless it is in the ``own`` folder. None for a file converted
-    from another trainer's run."""
+    """Return the run at ``path``, or None for a file converted from another trainer's run.
+
+    The file is first inspected by ``readers`` unless it is in the ``own`` folder.
+    """
 
     def cancelled() -> None:
         if poll():
@@ -146,7 +150,7 @@ def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle 
 
 
 def _look_at_model(readers: Readers, run: RunHandle, poll: Callable[[], None]) -> None:
-    """Load the description of the model from a folder of which the run was made, if it still exists."""
+    """Load the description of the model from the folder that the run was created from, if it still exists."""
     settings = run.origin.settings
     if not settings.is_language or not settings.model.folder:
         return

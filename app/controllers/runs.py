@@ -1,4 +1,4 @@
-"""The controller of runs: begin, open, branch, save, close, delete. Every refusal is a sentence in the message bar."""
+"""The controller of runs: start, open, branch, save, close, delete. Errors are reported in the message bar."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class RunsController:
         return self._run_manager.folder
 
     def new_run(self) -> None:
-        """Begin a run at update 0, with the settings in the controls."""
+        """Start a run at update 0 with the settings in the controls."""
         self._begin(self._workspace.editing.wanted)
 
     def reset(self) -> None:
-        """Begin the run shown again at update 0, with its original settings and seed."""
+        """Restart the current run at update 0, with its original settings and seed."""
         run = self._workspace.run
         assert run is not None
         self._begin(run.origin.settings)
@@ -81,25 +81,25 @@ class RunsController:
         self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
-        """Begin a run of the bandit under its default settings."""
+        """Start a run of the bandit with its default settings."""
         self.new_run_of(Settings())
 
     def new_language_run(self) -> None:
-        """Begin a run of the language model under its default settings."""
+        """Start a run of the language model with its default settings."""
         self.new_run_of(language_settings())
 
     def ask_model_folder(self) -> None:
-        """Ask for the folder of a model, and begin a run of it."""
+        """Ask for the folder of a model, and start a run of it."""
         self._model_folders.ask()
 
     def new_shipped_run(self) -> None:
-        """Begin a run of the pretrained model in the full package."""
+        """Start a run of the pretrained model included in the full package."""
         path = shipped_model()
         if path is not None:
             self._model_folders.open(path)
 
     def new_run_of(self, settings: Settings) -> None:
-        """Begin a run with ``settings``, but with the seed in the controls, in the layout for its kind.
+        """Start a run with ``settings``, but with the seed in the controls, in the layout for its kind.
 
         A change to the other kind of policy is an edit of the controls, and can be undone.
         """
@@ -111,9 +111,9 @@ class RunsController:
             self._layouts.reset()
 
     def new_task(self, changes: dict[str, Any]) -> None:
-        """Begin a language-model run at update 0 with another task, replacing a run without updates.
+        """Start a language-model run at update 0 with another task, replacing a run without updates.
 
-        Structural settings act as in the controls, and can be undone. If only other settings differ, the run shown
+        Structural settings act as in the controls, and can be undone. If only other settings differ, the current run
         stays in the list unchanged.
         """
         shown = self._workspace.editing.wanted
@@ -127,19 +127,19 @@ class RunsController:
             self._attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
 
     def new_seed(self, seed: int | None = None) -> None:
-        """Begin a run at update 0 with the settings in the controls and ``seed``, by default the next one.
+        """Start a run at update 0 with the settings in the controls and ``seed``, by default the next one.
 
-        A run that has no update yet is replaced.
+        A run that has no updates yet is replaced.
         """
         shown = self._workspace.editing.wanted
         wanted = partial(shown.replace, {"seed": shown.seed + 1 if seed is None else seed})
         self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
     def repeat(self, settings: Settings, sentence: str) -> bool:
-        """Begin a run that repeats one of an experiment, and show the sentence.
+        """Start a run that repeats one from an experiment, and show the message ``sentence``.
 
         Returns:
-            Whether there is such a run.
+            Whether such a run could be created.
         """
         begun = self._attempt(lambda: self._run_manager.new_run(settings))
         if begun:
@@ -147,7 +147,7 @@ class RunsController:
         return begun
 
     def show(self, run: RunHandle) -> None:
-        """Show another run of the list, or report that its file is gone."""
+        """Show another run from the list, or report that its file is gone."""
         if exists(run.path):
             self._run_manager.show(run)
         else:
@@ -156,7 +156,7 @@ class RunsController:
             self._workspace.request_frame()
 
     def branch(self) -> None:
-        """Begin a run that continues from the update shown."""
+        """Start a run that continues from the current update."""
         wanted = self._workspace.editing.wanted
         branch = partial(self._run_manager.branch, self._workspace.cursor.step)
         self._prompts.ready(wanted, partial(self._attempt, branch))
@@ -171,7 +171,7 @@ class RunsController:
             self.open_path(Path(name))
 
     def ask_open_folder(self) -> None:
-        """Ask for the folder of a run that another program trained, and open it."""
+        """Ask for the folder of a run trained by another program, and open it."""
         name = folder_to_use(self._window, tr("Open the folder of a recorded run"), str(Path.home()))
         if name:
             self.open_path(Path(name))
@@ -183,12 +183,14 @@ class RunsController:
             self.take_up(Path(name))
 
     def take_up(self, folder: Path) -> None:
-        """Continue from the checkpoint in ``folder`` in a new run, or report why not."""
+        """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
         self._files.take_up(folder, self._open_own)
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or another program's run in the background, or report why not. A model's folder
-        begins a run, a checkpoint continues one."""
+        """Open a run file, a session, or another program's run in the background, or report why it cannot be opened.
+
+        A model's folder starts a run, and a checkpoint continues one.
+        """
         if exists(path) and is_checkpoint(path):
             self.take_up(path)
         elif exists(path) and is_model(path):
@@ -213,12 +215,12 @@ class RunsController:
         self._recorded_runs.open(path, lambda _: None)
 
     def open_example(self) -> None:
-        """Open a recorded run of a language model, in the layout for it. It is read, not computed."""
+        """Open a recorded run of a language model in the layout for it. It is read, not computed."""
         if self._attempt(lambda: self._run_manager.open(example())):
             self._layouts.reset()
 
     def ask_save(self) -> None:
-        """Ask for a file, and copy the run shown to it."""
+        """Ask for a file, and copy the current run to it."""
         run = self._workspace.run
         assert run is not None
         suggestion = str(Path.home() / f"{run.title}.grpo")
@@ -235,7 +237,7 @@ class RunsController:
     # -- end ---------------------------------------------------------------------------------------------------------
 
     def close_run(self) -> None:
-        """Remove the run shown from the list. Its file is kept."""
+        """Remove the current run from the list, but keep its file."""
         run = self._workspace.run
         if run is not None:
             self._run_manager.close_run(run)
@@ -246,7 +248,7 @@ class RunsController:
             self._attempt(partial(library.remove, path))
 
     def _attempt(self, action: Callable[[], object]) -> bool:
-        """Call ``action`` and return whether it succeeded. Errors are reported in the core's own words."""
+        """Call ``action``, and return whether it succeeded. Errors are reported in the words of the core."""
         try:
             action()
         except (GrpoError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The controller of session files, between the window's state and the file."""
+"""The controller of session files, which stores the window's state in a file and restores it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
 LONGEST_NOTES = 1_000_000
 OpenedSession: TypeAlias = tuple[Manifest, list[RunHandle | str | None]]
-"""The content of a session, and its runs in the same order: a sentence for one that cannot be read, None for those that
-only hold the first updates of a branch."""
+"""The content of a session, and its runs in the same order.
+
+A run is an error message if it cannot be read, and None if it only contains the first updates of a branch.
+"""
 
 
 class SessionFiles(QObject):
     """Saves the window's state to session files, and restores it from them, one at a time.
 
     Attributes:
-        tasks: the writing and reading in the background.
+        tasks: writes and reads in the background.
     """
 
     def __init__(
@@ -105,8 +107,10 @@ class SessionFiles(QObject):
             self._window.messages.say(sentence.format(title=run.title))
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
-        """The session's description of the window. For a lesson, its id and step, and the user's state that it will
-        restore."""
+        """Return the session's description of the window.
+
+        For a lesson, it contains the id and step, and the user's state that the lesson will restore.
+        """
         workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
         saved, lesson = player.saved, player.lesson
         run = workspace.run if saved is None else saved.run
@@ -148,8 +152,10 @@ class SessionFiles(QObject):
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Copy the runs of a session to the user's folder, and show them as in the session. If another session is being
-        opened, wait for that."""
+        """Copy the runs of a session to the user's folder, and show them as in the session.
+
+        If another session is being opened, wait for that first.
+        """
         if self._opening:
             self._waiting.append(path)
             return
@@ -174,14 +180,17 @@ class SessionFiles(QObject):
         self._recent_files.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
-        """A run of the session, shown. None, with a message, if it could not be read."""
+        """Show a run of the session, and return it. If it could not be read, show a message and return None."""
         if isinstance(read, str):
             self._window.messages.say(read, Severity.ERROR)
             return None
         return None if read is None else self._run_manager.adopt(read)
 
     def _new_run(self, settings: Settings) -> RunHandle | None:
-        """A new run with the session's settings. None, with a message, if its prompts cannot be used."""
+        """Return a new run with the session's settings.
+
+        If its prompts cannot be used, show a message and return None.
+        """
         try:
             return self._run_manager.new_run(settings)
         except GrpoError as error:
@@ -189,18 +198,18 @@ class SessionFiles(QObject):
             return None
 
     def _restore(self, manifest: Manifest) -> None:
-        """Restore settings, controls, layout, notes and the place in the run."""
+        """Restore settings, controls, layout, notes and the position in the run."""
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
             workspace.editing.put(wanted)  # settings of the other kind belong to a run that could not be opened
-            workspace.editing.drop_pending()  # and structural ones to a run that was never made
+            workspace.editing.drop_pending()  # and structural ones to a run that was never created
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)
         if manifest.notes:
             self._presenter.speaker.set_text(manifest.notes)
             self._presenter.notes.save()
-        if self._presenter.active:  # in presenting mode the layout Present is kept
+        if self._presenter.active:  # when presenting, the Present layout is kept
             return
         if manifest.layout in LAYOUTS:
             self._layouts.choose(manifest.layout)
@@ -211,7 +220,7 @@ class SessionFiles(QObject):
                 dock.setVisible(name in manifest.panels)
 
     def _open_lesson(self, manifest: Manifest) -> None:
-        """Open the lesson in which the session was saved."""
+        """Open the lesson that was open when the session was saved."""
         lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:
             self._lessons.hand_out(lesson, manifest.lesson_step, manifest.course)
@@ -227,18 +236,18 @@ class SessionFiles(QObject):
             self.open(self._waiting.pop(0))
 
     def close(self) -> None:
-        """Cancel as the program closes. A half-written session is removed."""
+        """Cancel when the program closes. A partly written session is removed."""
         self._waiting.clear()
         self.tasks.close()
 
 
 def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:
-    """Like :func:`save_session`, in a thread."""
+    """Save a session in a thread, like :func:`save_session`."""
     return save_session(target, manifest, runs, poll, poll.tell)
 
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
-    """Like :func:`open_session`, with its runs read and the prompts of its new run loaded."""
+    """Open a session, like :func:`open_session`, read its runs, and load the prompts of its new run."""
     manifest, copies = readers.session(path, folder, poll, poll.tell)
     if manifest.shown is None and manifest.settings is not None:
         read_ahead(manifest.settings, poll, readers.prompts)
@@ -248,7 +257,7 @@ def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) 
 
 
 def _opened_run(path: Path) -> RunHandle | str:
-    """A run of the session, or a sentence why it cannot be read."""
+    """Return a run of the session, or a message explaining why it cannot be read."""
     try:
         return RunHandle.open(path)
     except GrpoError as error:

@@ -21,7 +21,7 @@ from grpo_core.text import tr
 
 
 class ShutdownController(QObject):
-    """Shuts the program down in the right order. While an update is being finished, it shows that and waits.
+    """Shuts the program down in the right order. It waits for an update that is being finished, and says so.
 
     Args:
         closers: functions called in this order once the worker has ended; they close files, processes and windows.

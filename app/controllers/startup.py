@@ -1,5 +1,4 @@
-"""Actions at the start: what to open, and offers in the message bar: first steps, a run interrupted by a crash, old
-runs to delete."""
+"""Startup actions: what to open, and offers in the message bar."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from grpo_core.traces.importers import place_of
 
 WELCOME = "welcome"
 SUFFIXES = (".grpo", ".grposession")
-"""Extensions of names that are files rather than lessons."""
+"""Suffixes of arguments that denote files rather than lessons."""
 
 
 class Startup(QObject):
@@ -64,11 +63,12 @@ class Startup(QObject):
     # ---------------------------------------------------------------------------------------------------
 
     def open(self, files: Sequence[Path], present: str | None, *, last_run: bool) -> None:
-        """Open the requested files or else, with ``last_run``, the last run of the previous session.
+        """Open the requested files or, if there are none and ``last_run`` is set, the last run of the previous session.
 
         Args:
             files: runs and sessions.
-            present: what to present at once; see :meth:`present`.
+            present: what to present immediately; see :meth:`present`.
+            last_run: whether to open the last run of the previous session.
         """
         last = self._preferences.current.last_run
         for path in files:
@@ -99,8 +99,8 @@ class Startup(QObject):
         """Open a lesson, a session or a run, and start presenting.
 
         Args:
-            name: the path of a session, a run or a lesson, or the number or id of a lesson; a file of that name comes
-                first.
+            name: the path of a session, a run or a lesson, or the number or id of a lesson; if a file with that
+                name exists, it is opened.
         """
         path, there = Path(name), exists(name)
         lesson = None if there else self._lessons.find(name)
@@ -123,8 +123,10 @@ class Startup(QObject):
     # ----------------------------------------------------------------------------------------------------------
 
     def welcome(self) -> None:
-        """Show a one-line message with first steps. It disappears with the first update, or with another kind of
-        run."""
+        """Show a one-line message with first steps.
+
+        It disappears with the first update, or with another kind of run.
+        """
         text = tr(
             "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
             "Or begin with one of these; Space pauses it at any time."
@@ -133,16 +135,16 @@ class Startup(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))
 
     def dismiss_welcome(self) -> None:
-        """Remove the welcome message once the run shown has an update, or is a language model's."""
+        """Remove the welcome message once the current run has an update or is a language model's."""
         run = self._workspace.run
         if run is not None and (run.head or run.origin.settings.is_language):
             self._messages.remove(WELCOME)
 
     def offer_unfinished(self) -> None:
-        """After a crash, find the newest run that was not closed properly, and offer it unless it is shown.
+        """After a crash, find the newest run that was not closed properly, and offer it unless it is already shown.
 
-        This reads every file in the runs' folder, any of which may be of foreign origin. Hence it runs in a thread, and
-        never in safe mode.
+        This reads every file in the runs' folder, any of which may be of foreign origin. It therefore runs in a
+        thread, and never in safe mode.
         """
         self._search(partial(library.entries, self._run_manager.folder), self._on_entries)
 
@@ -162,7 +164,7 @@ class Startup(QObject):
                 return
 
     def _name_broken(self, entries: list[library.Entry]) -> None:
-        """Report unreadable files in the runs' folder by naming the newest. They are left in place."""
+        """Report unreadable files in the runs' folder, naming the newest. They are left in place."""
         broken = [entry.error for entry in entries if entry.error is not None]
         if not broken:
             return
@@ -176,13 +178,13 @@ class Startup(QObject):
         self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
 
     def close(self) -> None:
-        """Cancel a search as the program closes."""
+        """Cancel a search when the program closes."""
         for search in self._searches:
             search.leave()
         self._searches = []
 
     def _search(self, work: Work, then: Callable[[Any], None]) -> None:
-        """Search the folder of runs in the background, as it may be on a slow disk. ``then`` takes the result.
+        """Search the folder of runs in the background, because it may be on a slow disk. ``then`` receives the result.
 
         ``then`` must be a slot of this object.
         """
@@ -193,7 +195,7 @@ class Startup(QObject):
 
     @Slot()
     def offer_clean_up(self) -> None:
-        """Offer to delete automatically saved runs once there are more than are to be kept."""
+        """Offer to delete automatically saved runs once there are more than should be kept."""
         keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
         folder = self._run_manager.folder
         self._search(lambda cancelled: library.surplus(folder, keep=keep, limit=size), self._on_surplus)

@@ -1,5 +1,4 @@
-"""Structural changes, which the run shown cannot adopt (task, actions, prompts, policy, seed) and which make a new
-run."""
+"""Structural changes (task, actions, prompts, policy, seed), which need a new run."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 MERGE_MS = 400
-"""Milliseconds within which consecutive changes make one run together."""
+"""Milliseconds within which consecutive changes lead to a single new run."""
 
 
 class StructuralChanges(QObject):
-    """Makes the run that structural changes need, so that the controls never show another task than the one trained.
+    """Creates the run that structural changes need, so that the controls never show a task that is not the one trained.
 
-    A run without updates is replaced; one with updates stays in the list, and undo returns to it. A run that trains is
-    paused at the first change. Run, Step and Stage have the run made first, without waiting for further changes.
+    A run without updates is replaced; one with updates stays in the list, and undo returns to it. A run in training
+    is paused at the first change. Run, Step and Stage create the run first, without waiting for further changes.
     """
 
     def __init__(
@@ -55,20 +54,20 @@ class StructuralChanges(QObject):
             return
         if self._player.busy:
             self._player.pause()
-        if "task" in self._workspace.editing.pending:  # no panel shows one kind of run beside settings of the other
+        if "task" in self._workspace.editing.pending:  # no panel mixes one kind of run with settings of the other
             self.apply()
         else:
             self._timer.start()
 
     @Slot()
     def apply(self) -> None:
-        """Make the run for the pending changes, if there are any. Prompts that are not loaded are read first."""
+        """Create the run for the pending changes, if there are any. Prompts that are not loaded are read first."""
         self._timer.stop()
         if self._workspace.editing.pending:
             self._prompts.ready(self._workspace.editing.wanted, self._make)
 
     def change_to(self, wanted: Settings, text: str) -> None:
-        """Change to ``wanted`` as one step of undo, and make a new run at once if needed."""
+        """Change to ``wanted`` as one undo step, and create a new run immediately if needed."""
         self._workspace.editing.change_to(wanted, text)
         self.apply()
 
@@ -91,7 +90,7 @@ class StructuralChanges(QObject):
             self._messages.say(sentence.format(title=run.title, before=left.title), Severity.INFO)
 
     def _prepare(self) -> None:
-        """Make the run for the controls and pass it to the learner, before anything is computed.
+        """Create the run for the controls and pass it to the learner, before anything is computed.
 
         Raises:
             GrpoError: the run cannot be continued, or its prompts are still being read.

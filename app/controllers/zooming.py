@@ -1,4 +1,4 @@
-"""Adaptation to the type size: docks are rearranged for larger type, and restored on the way back."""
+"""Adaptation to the font size: docks are rearranged for larger type, and restored when it becomes smaller again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SETTLE_MS = 60
 class Zooming(QObject):
     """Keeps the window within its screen when the current layout does not fit larger type.
 
-    Within a size class (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting mode arrange the
-    docks themselves; restored docks are arranged afterwards.
+    Within a size class (:func:`app.window.layouts.size_class`) nothing moves. Lessons and presenting mode arrange
+    the docks themselves, and restored docks are arranged afterwards.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class Zooming(QObject):
         return self._later.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Adjust the low rows again after a resize of the window, in which Qt gives them a share of the height."""
+        """Adjust the low rows after the window has been resized, because Qt has given them a share of the height."""
         if event.type() is QEvent.Type.Resize and not self._window.saved_docks.lent:
             self._later.start()
         return False
 
     @Slot()
     def adapt(self) -> None:
-        """Rearrange the docks for the current type size, if needed."""
+        """Rearrange the docks for the current font size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale or self._presenter.maximizer.panel is not None:
@@ -81,12 +81,12 @@ class Zooming(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
-        for dock in self._window.docks.values():  # while Qt restores docks, some do not know yet that they are tabs
+        for dock in self._window.docks.values():  # while Qt restores docks, some are not yet marked as tabs
             dock.refresh_title()
         settle(self._window, self._window.docks)
 
     def _arrange(self) -> None:
-        """Apply the last chosen layout in its form for this type size."""
+        """Apply the last chosen layout in its variant for this font size."""
         settings = self._workspace.view.run.origin.settings
         made = layout_for(settings.is_language, recorded=settings.is_recorded)
         chosen = self._preferences.current.layout
@@ -96,8 +96,8 @@ class Zooming(QObject):
 
     @Slot()
     def _on_arranged(self) -> None:
-        """Forget the earlier arrangement, as a layout was chosen."""
+        """Discard the earlier arrangement, because a layout was chosen."""
         if not (self._arranging or self._window.saved_docks.lent):
-            self._later.start()  # the type size may have changed just before, and rows request theirs later
+            self._later.start()  # the font size may have just changed, and rows request their heights later
             self._scale = self._look.scale
             self._states.clear()

@@ -1,1 +1,1 @@
-"""Panels of many runs: the race, the sweep, repeats, the queue and the comparison of runs."""
+"""Panels about many runs: the race, the sweep, repeats, the queue and the comparison of runs."""

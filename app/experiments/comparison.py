@@ -1,4 +1,4 @@
-"""The panel Comparison: a fair race between algorithms, with many seeds each, on the landscape of the run shown."""
+"""The Comparison panel: a fair race between algorithms, each with many seeds, on the landscape of the current run."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 SETTLE_MS = 150
-"""Milliseconds without further edits of the run's settings after which the race starts again."""
+"""Milliseconds without further edits of the run's settings after which the race restarts."""
 SPACIOUS = 345
-"""Panel height at 100 % from which the terms of the race are shown above it, and their meaning below it."""
+"""Panel height at 100 % scale above which the terms of the race are shown above it and their meaning below it."""
 NAMED = 380
-"""Picture width at 100 % from which lines are labelled at their ends."""
+"""Picture width at 100 % scale above which lines are labelled at their ends."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they come in.")
 
 
 class ComparisonPanel(Panel):
-    """The choices at the top, the picture and the ranking in the middle, one of the runs at the bottom.
+    """The panel of a race: choices at the top, picture and ranking in the middle, one of the runs at the bottom.
 
-    The race starts when the panel is first shown, and again whenever a choice changes, or a setting of the run from
-    which it takes the settings.
+    The race starts when the panel is first shown. It restarts whenever a choice changes, or a setting of the current
+    run that the race uses.
 
     Attributes:
-        place: index of the seed of the run on offer; None for the seed with the median reward.
+        place: index of the seed whose run can be opened; None for the seed with the median reward.
 
     Signals:
-        run_wanted: open a run with these settings, show this sentence, and train this many updates.
+        run_wanted: emitted to open a run with these settings, show this message, and train this many updates.
     """
 
     run_wanted = Signal(object, str, int)
@@ -108,11 +108,11 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """The race defined by the choices and the settings of the run shown."""
+        """Return the race defined by the choices and the settings of the current run."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
-            if settings == origin:  # a run opened from a race stands for that race, including later edits
+            if settings == origin:  # a run opened from a race represents that race, including later edits
                 edited = base_of(settings).differences(base)
                 base = raced.replace({path: new for path, (_, new) in edited.items()})
                 break
@@ -120,7 +120,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def race(self) -> None:
-        """Compute the planned race. One that is still being computed is cancelled."""
+        """Compute the planned race, cancelling any race still being computed."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
         self.controller.start(self.planned())
@@ -132,7 +132,7 @@ class ComparisonPanel(Panel):
 
     @property
     def busy(self) -> bool:
-        """Whether results of algorithms are still missing."""
+        """Whether the results of some algorithms are still missing."""
         return self.controller.busy
 
     def dispose(self) -> None:
@@ -140,7 +140,7 @@ class ComparisonPanel(Panel):
         self.controller.close()
 
     def on_frame(self) -> None:
-        """Race on first display, and after the run's settings have changed. Then draw what has changed."""
+        """Start a race on first display and after changes to the run's settings. Then redraw what has changed."""
         if self.seen:
             self._follow()
         super().on_frame()
@@ -165,15 +165,15 @@ class ComparisonPanel(Panel):
 
     @property
     def lane(self) -> str:
-        """The algorithm whose run can be opened: the selected one, if it is in the race."""
+        """The algorithm whose run can be opened: the selected one if it is in the race, otherwise the first."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
-        # while results come in, that of the selected one may still follow
+        # while results arrive, that of the selected algorithm may still be missing
         others = () if self.controller.busy else (FIRST_LANE, *lanes)
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property
     def runs(self) -> Ensemble | None:
-        """The runs of the selected algorithm, if they have been computed."""
+        """The runs of the selected algorithm, or None until they have been computed."""
         return self.controller.results.lanes.get(self.lane) if self.controller.results is not None else None
 
     @property
@@ -185,14 +185,14 @@ class ComparisonPanel(Panel):
 
     @Slot(str)
     def pick(self, name: str) -> None:
-        """Select an algorithm and, of its runs, the one with the median reward."""
+        """Select an algorithm and, among its runs, the one with the median reward."""
         if name != self.lane or not self._picked:
             self._lane, self.place, self._picked = name, None, True
             self.redraw()
 
     @Slot()
     def open_run(self) -> None:
-        """Open the selected run in the full app."""
+        """Open the selected run in the full program."""
         runs, results = self.runs, self.controller.results
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
@@ -212,7 +212,7 @@ class ComparisonPanel(Panel):
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         of = len(self.controller.asked.names) if self.controller.asked is not None else 0
         self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
-        below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking beside the picture names the lines
+        below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking next to the picture names the lines
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         ready = results is not None and results.plan == wanted
@@ -245,7 +245,7 @@ class ComparisonPanel(Panel):
         self.plot.show_picture(
             race_picture(results, measure, samples=samples, chosen=self.lane, place=place, named=named)
         )
-        with QSignalBlocker(self.standing):  # a row that disappears is not a choice by the user
+        with QSignalBlocker(self.standing):  # the user has not chosen anything when a row disappears
             self.standing.set_rows(results.rows())
             self.standing.select_row(list(results.digests).index(self.lane) if place is not None else None)
 
@@ -284,7 +284,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def _draw_again(self) -> None:
-        """Redraw at another width, as labels at the ends of lines may fit now or not."""
+        """Redraw after a change of width, because labels at the ends of lines may or may not fit."""
         self._drawn = None
         self.workspace.request_frame()
 

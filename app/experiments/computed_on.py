@@ -1,4 +1,4 @@
-"""The field for where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
+"""A field for choosing where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TIP = tr(
 )
 ADDRESS = tr("Address or file of the scheduler")
 CHARS = 8
-"""Characters of an address that the field shows at least."""
+"""Minimum number of characters of an address that are visible in the field."""
 
 
 class ComputedOnField(QWidget):
-    """A combo box, and a field for the scheduler's address or file if one is selected."""
+    """A combo box, followed by a field for the scheduler's address or file if a scheduler is selected."""
 
     def __init__(self, choice: ComputedOn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +59,7 @@ class ComputedOnField(QWidget):
 
 
 def menu_button(name: str, content: QWidget) -> QToolButton:
-    """A small button called ``name`` that pops up ``content``, for a row in which that does not fit."""
+    """Return a small button called ``name`` that pops up ``content``, for a row that has no space for it."""
     button = QToolButton()
     button.setText("⋯")
     button.setAccessibleName(name)

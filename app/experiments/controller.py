@@ -1,4 +1,4 @@
-"""The common base of race and sweep: one experiment at a time in the background, shown as its results come in."""
+"""Common base of the race and the sweep: one experiment at a time in the background, shown as its results arrive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ExperimentResults(Protocol):
     """Results of an experiment so far.
 
     Attributes:
-        note: the reason for missing results; empty while they are being computed and when they are complete.
+        note: the reason why results are missing; empty while they are being computed and when they are complete.
     """
 
     note: str
@@ -24,21 +24,21 @@ class ExperimentResults(Protocol):
 
     @property
     def so_far(self) -> str:
-        """A sentence on how many of all results have been computed, the note of an experiment that ended early."""
+        """Message stating how many of all results have been computed. For an experiment that ended early, its note."""
 
 
 R = TypeVar("R", bound=ExperimentResults)
 
 
 class ExperimentController(QObject, Generic[R]):
-    """Starts and cancels experiments. A new one replaces the previous one.
+    """Starts and cancels experiments. A new experiment replaces the previous one.
 
     Attributes:
         results: the results shown; None before the first result of the first experiment.
-        problem: why an experiment could not be computed, in a sentence.
+        problem: message explaining why an experiment could not be computed.
 
     Signals:
-        changed: the results, the problem or the progress has changed.
+        changed: emitted when the results, the problem or the progress changes.
     """
 
     changed = Signal()
@@ -60,25 +60,25 @@ class ExperimentController(QObject, Generic[R]):
 
     @property
     def done(self) -> int:
-        """Number of results of the current experiment so far. 0 if none is running."""
+        """Number of results of the current experiment so far, or 0 if none is running."""
         return self._coming.count if self._coming is not None else 0
 
     def refuse(self, sentence: str) -> None:
-        """Report why there is no experiment. The results shown are kept."""
+        """Report why there is no experiment, keeping the results shown."""
         self.problem = sentence
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Cancel the experiment. Results computed so far are kept."""
+        """Cancel the experiment, keeping the results computed so far."""
         self._runner.cancel()
 
     def close(self) -> None:
-        """Stop computing for good, as when the window closes."""
+        """Stop computing permanently, for example when the window closes."""
         self._closed, self._coming = True, None
         self._runner.close()
 
     def _begin(self, coming: R, make: Make) -> None:
-        """Compute into ``coming`` what ``make`` yields. An experiment that is still being computed is cancelled."""
+        """Store what ``make`` yields in ``coming``, cancelling any experiment still being computed."""
         if not self._closed:
             self.problem, self._coming = "", coming
             self._runner.start(make)
@@ -89,7 +89,7 @@ class ExperimentController(QObject, Generic[R]):
         raise NotImplementedError
 
     def _announce(self, coming: R) -> None:
-        """Emit that a result has come, less often for experiments with many small ones."""
+        """Emit ``changed`` for a new result, less often for experiments with many small results."""
         self.changed.emit()
 
     @Slot(object)

@@ -1,4 +1,4 @@
-"""The check box that makes race and sweep use JAX."""
+"""The check box that makes the race and the sweep use JAX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.text import tr
 
 
 def fast_box() -> QCheckBox:
-    """A new check box, off."""
+    """Return a new, unchecked check box."""
     box = QCheckBox(tr("JAX"))
     box.setAccessibleName(tr("Compute with JAX"))
     box.setToolTip(

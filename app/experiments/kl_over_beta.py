@@ -1,7 +1,7 @@
-"""The panel KL over β: a sweep of real runs, with this run's own updates drawn over it.
+"""The KL over β panel: a sweep of real runs, overlaid with the updates of the current run.
 
-At every β of a grid the same seeds are trained side by side; what is drawn are the medians of those runs and the band
-that holds their middle half. Any other setting can be swept the same way, and two at once.
+At every β of a grid the same seeds are trained side by side. The charts show the medians of those runs and a band
+for their middle half. Any other setting can be swept in the same way, and so can two at once.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
-    """The sweep's plots, the choices and the result above them, and actions for the selected point below.
+    """The sweep's charts, with the choices and the result above them and actions for the selected point below.
 
     Signals:
-        run_wanted: open a run with these settings, show this sentence, and train this many updates.
-        queue_wanted: train the language model at values of a setting, one run after the other: its dotted path and the
-            values with commas between them.
+        run_wanted: emitted to open a run with these settings, show this message, and train this many updates.
+        queue_wanted: emitted to train the language model at several values of a setting, one run after another: its
+            dotted path and the values separated by commas.
     """
 
     run_wanted = Signal(object, str, int)
@@ -59,7 +59,7 @@ class KlOverBetaPanel(Panel):
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self.real: RealRuns | None = None
-        """Runs of a sweep of real training, shown beside this one."""
+        """Runs of a sweep of real training, shown next to this one."""
         self._real_coming: RealRuns | None = None
         self._reader = Runner(self)
         self._reader.arrived.connect(self._on_real_run)
@@ -100,7 +100,7 @@ class KlOverBetaPanel(Panel):
 
     @property
     def busy(self) -> bool:
-        """Whether a sweep or a place is being computed."""
+        """Whether a sweep or a single point is being computed."""
         return self.controller.busy or self.controller.place_runner.behind
 
     @property
@@ -111,10 +111,10 @@ class KlOverBetaPanel(Panel):
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
     def planned(self) -> Sweep:
-        """The sweep defined by the choices and the settings at the head.
+        """Return the sweep defined by the choices and the settings at the top.
 
         Raises:
-            SettingsError: there can be no such sweep.
+            SettingsError: no such sweep is possible.
         """
         choice = self.choices.choice
         base = words.wanted_base(self.workspace.editing.wanted, choice.known)
@@ -129,7 +129,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def sweep(self) -> None:
-        """Compute the planned sweep. The current one stays on display until the first new points."""
+        """Compute the planned sweep. The current one stays visible until the first new points arrive."""
         self._begun = True
         try:
             self.controller.start(self.planned())
@@ -138,7 +138,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def open_run(self) -> None:
-        """Open the run at the selected place in the full app."""
+        """Open the run at the selected position in the full program."""
         runs = self.selection.runs
         if runs is not None:
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
@@ -153,8 +153,10 @@ class KlOverBetaPanel(Panel):
     # -- real runs beside it ------------------------------------------------------------------------------------------
 
     def add_runs(self, folder: Path) -> None:
-        """Show the runs of the TRL sweep in ``folder`` beside this one. Its traces are read in the process for files of
-        foreign origin."""
+        """Show the runs of the TRL sweep in ``folder`` next to this one.
+
+        Its traces are read by the process for foreign files.
+        """
         self._real_coming = RealRuns(folder=folder)
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
 
@@ -190,7 +192,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def renew(self) -> None:
-        """Draw with the next frame, because a dragged place changes more often than that."""
+        """Redraw with the next frame, because the position changes more often than that while it is dragged."""
         self._drawn = None
         self.workspace.request_frame()
 
@@ -241,13 +243,16 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """The run shown, as points over a sweep of ``path``. Empty over a sweep of another kind of run."""
+        """Return the current run as points over a sweep of ``path``.
+
+        There are no points if the sweep is about another kind of run.
+        """
         if view.wanted.is_language and self.controller.results is not None:
             return OwnRun()
         return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
-        """A text on the changes since the displayed sweep was computed. Empty if there are none."""
+        """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""
         if self.controller.sweep is None or self.controller.busy:
             return ""
         try:
@@ -287,7 +292,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """A sentence on the result of a sweep, made once when its last runs are there."""
+        """Return a sentence about the result of a sweep, composed once after its last run has been computed."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""
@@ -303,7 +308,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        """Pass the selection to the charts at once, so that the next key continues from there."""
+        """Pass the selection to the charts immediately, so that the next key press continues from there."""
         self.views.hold(self.selection.x, self.selection.row)
         self.renew()
 

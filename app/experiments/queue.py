@@ -32,12 +32,12 @@ GIVEN_UP = tr("The workers give up what they have done since each run’s last s
 
 
 class QueuePanel(Panel):
-    """A form for a new queue, and a table of the current one.
+    """A form for a new queue, and a table of the current queue.
 
     Signals:
-        start_wanted: train this queue (:class:`Queue`).
-        browse_wanted: let the user choose a folder that holds a queue.
-        open_wanted: open this run (its file).
+        start_wanted: emitted with the queue to train (:class:`Queue`).
+        browse_wanted: emitted to let the user choose a folder that contains a queue.
+        open_wanted: emitted with the file of the run to open.
     """
 
     start_wanted = Signal(object)
@@ -82,7 +82,7 @@ class QueuePanel(Panel):
         column.addWidget(lower, 1)
 
     def attach(self, background: BackgroundQueue) -> None:
-        """Show the queue ``background`` from now on."""
+        """Show the queue in ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
         self._on_progress()
@@ -134,14 +134,14 @@ class QueuePanel(Panel):
         return _status_text(self.background) or EMPTY
 
     def focus_form(self) -> None:
-        """Move the focus to the form."""
+        """Move the keyboard focus to the form."""
         (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot()
     def _on_start(self) -> None:
-        """Start the queue in the form, or show what is wrong with it."""
+        """Start the queue defined by the form, or show what is wrong with it."""
         try:
             queue = self.form.planned(self._settings)
         except SettingsError as error:
@@ -152,7 +152,7 @@ class QueuePanel(Panel):
 
     @property
     def _settings(self) -> Settings:
-        """The settings common to all runs: those of the run shown if it is a language model's."""
+        """The settings common to all runs. They are taken from the current run if it trains a language model."""
         shown = self.workspace.editing.wanted
         return shown if shown.is_language else language_settings()
 
@@ -188,7 +188,7 @@ class QueuePanel(Panel):
 
 
 def _status_text(background: BackgroundQueue | None) -> str:
-    """A sentence or two on the state of the queue. Empty without one."""
+    """Return a sentence or two on the state of the queue, or an empty string without a queue."""
     if background is None or background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses

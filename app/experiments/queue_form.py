@@ -1,4 +1,4 @@
-"""The form of a queue of runs: one or two settings with their values, the number of seeds, the number of updates."""
+"""The form of a queue of runs: one or two settings with their values, and the numbers of seeds and updates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST = (
     "objective.kl",
     "objective.std",
 )
-"""Settings listed before all others."""
+"""Settings listed before all other settings."""
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2",
     "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
@@ -45,12 +45,11 @@ SUGGESTED = {
 }
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
-"""Least widths of a setting's title and values in digits, and the form's width at 100 % from which field labels fit
-too."""
+"""Minimum widths of a setting's title and values in digits, and form width at 100 % scale with space for labels."""
 
 
 def offered() -> Mapping[str, About]:
-    """All settings of the language model that a sweep can vary, by their dotted paths."""
+    """Return all settings of the language model that a sweep can vary, by their dotted paths."""
     known = {
         path: rule
         for path, rule, default in described_settings(language_settings())
@@ -60,16 +59,16 @@ def offered() -> Mapping[str, About]:
 
 
 class QueueForm(QWidget):
-    """Three rows of fields.
+    """A form with three rows of fields.
 
     Signals:
-        started: Start was pressed.
+        started: emitted when Start is pressed.
     """
 
     started = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Make the form. ``computed_on`` chooses where a queue is trained."""
+        """Create the form. ``computed_on`` is the field for where a queue is trained."""
         super().__init__(parent)
         self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
@@ -128,7 +127,7 @@ class QueueForm(QWidget):
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, with widths for the digits at this size."""
+        """Set the theme and the scale, and size the fields for the width of their digits."""
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
@@ -140,7 +139,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the fields. A narrow form hides the labels before them, which the boxes' names repeat."""
+        """Fit the fields to the width. A narrow form hides their labels, which the names in the fields repeat."""
         for word in self._words:
             word.setVisible(self.width() >= WIDE * self._scale)
 
@@ -149,7 +148,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def planned(self, settings: Settings) -> runs.Queue:
-        """The queue defined by the form, over ``settings``.
+        """Return the queue that the form defines, based on ``settings``.
 
         Raises:
             SettingsError: a field cannot be used; the message says why.
@@ -165,7 +164,7 @@ class QueueForm(QWidget):
         return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
     def suggest(self, path: str, values: str) -> None:
-        """Fill in one setting and its values. If the language model lacks it, say so."""
+        """Fill in one setting and its values, or show a message if the language model does not have that setting."""
         place = self.settings[0].findData(path)
         if place < 0:
             self.refuse(tr("The language model has no such setting; choose one here."))
@@ -176,7 +175,7 @@ class QueueForm(QWidget):
         self.refuse("")
 
     def refuse(self, sentence: str) -> None:
-        """Show what was wrong with the form. An empty sentence clears the message."""
+        """Show an error message about the form. An empty string clears it."""
         self.refusal.setText(sentence)
         self.refusal.setVisible(bool(sentence))
 
@@ -188,8 +187,7 @@ class QueueForm(QWidget):
 
     @Slot()
     def _on_setting(self) -> None:
-        """Suggest values for a newly selected setting, if the field is empty or holds the suggestion for another
-        one."""
+        """Suggest values for a newly selected setting unless the user has typed some."""
         for choice, field in zip(self.settings, self.values, strict=True):
             path = str(choice.currentData())
             rule = offered().get(path)

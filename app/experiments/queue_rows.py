@@ -1,4 +1,4 @@
-"""A queue of runs as a table: a row per run with its settings, progress bar, results and remaining time."""
+"""A queue of runs as a table: one row per run with its settings, progress bar, results and remaining time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UPDATES = "updates"
 
 
 class Value(str):
-    """A setting's value as typed, sorted numerically if it is a number."""
+    """The value of a setting as typed. Numbers are sorted numerically."""
 
     number: float
 
@@ -43,7 +43,7 @@ class Value(str):
 
 
 class Share(str):
-    """A cell's text such as “34 / 60”, sorted by the fraction."""
+    """Text of a cell like “34 / 60”, sorted by the fraction."""
 
     share: float
 
@@ -57,7 +57,7 @@ class Share(str):
 
 
 def columns(queue: Queue) -> list[Column]:
-    """The columns for ``queue``."""
+    """Return the columns for ``queue``."""
     columns = []
     for path in queue.axes:
         rule = described_at(path)
@@ -79,7 +79,7 @@ def rows(
     asleep: bool,
     elsewhere: bool,
 ) -> list[list[object]]:
-    """A row per run of ``queue``. ``elsewhere``: they run on the workers of a cluster, all at once."""
+    """Return one row per run of ``queue``. ``elsewhere``: whether they all run at once on the workers of a cluster."""
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
@@ -103,7 +103,7 @@ def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, a
 
 
 def duration(seconds: float) -> str:
-    """A duration in words, rounded to the precision to which it is known."""
+    """Return a duration as text, rounded to the precision to which it is known."""
     if seconds < 90:
         return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)
@@ -115,7 +115,7 @@ def duration(seconds: float) -> str:
 
 
 class ProgressCell(QStyledItemDelegate):
-    """A cell with a text such as “34 / 60” and a bar beside it."""
+    """A cell with text like “34 / 60” and a bar next to it."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -1,4 +1,4 @@
-"""Repeats of the run shown: the same settings with other seeds, computed in the background."""
+"""Repeats of the current run: the same settings with other seeds, computed in the background."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from grpo_core.text import tr
 COUNT = 16
 """Number of repeats in one batch."""
 PINNED = 3
-"""Earlier batches of repeats, under other settings, that are kept beside the latest."""
+"""Maximum number of earlier batches of repeats, under other settings, kept next to the latest."""
 FEWEST, MOST = 40, 2000
-"""Limits of the updates of each repeat, which has as many as the run."""
+"""Minimum and maximum number of updates of each repeat, which otherwise has as many as the run."""
 
 
 class RepeatResults:
-    """The series of a run's repeats, as their updates come in.
+    """The series of a run's repeats, as their updates arrive.
 
     Attributes:
-        settings: their settings, apart from the seed.
-        seeds: (S,) their seeds.
-        updates: planned number of updates of each.
-        note: the reason for missing updates; empty while they are being computed and when they are complete.
+        settings: settings of the repeats, apart from the seed.
+        seeds: (S,) seeds of the repeats.
+        updates: planned number of updates of each repeat.
+        note: the reason why updates are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
@@ -44,7 +44,7 @@ class RepeatResults:
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
 
     def take(self, part: Repeats) -> None:
-        """Add ``part``, the updates after those added before."""
+        """Add ``part``, the updates that follow those added before."""
         last = part.first - 1 + len(part.series[SERIES[0]])
         for name in SERIES:
             self._rows[name][part.first - 1 : last] = part.series[name]
@@ -53,7 +53,10 @@ class RepeatResults:
 
     @property
     def series(self) -> Mapping[str, np.ndarray]:
-        """The values of each of :data:`SERIES` so far, (n, S). The same arrays until further updates have come."""
+        """Values so far of each of :data:`SERIES`, (n, S).
+
+        The arrays stay the same objects until further updates arrive.
+        """
         return self._series if self.count else {}
 
     @property
@@ -63,17 +66,19 @@ class RepeatResults:
 
     @property
     def so_far(self) -> str:
-        """Progress of the repeats, in a sentence."""
+        """One-sentence message about the progress of the repeats."""
         return tr("As far as it got: {count:,} of {updates:,} updates.").format(count=self.count, updates=self.updates)
 
     @property
     def past_half(self) -> np.ndarray:
-        """The first update after which each repeat's largest probability exceeds one half, (S,). Infinite if there is
-        none."""
+        """The first update after which each repeat's largest probability exceeds one half, (S,).
+
+        Infinite if there is none.
+        """
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """The number of repeats, and their differences from a run under ``here``, as a text."""
+        """Return text about the number of repeats and their differences from a run under ``here``."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))
@@ -81,7 +86,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """A text with range and median of the updates at which one action came to hold most of the policy."""
+        """Text with the range and median of the updates after which one action first held most of the policy."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")
@@ -92,7 +97,7 @@ class RepeatResults:
         return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
 
     def sentence(self, own: int | None) -> str:
-        """A sentence with median and range of the repeats, and the place of the run shown among them.
+        """Return a sentence with the median and range of the repeats, and the rank of the current run among them.
 
         Args:
             own: the first update after which that run's largest probability exceeds one half; None if there is none.
@@ -113,10 +118,10 @@ class RepeatResults:
 
 
 class RepeatController(ExperimentController[RepeatResults]):
-    """Computes the latest requested repeats, and keeps some of the earlier ones.
+    """Computes the latest requested repeats and keeps some earlier ones.
 
     Attributes:
-        pinned: complete repeats under other settings than the latest ones, the newest last.
+        pinned: complete repeats under settings other than the latest, newest last.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -125,7 +130,7 @@ class RepeatController(ExperimentController[RepeatResults]):
         self.pinned: tuple[RepeatResults, ...] = ()
 
     def start(self, settings: Settings, updates: int) -> None:
-        """Repeat a run under ``settings`` with the next :data:`COUNT` seeds, for about as many updates as it has.
+        """Repeat a run under ``settings`` with the next :data:`COUNT` seeds, for about as many updates as the run has.
 
         Raises:
             SettingsError: the settings are those of a language model.
@@ -146,5 +151,5 @@ class RepeatController(ExperimentController[RepeatResults]):
 
 
 def following(settings: Settings) -> tuple[int, ...]:
-    """The seeds for a run's repeats: those after its own."""
+    """Return the seeds for a run's repeats: those that follow its own."""
     return tuple(range(settings.seed + 1, settings.seed + 1 + COUNT))

@@ -1,4 +1,7 @@
-"""``python -m app export``: panels as pictures and tables, without a display. Exports without Qt are in the core."""
+"""``python -m app export``: panels as pictures and tables, without a display.
+
+Exports that do not need Qt are in the core.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,16 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf", "csv")
 THEMES = ("light", "dark", "projector", "contrast")
 LEAST, MOST = 24, 8192
-"""Limits of a picture's side in pixels."""
+"""Minimum and maximum side of a picture in pixels."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Export as the arguments say. Returns 0, or 2 after an error reported in one sentence."""
+    """Run the export that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
     return exit_code(lambda: export(arguments))
 
 
 def exit_code(work: Callable[[], None]) -> int:
-    """Do ``work`` for a command line. Returns 0, 2 after an error reported in one sentence, 130 after Ctrl+C."""
+    """Call ``work`` for a command line. Return 0, 2 after reporting an error in one sentence, or 130 after Ctrl+C."""
     try:
         work()
     except GrpoError as error:
@@ -43,10 +46,10 @@ def exit_code(work: Callable[[], None]) -> int:
 
 
 def export(arguments: Sequence[str]) -> None:
-    """Export according to the arguments, and print a line for each file.
+    """Run the export that the arguments describe, and print one line per file.
 
     Raises:
-        GrpoError: the export is impossible, for the reason in the message.
+        GrpoError: the export is impossible; the message says why.
     """
     options = _parser().parse_args(arguments)
     if options.panel is None:
@@ -76,10 +79,10 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
-    """The panels called ``name``, by id or title. "all" means those that show a recorded run.
+    """Return the panels called ``name``, which is an id or a title. "all" means the panels that show a recorded run.
 
     Raises:
-        GrpoError: there is none; the message suggests the closest.
+        GrpoError: there is no such panel; the message suggests the closest match.
     """
     from app.panel_registry import PANELS
 
@@ -106,10 +109,10 @@ def _without_window(options: argparse.Namespace) -> None:
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
-    """Width and height in pixels, as in 1600x900. None if the text is empty.
+    """Return width and height in pixels from text like 1600x900, or None if the text is empty.
 
     Raises:
-        GrpoError: they cannot be read, or are out of range.
+        GrpoError: they cannot be parsed, or are out of range.
     """
     if text is None:
         return None
@@ -120,10 +123,10 @@ def size_from(text: str | None) -> tuple[int, int] | None:
 
 
 def scale_from(text: str) -> float:
-    """The scale, as in 1.5 or 150%.
+    """Return the scale from text like 1.5 or 150%.
 
     Raises:
-        GrpoError: it cannot be read, or is out of range.
+        GrpoError: it cannot be parsed, or is out of range.
     """
     from app.theme.look import SCALES
 

@@ -12,10 +12,10 @@ from grpo_core.runs.session import Manifest, save_session
 
 
 def write_course(path: Path, lessons: Sequence[Lesson]) -> None:
-    """Write a session that opens the first of ``lessons`` and leads on to the others, with a plan for the speaker.
+    """Write a session that opens the first of ``lessons`` and then the rest in order, with a plan for the speaker.
 
     Raises:
-        GrpoError: the file cannot be written; the sentence says why.
+        GrpoError: the file cannot be written; the message says why.
     """
     manifest = Manifest(
         lesson=lessons[0].id, course=tuple(lesson.id for lesson in lessons), notes=plan(lessons), created=time.time()

@@ -1,4 +1,4 @@
-"""The dialog for a picture: panel, size, theme, scale, caption and, for a sequence, the updates."""
+"""The dialog for exporting a picture: panel, size, theme, scale, caption and, for a sequence, the updates."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class PictureChoice:
 
     Attributes:
         panel: id of the panel.
-        size: size of the whole picture in pixels, including the caption.
-        theme: its name.
-        scale: 1 = 100 %.
-        caption: whether there is one.
-        steps: the updates of a sequence; None for a picture.
-        lesson: id of a lesson to be filmed as a whole; empty for updates of a panel.
+        size: total size of the picture in pixels, including the caption.
+        theme: name of the theme.
+        scale: 1 is 100 %.
+        caption: whether to add a caption.
+        steps: the updates of a sequence; None for a single picture.
+        lesson: id of a lesson to film from beginning to end; empty for updates of a panel.
     """
 
     panel: str
@@ -64,10 +64,10 @@ class PictureChoice:
 
 
 class PictureDialog(QDialog):
-    """Asks for a :class:`PictureChoice`.
+    """A dialog that asks for a :class:`PictureChoice`.
 
     Signals:
-        chosen: the user has confirmed a choice.
+        chosen: emitted when the user has confirmed a choice.
     """
 
     chosen = Signal(object)
@@ -82,15 +82,16 @@ class PictureDialog(QDialog):
         head: int = 0,
         lesson: tuple[str, str] | None = None,
     ) -> None:
-        """Make the dialog.
+        """Create the dialog.
 
         Args:
-            panels: (id, title) to choose from.
-            panel: id of the panel selected at first.
+            panels: (id, title) of the panels to choose from.
+            panel: id of the panel that is initially selected.
             parent: the window.
             title: title of the dialog.
             head: last update, for a sequence or a film; 0 for a single picture.
-            lesson: (id, title) of a lesson that can be filmed as a whole instead of a panel, and is selected at first.
+            lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
+                initially selected.
         """
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -171,7 +172,7 @@ class PictureDialog(QDialog):
 
     @property
     def _whole(self) -> bool:
-        """Whether the lesson is selected, which is filmed from its first step to its last."""
+        """Whether the lesson is selected, to be filmed from its first step to its last."""
         return bool(self._lesson) and self.panel.currentIndex() == 0
 
     @Slot()

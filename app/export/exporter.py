@@ -1,4 +1,4 @@
-"""Exports from the window: pictures and tables at once, longer exports in a separate process."""
+"""Exports from the window: pictures and tables immediately, longer exports in a separate process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BUSY = "export"
 
 
 class Exporter(QObject):
-    """Writes exports. Every refusal is a sentence in the message bar."""
+    """The window's exporter. Errors are reported in the message bar."""
 
     def __init__(
         self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None
@@ -49,7 +49,7 @@ class Exporter(QObject):
     # -- at once -----------------------------------------------------------------------------------------------------
 
     def picture(self, panel: Panel, path: Path, choice: PictureChoice) -> None:
-        """Write ``panel`` as shown, or in another look and size, to ``path``."""
+        """Write ``panel`` to ``path`` as shown, or with another look and size."""
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
             self._messages.say(
@@ -94,13 +94,15 @@ class Exporter(QObject):
             )
 
     def _shown(self, panel: Panel, paper: Paper) -> QSize:
-        """The size of a panel as it is on screen, at another scale, with its caption."""
+        """Return the size of a panel as it is on screen, at the scale of ``paper`` and with its caption."""
         size = panel.size() * (paper.scale / self._workspace.scale)
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV. Several tables become several
-        files."""
+        """Write the table of ``panel``, or the numbers behind its plots, as CSV.
+
+        Several tables become several files.
+        """
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
         existing = [file for file in files if file != path and file.exists()]
@@ -119,7 +121,7 @@ class Exporter(QObject):
             )
 
     def script(self, path: Path) -> None:
-        """Write the update shown as a script that needs only NumPy."""
+        """Write the current update as a script that needs only NumPy."""
         view = self._workspace.view
         step = view.step.step
         if step is None:
@@ -135,8 +137,10 @@ class Exporter(QObject):
         )
 
     def trl_script(self, path: Path) -> None:
-        """Write the settings shown as a script for TRL, with the recorder beside it. Features missing in TRL are
-        reported."""
+        """Write the current settings as a script for TRL, with the recorder next to it.
+
+        Report features that TRL lacks.
+        """
         try:
             text = script(self._workspace.editing.wanted)
         except GrpoError as error:
@@ -152,7 +156,7 @@ class Exporter(QObject):
         )
 
     def _write(self, files: dict[Path, bytes], written: str) -> None:
-        """Write ``files`` and show ``written``, or report which of them cannot be written."""
+        """Write ``files`` and show the message ``written``, or report which of them cannot be written."""
         for path, data in files.items():
             try:
                 write(path, data)
@@ -164,7 +168,7 @@ class Exporter(QObject):
     # -- in a process ------------------------------------------------------------------------------------------------
 
     def sequence(self, folder: Path, choice: PictureChoice) -> None:
-        """Write one picture per update of the run shown into ``folder``."""
+        """Write one picture per update of the current run into ``folder``."""
         assert choice.steps is not None
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
@@ -179,7 +183,7 @@ class Exporter(QObject):
         )
 
     def film(self, path: Path, choice: PictureChoice) -> None:
-        """Write the updates of ``choice``, of the run shown, or its lesson as an animated WebP."""
+        """Write the chosen updates of the current run, or the chosen lesson, as an animated WebP."""
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
         written = tr("{target} holds the film.").format(target=path)
@@ -200,11 +204,11 @@ class Exporter(QObject):
         self._start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
     def handout(self, path: Path, lesson: str) -> None:
-        """Write the students' pages of a lesson, by its id or its file, as a PDF."""
+        """Write the students' pages of a lesson as a PDF. ``lesson`` is its id or its file."""
         self._begin(path, tr("{target} holds the handout.").format(target=path), "handout", lesson, "--force")
 
     def page(self, path: Path, lesson: str) -> None:
-        """Write the lesson with an id or in a file or, if that is empty, the update shown, as an HTML file."""
+        """Write a lesson as an HTML file, given its id or its file, or the current update if ``lesson`` is empty."""
         written = tr("{target} holds the page.").format(target=path)
         if lesson:
             self._begin(path, written, "page", "--lesson", lesson, "--force")
@@ -219,19 +223,21 @@ class Exporter(QObject):
         return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
 
     def _place(self) -> tuple[str, ...]:
-        """Arguments for the update and the pass shown, and for the explained number."""
+        """Return the arguments for the current update and pass, and for the explained number."""
         view = self._workspace.view
         passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
         explained = () if view.quantity is None else ("--explain", view.quantity.name)
         return ("--step", str(view.cursor.step), *passed, *explained)
 
     def tables_of_run(self, folder: Path) -> None:
-        """Write the run shown as CSV into ``folder``."""
+        """Write the current run as CSV files into ``folder``."""
         self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
     def model(self, folder: Path, kind: str) -> None:
-        """Write the model of the run shown, after the update shown or after its last, into the new ``folder``. ``kind``
-        selects the part, as in ``grpo-lab export --model``."""
+        """Write the model of the current run, after the current update or the last one, into the new ``folder``.
+
+        ``kind`` selects the part, as in ``grpo-lab export --model``.
+        """
         view = self._workspace.view
         number = view.cursor.step or view.head
         written = {
@@ -242,7 +248,7 @@ class Exporter(QObject):
         self._start(folder, written.format(target=folder, step=number), "--model", kind, "--step", str(number))
 
     def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
-        """Export the run shown in a separate process. ``written`` is the message for its end."""
+        """Export the current run in a separate process. ``written`` is the message shown at the end."""
         run = self._workspace.run
         assert run is not None
         if run is self._workspace.training:
@@ -255,7 +261,10 @@ class Exporter(QObject):
         self._begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Run ``command`` in a separate process that writes to ``target``. ``written`` is the message for its end."""
+        """Run ``command`` in a separate process that writes to ``target``.
+
+        ``written`` is the message shown at the end.
+        """
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return
@@ -274,7 +283,7 @@ class Exporter(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
 
     def cancel(self) -> None:
-        """Cancel the export. Finished files are kept."""
+        """Cancel the export, keeping finished files."""
         if self._process is not None:
             self._process.cancel()
 
@@ -302,7 +311,7 @@ class Exporter(QObject):
             self._process = None
 
     def close(self) -> None:
-        """Cancel the export as the program closes."""
+        """Cancel the export when the program closes."""
         if self._process is not None:
             self._process.close()
             self._process = None

@@ -1,4 +1,4 @@
-"""Target files of exports, and their atomic writing."""
+"""Target files of exports: checks before writing, and atomic writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def refuse_existing(files: list[Path], force: bool) -> None:
     """Check that all files may be written.
 
     Raises:
-        GrpoError: one exists and is not to be replaced, or is a folder.
+        GrpoError: a file exists and must not be replaced, or is a folder.
     """
     for file in files:
         if file.is_dir():
@@ -26,11 +26,13 @@ def refuse_existing(files: list[Path], force: bool) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a whole file, or leave the old one. It has the permissions usual in its folder, whereas settings and notes,
-    written by :func:`app.settings.files.write_atomically`, are readable only by the user.
+    """Write a complete file, or leave the old one in place.
+
+    The file has the permissions usual in its folder. Settings and notes, in contrast, are written by
+    :func:`app.settings.files.write_atomically` and are readable only by the user.
 
     Raises:
-        GrpoError: the system refuses, for the reason in the message.
+        GrpoError: the file cannot be written; the message says why.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,15 +17,15 @@ LEAST_RATE, MOST_RATE = 1.0, 60.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Film as the arguments say. Returns 0, or 2 after an error reported in one sentence."""
+    """Make the film that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
     return exit_code(lambda: film(arguments))
 
 
 def film(arguments: Sequence[str]) -> None:
-    """Film according to the arguments, and print a line for each picture.
+    """Make the film that the arguments describe, and print one line per picture.
 
     Raises:
-        GrpoError: the film is impossible, for the reason in the message.
+        GrpoError: the film is impossible; the message says why.
     """
     options = _parser().parse_args(arguments)
     for line in _film_of_lesson(options) if options.lesson is not None else _film_of_updates(options):

@@ -1,4 +1,4 @@
-"""A film of a run as a file: updates as the window plays them, drawn picture by picture offscreen."""
+"""A film of a run as a file: updates as the window plays them, drawn offscreen one picture at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 MOST = 10_000
-"""Largest number of pictures in a film."""
+"""Maximum number of pictures in a film."""
 AT_END = 1.2
 """Seconds for which the last picture is shown before a film repeats."""
 
@@ -40,11 +40,11 @@ class FilmChoice(FilmLook):
     """The user's choice of a film: its content and its look.
 
     Attributes:
-        spec: the panel's row of the registry; None for the one that plays the film of this kind of run.
-        steps: the updates in order; None for the last.
-        speed: updates per second; None for the usual length of each update's film, which for a single update is slow
-            enough for a first viewing. Up to two per second the stages are played; above that each update is one
-            picture.
+        spec: the panel's entry in the registry; None for the panel that plays the film of this kind of run.
+        steps: the updates in order; None for the last update.
+        speed: updates per second; None for the usual length of each update's film, which for a single update is
+            slow enough for a first viewing. Up to two updates per second, the stages are played; above that, each
+            update is a single picture.
     """
 
     spec: PanelSpec[Panel] | None = None
@@ -54,23 +54,23 @@ class FilmChoice(FilmLook):
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """The cursor in one picture, and for how many milliseconds that is shown."""
+    """The cursor in one picture, and for how many milliseconds the picture is shown."""
 
     cursor: Cursor
     milliseconds: int
 
 
 def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, rate: float) -> list[Shot]:
-    """The pictures of a film of updates.
+    """Return the pictures of a film of updates.
 
     Args:
         steps: the updates.
-        passes: number of passes of an update, by its number.
+        passes: returns the number of passes of an update, given its number.
         speed: see :class:`FilmChoice`.
         rate: pictures per second.
 
     Raises:
-        GrpoError: there would be too many.
+        GrpoError: there would be too many pictures.
     """
     made: list[Shot] = []
     for step in steps:
@@ -101,13 +101,13 @@ def _shots_of(step: int, passes: int, speed: float | None, rate: float, *, alone
 
 
 def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False) -> Iterator[str]:
-    """Write a film of the run file ``run`` to ``out``. Yields a sentence for each picture, and one at the end.
+    """Write a film of the run file ``run`` to ``out``, yielding a message for each picture, and one at the end.
 
-    ``out`` is an animated WebP, or a folder for numbered pictures of equal duration. An older film there is kept until
-    the new one is complete.
+    ``out`` is an animated WebP, or a folder for numbered pictures of equal duration. An older film there is kept
+    until the new one is complete.
 
     Raises:
-        GrpoError: the run cannot be read, an update is not there, or ``out`` cannot be written or replaced.
+        GrpoError: the run cannot be read, an update does not exist, or ``out`` cannot be written or replaced.
     """
     handle = RunHandle.open(run)
     try:
@@ -152,7 +152,7 @@ def _pictures(
 
 
 def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
-    """Set the size of the panel. Returns the height of the captions, the same for all so that nothing jumps."""
+    """Set the size of the panel and return the height of the captions, the same for all so that nothing jumps."""
     ends = {planned[0].cursor.step, planned[-1].cursor.step}
     below = 0
     for step in sorted(ends):

@@ -1,11 +1,11 @@
-"""The look of a film, whatever is filmed."""
+"""The look of a film, regardless of its content."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 SIZE = (1280, 720)
-"""Size of a picture in pixels at 100 %, including the caption, if none is chosen."""
+"""Default size of a picture in pixels at 100 % scale, including the caption."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +14,10 @@ class FilmLook:
 
     Attributes:
         rate: pictures per second while something moves.
-        size: size of a whole picture in pixels; None for :data:`SIZE` times the scale.
-        theme: its name.
-        scale: 1 = 100 %.
-        caption: whether there is a line below on the content, with seed and version.
+        size: total size of a picture in pixels; None for :data:`SIZE` times the scale.
+        theme: name of the theme.
+        scale: 1 is 100 %.
+        caption: whether a line below the picture states the content, with seed and version.
     """
 
     rate: float = 20.0
@@ -28,5 +28,5 @@ class FilmLook:
 
     @property
     def pixels(self) -> tuple[int, int]:
-        """Width and height of a whole picture."""
+        """Total width and height of a picture."""
         return self.size or (round(SIZE[0] * self.scale), round(SIZE[1] * self.scale))

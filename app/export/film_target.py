@@ -22,7 +22,7 @@ _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
-    """The target for a film to be written to ``out``. Nothing is written there before the film is finished.
+    """Return the target for a film to be written to ``out``. Nothing is written there before the film is finished.
 
     Args:
         out: a file that ends in .webp, or a folder for numbered pictures.
@@ -30,13 +30,13 @@ def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTa
         force: whether an older film may be replaced.
 
     Raises:
-        GrpoError: ``out`` cannot be written, is something else, or may not be replaced.
+        GrpoError: ``out`` cannot be written, is something else, or must not be replaced.
     """
     return WebpTarget(out, force) if out.suffix.lower() == ENDING else FolderTarget(out, rate, force)
 
 
 class WebpTarget(AbstractContextManager["WebpTarget"]):
-    """Output to one animated WebP file."""
+    """Output to an animated WebP file."""
 
     def __init__(self, out: Path, force: bool) -> None:
         refuse_existing([out], force)
@@ -52,14 +52,14 @@ class WebpTarget(AbstractContextManager["WebpTarget"]):
         self._film.add(image, milliseconds)
 
     def finish(self) -> None:
-        """Write the film, after every picture has been added."""
+        """Write the film after all pictures have been added."""
         write(self._out, self._film.to_bytes())
 
 
 class FolderTarget(AbstractContextManager["FolderTarget"]):
-    """Output to numbered pictures of equal duration. The folder is new or empty, or contains nothing but such pictures.
+    """Output to numbered pictures of equal duration. The folder is new or empty, or contains only such pictures.
 
-    They are made in a folder beside it, and replace an older film when complete.
+    They are created in an adjacent folder, and replace an older film when complete.
     """
 
     def __init__(self, out: Path, rate: float, force: bool) -> None:
@@ -88,7 +88,7 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         self._space.cleanup()
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """Add the next picture as often as its duration requires."""
+        """Add the next picture as many times as its duration requires."""
         self._due += milliseconds * self._rate / 1000
         data = QByteArray()
         buffer = QBuffer(data)
@@ -99,10 +99,10 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
             write(Path(self._space.name, self._made[-1]), bytes(data.data()))
 
     def finish(self) -> None:
-        """Move the pictures to their folder, after all of them have been added.
+        """Move the pictures to their folder after all of them have been added.
 
         Raises:
-            GrpoError: the system refuses, for the reason in the message.
+            GrpoError: the pictures cannot be moved; the message says why.
         """
         with _refusals(self._out):
             self._out.mkdir(exist_ok=True)

@@ -10,15 +10,15 @@ from grpo_core.lessons import Lesson, Prediction, direction, holds, spoken
 from grpo_core.text import tr
 
 SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
-"""Characters with a meaning in GIFT, and their escaped forms."""
+"""Characters with a special meaning in GIFT, and their escaped forms."""
 
 
 def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
-    """The questions of ``lesson`` in a category, without those that the run did not answer.
+    """Return the questions of ``lesson`` in a category, without those that the run did not answer.
 
     Args:
         lesson: the lesson.
-        values: the answers from walking through the lesson, by step from 0.
+        values: the answers computed in a walk through the lesson, by step from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
     return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
@@ -40,7 +40,7 @@ def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
 
 
 def _answers(predict: Prediction, value: float) -> Iterator[str]:
-    """The options with the right one marked, or a number with its tolerance."""
+    """Yield the options with the right one marked, or a number with its tolerance."""
     texts: tuple[str, ...]
     match predict.kind:
         case "number" | "ghost":
@@ -60,5 +60,5 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """``text`` escaped for GIFT."""
+    """Return ``text`` escaped for GIFT."""
     return text.translate(SPECIAL)

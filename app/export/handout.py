@@ -19,18 +19,21 @@ TERMS = 5
 
 
 def handout(lesson: Lesson, paper: str) -> bytes:
-    """The students' pages as a PDF on ``paper``, without any answers."""
+    """Return the students' pages as a PDF on ``paper``, without any answers."""
     return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
 
 
 def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
-    """The students' pages of several lessons in one PDF."""
+    """Return the students' pages of several lessons in one PDF."""
     groups = [group for lesson in lessons for group in _pages(lesson)]
     return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
 
 
 def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
-    """The answers to several lessons in one PDF. ``values`` are from walking through the lessons, by step from 0."""
+    """Return the answers to several lessons in one PDF.
+
+    ``values`` are the answers computed in walks through the lessons, by step from 0.
+    """
     groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
     return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
 
@@ -41,7 +44,10 @@ def _course(lessons: Sequence[Lesson]) -> str:
 
 
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
-    """The answers as a PDF on ``paper``. ``values`` are from walking through the lesson, by step from 0."""
+    """Return the answers as a PDF on ``paper``.
+
+    ``values`` are those computed in a walk through the lesson, by step from 0.
+    """
     return pdf(
         list(_answers(lesson, values)),
         title=tr("Answers: {title}").format(title=lesson.title),
@@ -72,7 +78,7 @@ def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
 
 
 def answer_text(predict: Prediction, value: float) -> str:
-    """The answer as displayed in the lesson, for a direction with its word."""
+    """Return the answer as displayed in the lesson. A direction is displayed as a word."""
     if predict.kind != "direction":
         return result_text(predict, value)
     way = DIRECTIONS[0 if value > predict.within else 2 if value < -predict.within else 1]
@@ -116,7 +122,7 @@ def _asked(number: int, predict: Prediction) -> Text:
 
 
 def _blank(predict: Prediction) -> Block:
-    """The space for a prediction by pencil."""
+    """Return the block in which a prediction is written in pencil."""
     match predict.kind:
         case "number" | "ghost":
             return Scale(low=predict.low, high=predict.high, form=predict.shown)
@@ -129,7 +135,7 @@ def _blank(predict: Prediction) -> Block:
 
 
 def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
-    """The first ``most`` terms of the lesson's texts, with the lesson's definitions or the glossary's."""
+    """Return the first ``most`` terms in the text of the lesson, with definitions from the lesson or the glossary."""
     found: dict[str, Word] = {}
     for step in lesson.steps:
         for term in terms_in(step.text):
@@ -150,7 +156,7 @@ def _terms(lesson: Lesson) -> Iterator[Group]:
 
 
 def _at_home(lesson: Lesson) -> Iterator[Group]:
-    """The section for doing the lesson again at home, with its knobs, each to be predicted first."""
+    """Yield the section on repeating the lesson at home with its knobs, each of which is to be predicted first."""
     yield [
         Text(text=tr("Take the lesson once more, and change one thing; predict first what it does:")),
         Text(text=" ".join(["grpo-lab", "--present", lesson.id]), role="mono"),
@@ -166,6 +172,6 @@ def _at_home(lesson: Lesson) -> Iterator[Group]:
 
 
 def command(lesson: Lesson) -> str:
-    """The command that computes the run at the start of a lesson."""
+    """Return the command that computes the run at the start of a lesson."""
     updates = max(max(step.update for step in lesson.steps), 1)
     return train_command(lesson.settings_of(lesson.steps[0]), updates, "home.grpo")

@@ -16,15 +16,15 @@ ENDING = ".pdf"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
+    """Write the handout that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
     return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
-    """Write according to the arguments, and print a line for each file.
+    """Write the handout that the arguments describe, and print one line per file.
 
     Raises:
-        GrpoError: it is impossible, for the reason in the message.
+        GrpoError: the handout is impossible; the message says why.
     """
     options = _parser().parse_args(arguments)
     files = [path for path in (options.out, options.answers) if path is not None]
@@ -50,7 +50,7 @@ def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
     """Write the students' pages.
 
     Raises:
-        GrpoError: the system refuses, for the reason in the message.
+        GrpoError: the file cannot be written; the message says why.
     """
     from app.export import files
     from app.export.handout import handout
@@ -64,7 +64,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
     """Walk through ``lesson``, and write the answers of its runs.
 
     Raises:
-        GrpoError: a step cannot be computed, or the system refuses.
+        GrpoError: a step cannot be computed, or the file cannot be written.
     """
     from app.export import files
     from app.export.handout import answers
@@ -73,7 +73,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
 
 
 def walked_answers(lesson: Lesson) -> dict[int, float]:
-    """The answers from walking through ``lesson``, by step from 0.
+    """Walk through ``lesson``, and return the answers by step from 0.
 
     Raises:
         GrpoError: a step cannot be computed.

@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 PAPERS = {"a4": QPageSize.PageSizeId.A4, "letter": QPageSize.PageSizeId.Letter}
 DPI, FINER = 96, 4
-"""Logical pixels per inch, and the factor by which places on paper are finer."""
+"""Logical pixels per inch, and the factor by which coordinates on paper are finer."""
 MARGIN_MM = 18.0
 GAP, LINE = 10.0, 26.0
 """Pixels between two blocks, and between two ruled lines."""
@@ -28,13 +28,16 @@ WRAP = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentF
 
 
 def _look() -> Theme:
-    """The light theme, whatever the window's is, because paper is white."""
+    """Return the light theme, whatever theme the window has, because paper is white."""
     return themed("light")
 
 
 def _font(role: str, size: float = 1.0) -> QFont:
-    """A font of the theme without alternate glyphs. In a PDF, glyphs such as digits of equal width would not be linked
-    to their characters, and could be neither searched nor read aloud."""
+    """Return a font of the theme without alternate glyphs.
+
+    In a PDF, alternate glyphs (for example digits of equal width) would not be linked to their characters, and could
+    neither be searched nor read aloud.
+    """
     font = _look().font(role, size)
     font.clearFeatures()
     for name in ("calt", "kern", "liga"):
@@ -51,11 +54,11 @@ class Text:
     size: float = 1.0
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAP, self.text).height()
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw it from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         painter.setFont(self._font)
         painter.drawText(area, WRAP, self.text)
 
@@ -66,18 +69,18 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A line from ``low`` to ``high`` for marking a prediction by pencil, with numbers in the format ``form``."""
+    """A line from ``low`` to ``high`` for marking a prediction in pencil, with numbers in the format ``form``."""
 
     low: float
     high: float
     form: str = "digits"
 
     def height(self, width: float) -> float:
-        """Height in pixels."""
+        """Return the height in pixels."""
         return 52.0
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw it from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         left, right, y = area.left() + 20, area.right() - 20, area.top() + 24
         painter.drawLine(QPointF(left, y), QPointF(right, y))
         painter.setFont(_font("small"))
@@ -91,16 +94,16 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Texts with a box before each to tick by pencil."""
+    """Options, each preceded by a box to tick in pencil."""
 
     texts: tuple[str, ...]
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         return sum(Text(text=text).height(width - 26) + 6 for text in self.texts)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw them from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         top = area.top()
         for text in self.texts:
             words = Text(text=text)
@@ -116,11 +119,11 @@ class Ruled:
     count: int
 
     def height(self, width: float) -> float:
-        """Height in pixels."""
+        """Return the height in pixels."""
         return LINE * self.count
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw them from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         painter.save()
         painter.setPen(QPen(_look().colour("muted"), 0.5))
         for number in range(1, self.count + 1):
@@ -131,19 +134,19 @@ class Ruled:
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """A formula, reduced if it is too wide, or its plain text if it cannot be drawn."""
+    """A formula, scaled down if it is too wide, or its plain text if it cannot be drawn."""
 
     latex: str
 
     def height(self, width: float) -> float:
-        """Height in pixels at this width."""
+        """Return the height in pixels at this width."""
         renderer = self._renderer()
         if renderer is None:
             return Text(text=plain_text(self.latex), role="mono").height(width)
         return renderer.viewBoxF().height() * self._share(renderer, width)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw it from the top of ``area``."""
+        """Draw the block from the top of ``area``."""
         renderer = self._renderer()
         if renderer is None:
             Text(text=plain_text(self.latex), role="mono").draw(painter, area)
@@ -164,11 +167,11 @@ class Formula:
 
 Block = Text | Scale | Options | Ruled | Formula
 Group = Sequence[Block]
-"""Blocks that are kept on one page if they fit on one."""
+"""Blocks that are kept together if they fit on one page."""
 
 
 def pdf(groups: Sequence[Group], *, title: str, foot: str, paper: str) -> bytes:
-    """The pages as a PDF, numbered.
+    """Return the numbered pages as a PDF.
 
     Args:
         groups: the groups in order.

@@ -15,18 +15,20 @@ from grpo_core.homework import Checker, Collected, Homework, Row, collect
 from grpo_core.text import tr
 
 BYTE_ORDER_MARK = "utf-8-sig"
-"""Encoding with which Excel recognizes a table as UTF-8."""
+"""Encoding that makes Excel recognize a table as UTF-8."""
 
 
 class Pictures:
-    """The numbers that only the pictures of lessons compute. A lesson is walked through once, if its edition is the
-    same."""
+    """Numbers that only the pictures of lessons compute.
+
+    Each lesson is walked through once, if it is the same edition.
+    """
 
     def __init__(self) -> None:
         self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
 
     def __call__(self, homework: Homework) -> Mapping[int, float] | None:
-        """The answers of the homework's lesson by step, from 1. None if that edition is not available."""
+        """Return the answers of the homework's lesson by step, from 1, or None if that edition is not available."""
         key = homework.lesson, homework.digest
         if key not in self._walks:
             self._walks[key] = self._walked(*key)
@@ -47,11 +49,11 @@ class Pictures:
 
 
 def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
-    """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This is run in a child process.
+    """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This runs in a child process.
 
     Args:
-        folder: the folder of the files.
-        out: the table's file; empty for none.
+        folder: the folder of the homework files.
+        out: path of the table's file; empty for no file.
         poll: called regularly.
     """
     draw_offscreen()
@@ -68,7 +70,7 @@ def write_table(path: Path, collected: Collected) -> None:
     """Write the table as CSV.
 
     Raises:
-        GrpoError: the system refuses, for the reason in the message.
+        GrpoError: the file cannot be written; the message says why.
     """
     from app.export.files import write
 
@@ -76,7 +78,7 @@ def write_table(path: Path, collected: Collected) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Collect according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
+    """Collect homework as the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
     return exit_code(lambda: _collect(arguments))
 
 

@@ -1,5 +1,4 @@
-"""A check of a lesson against its runs: where each answer lies, whether each reveal is true, other seeds, the time of a
-step."""
+"""A check of a lesson against its runs: its answers, whether each reveal is true, other seeds, the time per step."""
 
 from __future__ import annotations
 
@@ -15,20 +14,20 @@ from grpo_core.lessons import holds as in_range
 from grpo_core.text import tr
 
 SEEDS = 5
-"""Number of other seeds under which a lesson is walked through."""
+"""Number of other seeds with which a lesson is checked."""
 SLOW = 20.0
-"""Seconds after which a class is considered to be waiting."""
+"""Seconds for a step above which a class has to wait too long."""
 
 
 @dataclass(kw_only=True)
 class StepReport:
-    """The findings of all runs on one step.
+    """Findings about one step from all runs.
 
     Attributes:
         place: index of the step.
         seconds: duration with the lesson's own seed.
-        said: sentences of interest to a teacher.
-        faults: sentences on errors.
+        said: messages of interest to a teacher.
+        faults: error messages.
     """
 
     place: int
@@ -80,7 +79,7 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
 
 
 def _place_answer(report: StepReport, predict: Prediction, value: float) -> None:
-    """Report where the answer lies among the possible predictions."""
+    """Report where the answer is in the range of possible predictions."""
     if math.isnan(value):
         report.faults.append(tr("The run has no such number."))
         return
@@ -137,7 +136,7 @@ def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None
 
 
 def _compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
-    """Count the other seeds with the same answer, by the measure for scoring predictions."""
+    """Report how many of the other seeds agree with the answer, judged as predictions are scored."""
     if not others:
         return
     values = [math.nan if other.value is None else other.value for other in others]
@@ -154,7 +153,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Whether the answer ``other`` of another seed equals ``value``, and the reveal is also true for it."""
+    """Return whether the answer ``other`` of another seed agrees with ``value``, so that the reveal is true."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:
@@ -169,7 +168,7 @@ def agrees(predict: Prediction, value: float, other: float) -> bool:
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
-    """A report as lines of text."""
+    """Yield the text lines of a report."""
     step = lesson.steps[report.place]
     head = spoken(step.predict.ask if step.predict is not None else step.text)
     yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(

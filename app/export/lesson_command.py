@@ -1,4 +1,4 @@
-"""``python -m app lesson``: make a new lesson, check one, and list the words for lesson files."""
+"""``python -m app lesson``: create a new lesson, check one, and list the names that lesson files can use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MOST_SEEDS = 16
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry out the arguments. Returns 0, 1 if a lesson has faults, or 2 after an error reported in one sentence."""
+    """Run the command that the arguments describe.
+
+    Return 0, 1 if a lesson has faults, or 2 after reporting an error in one sentence.
+    """
     faults: list[int] = []
     return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)
 
@@ -29,7 +32,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _new(options: argparse.Namespace) -> int:
-    """Write a lesson that can be given as it is, to be changed."""
+    """Write a working lesson as a starting point for a new one."""
     from app.export.files import refuse_existing, write
     from app.lessons.own import is_lesson_file, own_lessons, template
     from app.panel_registry import lesson_panels
@@ -48,7 +51,7 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Run every step of a lesson, say where its answers lie, and return the number of faults."""
+    """Run every step of a lesson, report its answers, and return the number of faults."""
     seeds = _seeds(options.seeds)
     draw_offscreen()
     from app.export.lesson_check import check_lesson, lines_of
@@ -68,7 +71,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _gift(options: argparse.Namespace) -> int:
-    """Write the questions of lessons as a file that Moodle imports (GIFT), with the answers of their runs."""
+    """Write the questions of lessons, with the answers of their runs, as a file that Moodle can import (GIFT)."""
     from app.export.files import refuse_existing, write
 
     refuse_existing([options.out], options.force)
@@ -96,7 +99,7 @@ def _gift(options: argparse.Namespace) -> int:
 
 
 def _course(options: argparse.Namespace) -> int:
-    """Write lessons as a session that gives one after the other, and on request their handout and its answers."""
+    """Write lessons as a session that gives them in sequence and, on request, their handout and its answers."""
     from app.export.files import refuse_existing, write
 
     if options.out.suffix != SUFFIX:
@@ -126,7 +129,7 @@ def _course(options: argparse.Namespace) -> int:
 
 
 def _words(options: argparse.Namespace) -> int:
-    """Print the words that a lesson's file may use: pictures with their states and numbers, panels, metrics."""
+    """Print the names that a lesson file can use: pictures with their states and numbers, panels, metrics."""
     from app.export.lesson_words import words_table
 
     print(words_table())

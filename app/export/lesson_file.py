@@ -1,4 +1,4 @@
-"""The lesson meant by a command-line argument: an id, a number, or a file."""
+"""The lesson that a command-line argument denotes: an id, a number, or a file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grpo_core.lessons import Lesson
 
 
 def lesson_called(name: str) -> Lesson:
-    """The lesson with an id or a number, shipped or in the user's folder, or the one in a file.
+    """Return the lesson with an id or a number, shipped or in the user's folder, or the one in a file.
 
     Raises:
-        GrpoError: there is none, or the file is not a lesson; the message says where the error is and what would be
-            right.
+        GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to
+            correct it.
     """
     panels = lesson_panels()
     own, _ = own_lessons(panels, find_paths().lessons)

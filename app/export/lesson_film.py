@@ -1,4 +1,4 @@
-"""A film of a lesson as a file: its steps as in presenting mode, computed while the film is drawn."""
+"""A film of a lesson as a file: its steps as presented to a class, computed while the film is drawn."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from grpo_core.lessons import Lesson, Prediction, spoken
 from grpo_core.text import tr
 
 LEAST_SECONDS = 4.0
-"""Least seconds for which a question or a step is shown."""
+"""Minimum number of seconds for which a question or a step is shown."""
 WORDS_A_SECOND = 2.5
-"""Reading speed of a class for the text beside a picture."""
+"""Reading speed of a class, in words per second, for the text next to a picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class LessonShot:
         place: index of the step.
         open: whether its question is open.
         playing: whether its answer is being revealed.
-        caption: the text below the picture, or empty.
+        caption: the text below the picture, or an empty string.
         milliseconds: duration of the picture.
     """
 
@@ -52,10 +52,10 @@ class LessonShot:
 
 
 def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool = False) -> Iterator[str]:
-    """Write a film of ``lesson`` to ``out``. Yields a sentence for each picture, and one at the end.
+    """Write a film of ``lesson`` to ``out``, yielding a message for each picture, and one at the end.
 
-    ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs are in a
-    temporary folder; the user's progress in lessons is not changed.
+    ``out`` is an animated WebP, or a folder for numbered pictures, as for a film of updates. The lesson's runs are
+    in a temporary folder; the user's progress in lessons is not changed.
 
     Raises:
         GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
@@ -76,7 +76,7 @@ def export_lesson(lesson: Lesson, out: Path, film_look: FilmLook, *, force: bool
 
 
 class LessonFilm:
-    """Walks through a lesson, and draws it as in presenting mode.
+    """Walks through a lesson, and draws it as presented to a class.
 
     Attributes:
         stage: the offscreen stage of the lesson.
@@ -91,7 +91,7 @@ class LessonFilm:
         self.stage.player.reveal.clock = lambda: self._seconds
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
-        """Every picture in order, with its description.
+        """Yield every picture in order, with its description.
 
         Raises:
             GrpoError: a step cannot be computed.
@@ -163,7 +163,7 @@ class LessonFilm:
 
 
 def reading_seconds(text: str) -> float:
-    """Seconds for which ``text`` is shown so that a class can read it."""
+    """Return the number of seconds for which to show ``text`` so that a class can read it."""
     return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
 
 

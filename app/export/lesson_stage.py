@@ -24,18 +24,18 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 
 SHARE, WORDS_ALONE = 64, 42
-"""Percentage of the width for a lesson with panels beside it, with a picture of its own and without."""
+"""Percentage of the width that a lesson with panels next to it takes, with a picture of its own and without."""
 WAKE_MS = 20
-"""Milliseconds between two checks, at most, whether a step is ready."""
+"""Maximum number of milliseconds between two checks whether a step is ready."""
 PATIENCE_S = 5.0
-"""Seconds that the worker has to end."""
+"""Seconds that the worker is given to end."""
 
 
 class LessonScreen:
     """The lesson on the left, and the panels of the step stacked on the right.
 
     Attributes:
-        widget: the whole screen as a widget.
+        widget: widget that contains the screen.
     """
 
     def __init__(self, workspace: Workspace, lesson: LessonPanel) -> None:
@@ -56,18 +56,18 @@ class LessonScreen:
 
     @property
     def beside(self) -> list[Panel]:
-        """The panels beside the lesson."""
+        """The panels next to the lesson."""
         return [self._made[id][1] for id in self._seen]
 
     @property
     def panels(self) -> list[Panel]:
-        """The lesson's panel, and those beside it."""
+        """The lesson's panel, and those next to it."""
         return [self._lesson, *self.beside]
 
     def show(
         self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, again: bool = False
     ) -> None:
-        """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids of the registry)."""
+        """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids in the registry)."""
         for id in panels:
             if id not in self._made:
                 self._made[id] = self._framed(id)
@@ -83,7 +83,7 @@ class LessonScreen:
         self._beside.setVisible(bool(panels))
 
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
-        """A panel with its title above."""
+        """Return a panel with its title above it."""
         spec = next(spec for spec in PANELS if spec.id == id)
         frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
         title.setObjectName("section")
@@ -94,27 +94,27 @@ class LessonScreen:
         return frame, panel
 
     def give_back(self) -> None:
-        """Remove the panels as the lesson ends."""
+        """Remove the panels when the lesson ends."""
         self.show()
 
     def dispose(self) -> None:
-        """Dispose of the lesson's panels. Nothing more is drawn."""
+        """Dispose of the lesson's panels. Nothing is drawn afterwards."""
         for panel in [self._lesson, *(panel for _, panel in self._made.values())]:
             panel.dispose()
 
 
 class LessonStage:
-    """A workspace with a learner of its own, on which lessons can be played one after the other.
+    """A workspace with its own learner, on which lessons can be played one after another.
 
     Attributes:
-        workspace: its state.
+        workspace: state of the stage.
         player: plays the lesson.
-        page: draws the step as in presenting mode.
-        screen: the page, with the panels beside it.
+        page: draws the step as presented to a class.
+        screen: the page, with the panels next to it.
     """
 
     def __init__(self, theme: Theme, scale: float, folder: Path) -> None:
-        """Make a stage that keeps its runs and the progress of the lesson in ``folder``."""
+        """Create a stage that stores its runs and the lesson progress in ``folder``."""
         self.workspace = Workspace(Settings(), theme, scale)
         self._controller = Controller()
         transport = Player(self.workspace, self._controller)
@@ -138,11 +138,11 @@ class LessonStage:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the run, the picture and every panel have reached the step, and its prediction is scored."""
+        """Whether the run, the picture and every panel have reached the step, and its prediction has been scored."""
         return self.page.at_rest and not any(getattr(panel, "busy", False) for panel in self.screen.panels)
 
     def draw(self) -> None:
-        """Lay out and draw everything at once."""
+        """Lay out and draw everything immediately."""
         layout = self.screen.widget.layout()
         if layout is not None:
             layout.activate()

@@ -1,4 +1,4 @@
-"""A walk through a lesson offscreen: each step computed and drawn, each question asked and answered."""
+"""An offscreen walk through a lesson: each step computed and drawn, each question asked and answered."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class WalkedStep:
     Attributes:
         place: index of the step.
         value: the answer computed by the run; None if there was no question or no answer.
-        problem: a sentence why the step could not be shown or its question answered; usually empty.
-        seconds: time from the key press for the step until it was drawn completely, including the answer.
+        problem: message explaining why the step could not be shown or its question answered; usually empty.
+        seconds: time from the key press for the step until it was completely drawn, including the answer.
     """
 
     place: int
@@ -51,7 +51,7 @@ class LessonWalk:
         self._app, self.stage = app, stage
 
     def steps(self, lesson: Lesson) -> Iterator[WalkedStep]:
-        """Every step of ``lesson`` in order. Each question is opened and then skipped.
+        """Yield every step of ``lesson`` in order. Each question is opened and then skipped.
 
         Raises:
             GrpoError: a step is still being computed after ten minutes.
@@ -91,7 +91,7 @@ class LessonWalk:
         self.stage.draw()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Wait for ``condition`` while the stage runs.
+        """Run the stage until ``condition`` is true.
 
         Raises:
             GrpoError: it takes longer than ten minutes.

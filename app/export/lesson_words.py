@@ -1,4 +1,4 @@
-"""The table of words for lesson files, as in the README of the lessons."""
+"""The table of names for lesson files, as in the README of the lessons."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from app.panel_registry import lesson_panels
 from grpo_core.metrics import METRICS
 
 BEGIN, END = "<!-- words: written by “grpo-lab lesson words” -->", "<!-- end of words -->"
-"""Lines of the README that enclose the table."""
+"""Lines in the README that enclose the table."""
 
 
 def words_table() -> str:
-    """A Markdown table of pictures with the numbers that a step can refer to, of panels, and of metrics."""
+    """Return a Markdown table of pictures with the numbers that a step can use, of panels, and of metrics."""
     lines = ["| `interactive` | `state` | `check` | `show` | `hides` |", "|---|---|---|---|---|"]
     for name, interactive in sorted(INTERACTIVES.items()):
         offer = interactive.offer

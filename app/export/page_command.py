@@ -17,15 +17,15 @@ ENDINGS = (".html", ".htm")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write according to the arguments. Returns 0, or 2 after an error reported in one sentence."""
+    """Write the page that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
     return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
-    """Write according to the arguments, and print a line for each file.
+    """Write the page that the arguments describe, and print one line per file.
 
     Raises:
-        GrpoError: it is impossible, for the reason in the message.
+        GrpoError: the page is impossible; the message says why.
     """
     options = _parser().parse_args(arguments)
     if (options.run is None) == (options.lesson is None):
@@ -57,7 +57,7 @@ def _page(options: argparse.Namespace) -> bytes:
 
 
 def _updates(text: str | None) -> range | None:
-    """The updates given by ``--updates``: one, or a range."""
+    """Return the updates given by ``--updates``, which is one number or a range."""
     if text is None:
         return None
     return span(None, text) if ":" in text else span(text, None)

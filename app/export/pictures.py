@@ -1,5 +1,4 @@
-"""Pictures and tables of a run file's panels, made in a workspace without a window, one panel and one update at a
-time."""
+"""Pictures and tables of a run file's panels, drawn without a window, one panel and one update at a time."""
 
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 PATIENCE_S = 600
-"""Seconds that an experiment started by a panel can take."""
+"""Maximum number of seconds that an experiment started by a panel can take."""
 LOWEST = 24
-"""Least height in pixels that a caption must leave for the picture."""
+"""Minimum height in pixels that a caption must leave for the picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +41,15 @@ class Wanted:
     """The requested export.
 
     Attributes:
-        specs: the panels' rows of the registry.
-        steps: the updates; None for the last.
+        specs: the panels' entries in the registry.
+        steps: the updates; None for the last update.
         several: whether the files go into a folder, however many there are.
-        size: size of a whole picture in pixels; None for the usual size of each panel.
+        size: total size of a picture in pixels; None for the usual size of each panel.
         theme: name of the theme.
-        scale: 1 = 100 %.
-        caption: whether there is one.
+        scale: 1 is 100 %.
+        caption: whether to add a caption.
         format: format of files in a folder.
-        row: number of the selected completion, from 1; None for none.
+        row: number of the selected completion, from 1; None for no selection.
         explained: the number to be explained; None for the loss.
         passed: number of the pass shown, from 1; None for the last.
         density: pixels of a PNG per pixel of ``size``.
@@ -71,11 +70,10 @@ class Wanted:
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
-    """Write the export ``wanted`` of the run file ``run`` to ``out``, a file or a folder. Yields a sentence for each
-    file.
+    """Write the export ``wanted`` of the run file ``run`` to the file or folder ``out``, yielding a message per file.
 
     Raises:
-        GrpoError: the run cannot be read, an update or a table is not there, or a file cannot be written.
+        GrpoError: the run cannot be read, an update or a table does not exist, or a file cannot be written.
     """
     handle = RunHandle.open(run)
     try:
@@ -93,8 +91,7 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
 
 @contextmanager
 def application() -> Iterator[QApplication]:
-    """Provide the Qt application for drawing. Inside the block it suppresses the usual messages of offscreen
-    windows."""
+    """Provide the Qt application for drawing, and suppress the usual messages of offscreen windows inside the block."""
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     before = qInstallMessageHandler(_quiet)
@@ -126,7 +123,7 @@ def _exported_panel(
     captions = {step: _at(panel, step, wanted) for step in places} if wanted.caption else {}
     papers = {step: _paper(panel, captions.get(step, ""), wanted) for step in places}
     width = wanted.size[0] if wanted.size else panel.width()
-    below = max(paper.caption_height(width) for paper in papers.values())  # one for all, so that nothing jumps
+    below = max(paper.caption_height(width) for paper in papers.values())  # the same for all, so that nothing jumps
     if wanted.size is not None:
         panel.resize(QSize(width, height_above_caption(wanted.size, below)))
     for step, place in places.items():
@@ -155,7 +152,7 @@ def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
 
 
 def _at(panel: Panel, step: int, wanted: Wanted) -> str:
-    """Move the cursor to update ``step``, with the requested selection and explanation. Returns the caption."""
+    """Move the cursor to update ``step``, set the requested selection and explanation, and return the caption."""
     workspace = panel.workspace
     workspace.move_to(step)
     record = workspace.view.step.step
@@ -181,7 +178,10 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
 
 
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
-    """The number with a name in a pass, for the selected or the first completion if it has places."""
+    """Return the number called ``name`` in a pass.
+
+    If it belongs to a completion, it is that of the selected or the first one.
+    """
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)
     if name not in KINDS:
@@ -199,7 +199,7 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
 
 
 def _drawn(app: QApplication, panel: Panel) -> None:
-    """Draw, and wait for the panel's own computations."""
+    """Draw the panel, and wait for its own computations."""
     settle(panel)
     app.processEvents()
     deadline = time.monotonic() + PATIENCE_S
@@ -221,10 +221,10 @@ def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
 
 
 def steps_of(run: RunHandle, steps: range | None) -> list[int]:
-    """The requested updates, after checking that each can be read.
+    """Return the requested updates, after checking that each can be read.
 
     Raises:
-        GrpoError: one cannot be read.
+        GrpoError: an update cannot be read.
     """
     chosen = [run.head] if steps is None else [steps[0], steps[-1]]
     for step in chosen:
@@ -236,7 +236,7 @@ def steps_of(run: RunHandle, steps: range | None) -> list[int]:
 
 
 def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int], Path]:
-    """The target path of each panel of each update."""
+    """Return the target path of each panel of each update."""
     ending, kinds = out.suffix.lower(), (".png", ".svg", ".pdf", ".csv")
     if not wanted.several and not out.is_dir() and ending:
         if ending not in kinds:
@@ -260,11 +260,12 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
 
 
 def height_above_caption(size: tuple[int, int], caption: int) -> int:
-    """Height in pixels that a caption of ``caption`` pixels leaves for a picture, in a total of ``size`` (width,
-    height).
+    """Return the height in pixels that a caption of ``caption`` pixels leaves for a picture, given the total ``size``.
+
+    ``size`` is (width, height).
 
     Raises:
-        GrpoError: there is too little left.
+        GrpoError: too little height is left.
     """
     height = size[1] - caption
     if height < LOWEST:
@@ -277,6 +278,6 @@ def height_above_caption(size: tuple[int, int], caption: int) -> int:
 
 
 def _quiet(kind: object, context: object, text: str) -> None:
-    """Pass on Qt's messages, except those of every offscreen window."""
+    """Forward Qt's messages, except those that every offscreen window causes."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)

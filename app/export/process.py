@@ -1,4 +1,4 @@
-"""A longer export in a separate process in the background, run like on the command line."""
+"""A longer export in a separate background process, run as on the command line."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ BEAT_MS = 50
 
 
 class ExportProcess(QObject):
-    """One run of a command such as ``export`` or ``film``, with the same results as in a terminal.
+    """Runs a command such as ``export`` or ``film``, with the same results as in a terminal.
 
-    Its temporary files are in a folder that is removed even if it is killed.
+    Its temporary files are in a folder that is removed even if the process is killed.
 
     Args:
         command: name of the command.
         arguments: its command-line arguments.
 
     Signals:
-        gave: a result of the process, from JSON.
-        wrote: number of files, or pictures of a film, written so far.
-        done: all files have been written.
-        failed: a sentence why it failed; empty when it was cancelled.
+        gave: emitted with a result of the process, from JSON.
+        wrote: emitted with the number of files, or pictures of a film, written so far.
+        done: emitted when all files have been written.
+        failed: emitted with a message explaining why the process failed; empty if it was cancelled.
     """
 
     gave = Signal(object)
@@ -51,7 +51,7 @@ class ExportProcess(QObject):
         self._beat.timeout.connect(self._on_beat)
 
     def start(self) -> None:
-        """Start the process. ``done`` or ``failed`` follows."""
+        """Start the process. Either ``done`` or ``failed`` is emitted later."""
         environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._temporary.path())
         try:
             self._process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
@@ -62,7 +62,7 @@ class ExportProcess(QObject):
         self._beat.start()
 
     def cancel(self) -> None:
-        """Cancel the process. Finished files are kept."""
+        """Cancel the process, keeping finished files."""
         self._fail("")
 
     def close(self) -> None:
@@ -100,21 +100,21 @@ class ExportProcess(QObject):
 
 
 class _Lines(io.TextIOBase):
-    """An output stream that counts lines as progress. Each stands for a written file or picture."""
+    """An output stream that counts lines as progress. Each line corresponds to a written file or picture."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
 
     def write(self, text: str) -> int:
-        """Count the lines of ``text``, and discard it."""
+        """Count the lines of ``text``, and discard the text."""
         for _ in range(text.count("\n")):
             self._poll()
         return len(text)
 
 
 def serve(connection: Connection) -> None:
-    """Run the process: receive the command, carry it out, report."""
-    language.choose(())  # before importing any module with texts
+    """Run the process: receive the command, execute it, report the result."""
+    language.choose(())  # before importing any module with translated strings
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {
@@ -127,7 +127,7 @@ def serve(connection: Connection) -> None:
 
 
 def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
-    """An answer without results that reports the printed lines of ``command`` as progress."""
+    """Return a function that runs ``command``, reports its printed lines as progress, and yields no results."""
 
     def printed(*arguments: str, poll: Poll) -> Iterator[object]:
         with redirect_stdout(_Lines(poll)):

@@ -10,7 +10,7 @@ from app.export.lesson_file import lesson_called
 
 
 def passes(steps: int) -> int:
-    """Number of polls in a rehearsal of a lesson with ``steps`` steps: one per step and seed."""
+    """Return the number of polls in a rehearsal of a lesson with ``steps`` steps: one per step and seed."""
     return steps * (SEEDS + 1)
 
 

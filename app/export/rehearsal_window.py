@@ -17,7 +17,7 @@ SIZE = 760, 520
 
 
 class RehearsalWindow(QDialog):
-    """Runs a lesson with its own seed and others in the background, and shows the report of ``lesson check``.
+    """Runs a lesson in the background with its own seed and others, and shows the report of ``lesson check``.
 
     Attributes:
         status: the progress, or the result.
@@ -26,7 +26,7 @@ class RehearsalWindow(QDialog):
         end: the button that cancels the rehearsal or, afterwards, closes the window.
 
     Signals:
-        over: the rehearsal has come to its end, or was ended.
+        over: emitted when the rehearsal is finished or cancelled.
     """
 
     over = Signal()

@@ -32,23 +32,23 @@ from grpo_core.text import tr
 
 
 def usual_size(spec: PanelSpec[Panel], scale: float) -> QSize:
-    """The usual size of a panel at ``scale``."""
+    """Return the usual size of a panel at ``scale``."""
     width, height = spec.size
     return QSize(round(width * scale), round(height * scale))
 
 
 def themed(name: str) -> Theme:
-    """A theme by its name, with the shipped fonts.
+    """Return a theme by its name, with the shipped fonts.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such theme.
     """
     sans, mono = families()
     return dataclasses.replace(THEMES[name], sans=sans, mono=mono)
 
 
 def caption_of(panel: Panel) -> str:
-    """The caption below the picture of a panel."""
+    """Return the caption below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
     shown = (
@@ -71,8 +71,9 @@ def caption_of(panel: Panel) -> str:
 def staged(panel: Panel, size: QSize) -> Iterator[None]:
     """Give a panel of the window another size inside the block, without any effect on the screen.
 
-    The block must not let Qt process events, or it becomes visible. Another look would need another stylesheet for the
-    whole application, which takes seconds and affects every dock; such pictures are drawn in a separate process.
+    The block must not let Qt process events, or the change becomes visible. Another look would require another
+    stylesheet for the entire application, which takes seconds and affects every dock; such pictures are drawn in a
+    separate process.
     """
     place = panel.geometry()
     try:
@@ -86,10 +87,10 @@ def staged(panel: Panel, size: QSize) -> Iterator[None]:
 
 @contextmanager
 def without_controls(panel: Panel) -> Iterator[None]:
-    """Hide the panel's boxes, buttons, fields and scroll bars inside the block, since they cannot be operated on paper.
+    """Hide the panel's boxes, buttons, fields and scroll bars inside the block.
 
-    Labels of boxes are hidden with them, and the rest takes their space. A panel whose controls are its content is
-    unchanged.
+    They cannot be operated on paper. Labels of boxes are hidden with them, and the rest takes their space. A panel
+    that consists of controls is not changed.
     """
     if panel.controls_are_content:
         yield
@@ -127,15 +128,15 @@ def without_controls(panel: Panel) -> Iterator[None]:
 
 
 def _is_control(widget: QWidget) -> bool:
-    """Whether a widget is only a control. A term, a stage or an input of an explanation is content too."""
+    """Return whether a widget is only a control. A term, a stage or an input of an explanation is also content."""
     if isinstance(widget, QPushButton):
         return widget.objectName() != "door"
     return isinstance(widget, (QCheckBox, QComboBox, QToolButton, QLineEdit, QSlider))
 
 
 def settle(panel: Panel) -> None:
-    """Lay out and draw a panel at once, without affecting the layouts around it."""
-    for _ in range(2):  # drawing may change what a label needs
+    """Lay out and draw a panel immediately, without affecting the layouts around it."""
+    for _ in range(2):  # drawing may change how much space a label needs
         for widget in [panel, *panel.findChildren(QWidget)]:
             QCoreApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
             layout = widget.layout()
@@ -148,14 +149,17 @@ class Studio:
     """A second workspace on one of the window's runs, for panels drawn offscreen.
 
     Attributes:
-        workspace: the workspace, with its own update, selection and quantity; the run is shared.
+        workspace: the workspace, with its own update, selection and quantity. The run is shared.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """A new panel, to be passed to :meth:`drop` after use. Unless ``fixed``, a low one has its requested height."""
+        """Return a new panel, to be passed to :meth:`drop` after use.
+
+        Unless ``fixed``, a low panel gets the height it requests.
+        """
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         made.resize(size)
@@ -173,6 +177,6 @@ class Studio:
         panel.deleteLater()
 
     def close(self) -> None:
-        """Close the files. The run's owner opens them again when needed."""
+        """Close the files. The run's owner reopens them when needed."""
         self.workspace.close()
         self.workspace.deleteLater()

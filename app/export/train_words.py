@@ -1,4 +1,4 @@
-"""The command that computes a run again, from its settings."""
+"""The command that computes a run again from its settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grpo_core.config import Settings, language_settings
 
 
 def train_command(settings: Settings, updates: int, out: str) -> str:
-    """The command line that trains ``updates`` updates under ``settings`` into the file ``out``, quoted for a shell."""
+    """Return the shell-quoted command line that trains ``updates`` updates under ``settings`` into the file ``out``."""
     usual = language_settings() if settings.is_language else Settings()
     words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
     for path, (_, now) in sorted(usual.differences(settings).items()):
@@ -17,5 +17,5 @@ def train_command(settings: Settings, updates: int, out: str) -> str:
 
 
 def _value(value: object) -> str:
-    """A value in command-line form, with all its digits."""
+    """Return a value in command-line form, with all its digits."""
     return ",".join(map(_value, value)) if isinstance(value, tuple) else f"{value}".removesuffix(".0")

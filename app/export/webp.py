@@ -18,9 +18,9 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 LARGEST = 16_383
-"""Largest side in pixels of VP8 and VP8L."""
+"""Maximum side in pixels of VP8 and VP8L."""
 LONGEST_MS = (1 << 24) - 1
-"""Longest duration of a frame in milliseconds."""
+"""Maximum duration of a frame in milliseconds."""
 LOSSLESS = 100
 """The quality at which Qt's writer is lossless."""
 _ANIMATED = 0x02
@@ -41,10 +41,10 @@ class _Frame:
 
 
 class AnimatedWebp:
-    """An animation under construction. For each frame only the difference from the one before is kept.
+    """An animation under construction. For each frame, only the difference from the previous one is stored.
 
     Args:
-        loops: number of repetitions; 0 for endless.
+        loops: number of repetitions; 0 for endless repetition.
     """
 
     def __init__(self, loops: int = 0) -> None:
@@ -53,10 +53,10 @@ class AnimatedWebp:
         self._before: np.ndarray | None = None
 
     def add(self, image: QImage, milliseconds: int) -> None:
-        """Show ``image`` for this duration. If it equals the frame before, that one is extended.
+        """Add ``image`` for this duration. If it equals the previous frame, that frame is extended.
 
         Raises:
-            GrpoError: the picture is too large, of another size than the first, or Qt writes no WebP here.
+            GrpoError: the picture is too large, differs in size from the first, or Qt cannot write WebP here.
         """
         pixels = _pixels(image)
         height, width = pixels.shape
@@ -85,11 +85,11 @@ class AnimatedWebp:
         )
 
     def __len__(self) -> int:
-        """Number of frames that differ from the one before."""
+        """Return the number of frames that differ from the previous one."""
         return len(self._frames)
 
     def to_bytes(self) -> bytes:
-        """The whole file.
+        """Return the complete file.
 
         Raises:
             GrpoError: no frame was added.
@@ -113,18 +113,14 @@ class AnimatedWebp:
 
 
 def _pixels(image: QImage) -> np.ndarray:
-    """The colours of an opaque picture, (height, width) uint32."""
+    """Return the colours of an opaque picture, (height, width) uint32."""
     plain = image.convertToFormat(QImage.Format.Format_RGB32)
     rows = np.frombuffer(plain.constBits(), np.uint32).reshape(plain.height(), plain.bytesPerLine() // 4)
     return rows[:, : plain.width()].copy()
 
 
 def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
-    """The smallest rectangle that contains all changes, at even coordinates as the format requires. None if there are
-    none.
-
-    None where nothing has.
-    """
+    """Return the smallest rectangle that contains all changes, at even coordinates as the format requires, or None."""
     height, width = now.shape
     if before is None:
         return QRect(0, 0, width, height)
@@ -137,7 +133,7 @@ def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
 
 
 def _still(image: QImage) -> bytes:
-    """The chunks of a still WebP with its pixels."""
+    """Return the chunks of a still WebP with its pixels."""
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -147,10 +143,10 @@ def _still(image: QImage) -> bytes:
 
 
 def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """(name, content) of each chunk of a WebP file.
+    """Yield (name, content) of each chunk of a WebP file.
 
     Raises:
-        ValueError: it is not a WebP file.
+        ValueError: the file is not a WebP file.
     """
     if file[:4] != b"RIFF" or file[8:12] != b"WEBP":
         raise ValueError("this is no WebP file")
@@ -171,5 +167,5 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def _three(number: int) -> bytes:
-    """A number in three bytes, little-endian."""
+    """Return a number as three bytes, little-endian."""
     return number.to_bytes(3, "little")

@@ -1,1 +1,1 @@
-"""Lessons in the window: the player and its pages, the saved progress, and the interactive pictures."""
+"""Lessons in the main window: the player and its pages, the saved progress, and the interactive pictures."""

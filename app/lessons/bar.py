@@ -1,4 +1,4 @@
-"""The line below a lesson: buttons to go back, on and out, with a note between them."""
+"""The bar below a lesson: buttons to go back, to go on and to leave, with a note between them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips 
 
 
 class LessonBar(QWidget):
-    """The navigation buttons of the open lesson, with a note on what blocks the way or is being waited for.
+    """Navigation buttons of the open lesson, with a note on what has to happen before the next step.
 
     Attributes:
         back, next, open, leave: the buttons.
-        note: the sentence between them.
+        note: the message between them.
     """
 
     def __init__(self, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
@@ -30,7 +30,7 @@ class LessonBar(QWidget):
         self.note = Label()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
-        self.note.setMinimumWidth(1)  # shrinks in favour of the buttons
+        self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
         for button, tip, pressed in (
             (self.back, tr("The step before (Left)."), lesson_player.back),
             (self.next, tr("The next step (Right, Space)."), lesson_player.next),
@@ -55,10 +55,10 @@ class LessonBar(QWidget):
         """Show the state of the lesson.
 
         Args:
-            view: the lesson's run.
-            picture_progress: what the lesson's own picture is still computing; empty for nothing.
-            stage: whether the lesson is presented, which hides the ways out of it.
-            filmed: whether the lesson is filmed, without buttons.
+            view: the view of the lesson's run.
+            picture_progress: what the lesson's own picture is still computing; empty if nothing.
+            stage: whether the lesson is being presented, which hides the buttons for leaving it.
+            filmed: whether the lesson is being filmed, which hides all buttons.
         """
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson

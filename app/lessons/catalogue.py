@@ -1,4 +1,4 @@
-"""The available lessons: shipped files, checked against the program's vocabulary."""
+"""The available lessons: the shipped files, validated against the names that lessons can use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class Broken:
-    """A lesson file with an error.
+    """A lesson file that contains an error.
 
     Attributes:
         file: name of the file.
-        sentence: what is wrong, where, and what would be right.
+        sentence: message that says what is wrong, where, and how to correct it.
     """
 
     file: str
@@ -31,13 +31,13 @@ class Broken:
 
 @dataclass(frozen=True, kw_only=True)
 class LessonTitle:
-    """The name of a lesson, read without the rest of its file.
+    """Identity and title of a lesson, read without parsing the rest of its file.
 
     Attributes:
-        id: its stable name.
-        number: its number in the list of lessons.
-        title: its question.
-        gist: its subject, in a sentence.
+        id: stable identifier.
+        number: number in the list of lessons.
+        title: the question that the lesson asks.
+        gist: one-sentence summary of its subject.
     """
 
     id: str
@@ -48,9 +48,9 @@ class LessonTitle:
 
 @cache
 def lesson_titles() -> tuple[LessonTitle, ...]:
-    """The titles of the shipped lessons, in their order. A file whose title cannot be read is left out.
+    """Return the titles of the shipped lessons in order, omitting files whose title cannot be read.
 
-    Reading whole lessons takes 0.4 s, since that imports every picture that they can name.
+    Reading complete lessons takes 0.4 s, because that imports every picture that they can name.
     """
     titles = []
     for path in resource("lessons").glob("*.toml"):
@@ -71,7 +71,10 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """The names that lesson files can use. ``panels`` are the ids of those that can be beside a lesson."""
+    """Return the names that lesson files can use.
+
+    ``panels`` are the ids of the panels that can be shown next to a lesson.
+    """
     from app.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -81,7 +84,7 @@ def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
-    """The lesson in a file. ``stamp`` is its modification time and size."""
+    """Read the lesson from a file. ``stamp`` is the file's modification time and size."""
     try:
         return load_lesson(path, vocabulary(panels))
     except LessonError as error:
@@ -91,16 +94,16 @@ def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson
 def _stamp(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
-    except OSError:  # reading it will report why
+    except OSError:  # reading the file reports why
         return 0, 0
     return status.st_mtime_ns, status.st_size
 
 
 def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
-    """The lesson in a file, read again only if the file has changed.
+    """Return the lesson in a file, rereading it only if the file has changed.
 
     Raises:
-        LessonError: what is wrong in it, and where.
+        LessonError: the file is not valid; the message says what is wrong, and where.
     """
     lesson = _read(path, _stamp(path), panels)
     if isinstance(lesson, LessonError):
@@ -109,9 +112,9 @@ def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
 
 
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
-    """The lessons of a folder (the shipped ones by default) in their order, and those that are broken.
+    """Return the lessons of a folder (the shipped ones by default) in order, and the broken files.
 
-    ``panels`` are the ids of those that can be beside a lesson.
+    ``panels`` are the ids of the panels that can be shown next to a lesson.
     """
     folder = resource("lessons") if folder is None else folder
     try:
@@ -137,10 +140,10 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
 
 
 def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
-    """The lesson with this id or number among ``known``.
+    """Return the lesson among ``known`` with this id or number.
 
     Raises:
-        GrpoError: there is none; the message suggests the nearest.
+        GrpoError: there is no such lesson; the message suggests the closest match.
     """
     lesson = find_lesson(known, name)
     if lesson is None:
@@ -151,7 +154,7 @@ def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
 
 
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
-    """The lesson with this id or number among ``known``. None if there is none."""
+    """Return the lesson among ``known`` with this id or number, or None if there is none."""
     wanted = name.strip().casefold()
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
     return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

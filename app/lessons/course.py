@@ -1,4 +1,4 @@
-"""Courses: lessons given one after the other, with a plan for the speaker."""
+"""Courses: several lessons given in sequence, with a plan for the speaker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
-"""The course of 45 minutes: meaning of a reward within its group, silent groups, clipping, a fooled checker."""
+"""Lessons of the 45-minute course: what a reward means within its group, silent groups, clipping, a fooled checker."""
 
 
 def plan(lessons: Sequence[Lesson]) -> str:
-    """The speaker's plan: start time, question and duration of each lesson, by its notes."""
+    """Return the speaker's plan: the start time, question and duration of each lesson, taken from its notes."""
     lines, begun = [], 0.0
     for lesson in lessons:
         lines.append(

@@ -1,4 +1,4 @@
-"""A cover over a part of a picture that would give an answer away. The part keeps its space in the layout."""
+"""A cover over a part of a picture that would reveal an answer. The part keeps its space in the layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
-    """Covers a widget, which is hidden from view and from screen readers.
+    """A cover that hides a widget, both visually and from screen readers.
 
     Attributes:
         target: the covered widget.
@@ -27,17 +27,17 @@ class Cover(QWidget):
         self.setAccessibleName(tr("Hidden until the question is answered"))
         self.hide()
         self._parent = target.parentWidget()
-        if self._parent is not None:  # a hidden widget is laid out, but not notified of it
+        if self._parent is not None:  # a hidden widget is laid out, but gets no event about it
             self._parent.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the target after its parent has laid it out, which Qt does before it calls event filters."""
+        """Follow the target whenever its parent lays it out. Qt does that before it calls event filters."""
         if watched is self._parent and event.type() in LAID_OUT and not self.isHidden():
             self.setGeometry(self.target.geometry())
         return super().eventFilter(watched, event)
 
     def put(self, theme: Theme, scale: float) -> None:
-        """Cover the target, or update the cover if it is covered already."""
+        """Cover the target, or update the cover if it is already there."""
         self._theme, self._scale = theme, scale
         if not self.target.isHidden():
             self._retain(True)
@@ -49,7 +49,7 @@ class Cover(QWidget):
         self.update()
 
     def lift(self) -> None:
-        """Show the target again."""
+        """Uncover the target."""
         if self._shown_before:
             self._shown_before = False
             self._retain(False)

@@ -1,4 +1,4 @@
-"""The end of a lesson: the result, what to look at again, and the next lesson."""
+"""The end of a lesson: the result, the questions worth reviewing, and the next lesson."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from grpo_core.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 MOST = 3
-"""Largest number of questions that are named."""
+"""Maximum number of questions that are listed."""
 
 
 def homework_button() -> QPushButton:
-    """A button that saves the predictions of this sitting."""
+    """Return the button that saves the predictions of this session as homework."""
     button = QPushButton(tr("Save my homework…"))
     button.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
     return button
 
 
 class Ending(QWidget):
-    """The text after the last step.
+    """The text shown after the last step.
 
     Signals:
-        chosen: the lesson of this id is to be opened next; empty for the list of lessons.
-        handed_in: the predictions are to be saved as homework.
-        kept: the lesson's run is to continue in the full program.
+        chosen: emitted with the id of the lesson to open next; empty for the list of lessons.
+        handed_in: emitted when the predictions are to be saved as homework.
+        kept: emitted when the lesson's run is to continue in the full program.
     """
 
     chosen = Signal(str)
@@ -71,7 +71,10 @@ class Ending(QWidget):
     def show_lesson(
         self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
     ) -> None:
-        """Show the result of the predictions in ``lesson`` (by step, from 0), and offer ``following``."""
+        """Show the results of the predictions in ``lesson``, and offer ``following`` as the next lesson.
+
+        ``placed`` are the predictions by step, from 0.
+        """
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))
@@ -106,8 +109,10 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """A sentence on how many of the lesson's predictions were right and how many were close. Skipped ones do not
-    count."""
+    """Return a message stating how many of the lesson's predictions were right and how many were close.
+
+    Skipped ones do not count.
+    """
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
     if lesson.asked and not made:

@@ -1,4 +1,4 @@
-"""A sitting of a lesson as homework: predictions, the run's numbers, and a conclusion."""
+"""A lesson session as homework: predictions, the run's numbers, and a conclusion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLDS = tr(
 
 
 def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
-    """The homework of one sitting, with its predictions ``placed`` by step, from 0."""
+    """Return the homework of one session. ``placed`` are its predictions by step, from 0."""
     answers = []
     for place, one in sorted(placed.items()):
         step = lesson.steps[place]
@@ -55,21 +55,21 @@ def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", co
 
 
 def file_name(homework: Homework) -> str:
-    """A file name from the student's name and the lesson."""
+    """Return a file name made of the student's name and the lesson."""
     plain = re.sub(r"[^\w-]+", "-", homework.name).strip("-")[:60]
     return "-".join(part for part in (plain, homework.lesson) if part) + ENDING
 
 
 def suggested(homework: Homework) -> str:
-    """The suggested path of the file."""
+    """Return the suggested path of the homework file."""
     return str(Path.home() / file_name(homework))
 
 
 class HomeworkDialog(QDialog):
-    """Asks for a name and a conclusion.
+    """A dialog that asks the student for a name and a conclusion.
 
     Attributes:
-        name, conclusion: the fields.
+        name, conclusion: the input fields.
     """
 
     def __init__(self, lesson: Lesson, name: str, parent: QWidget | None = None) -> None:

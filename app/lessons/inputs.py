@@ -1,6 +1,6 @@
-"""Input of a prediction: the common base, and the choice among several texts.
+"""Input of a prediction: the base class, and the choice among several options.
 
-Left, Right and Space belong to the lesson; Up, Down, digits and Return to the prediction.
+Left, Right and Space control the lesson; Up, Down, digits and Return control the prediction.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Key = Qt.Key
 
 
 class Input(QWidget):
-    """The base class of all inputs.
+    """Base class of all prediction inputs.
 
     Signals:
-        placed: the guess was confirmed by Return or a double click.
-        changed: the guess has changed.
+        placed: emitted when the guess is confirmed with Return or a double click.
+        changed: emitted when the guess changes.
     """
 
     placed = Signal()
@@ -46,30 +46,30 @@ class Input(QWidget):
         self.update()
 
     def close_with(self, value: float) -> None:
-        """Show the run's answer, and accept no further input."""
+        """Show the run's answer and accept no further input."""
         self.open = False
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.update()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self.wants(event):
-            event.accept()  # before the commands with the same key
+            event.accept()  # handled before commands with the same key
             return True
         return super().event(event)
 
     def wants(self, press: QKeyEvent) -> bool:
-        """Whether a key press is for this widget rather than for a command."""
+        """Return whether a key press is for this widget rather than for a command."""
         plain = not press.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         return self.open and plain and press.key() in (Key.Key_Up, Key.Key_Down, Key.Key_Return, Key.Key_Enter)
 
     def tell(self, what: str) -> None:
-        """Report the guess to screen readers."""
+        """Announce the guess to screen readers."""
         self.setAccessibleDescription(what)
         self.changed.emit()
         self.update()
 
     def ring(self, painter: QPainter) -> None:
-        """Paint the focus frame if this widget has the focus."""
+        """Paint the focus frame if this widget has the keyboard focus."""
         if self.hasFocus() and self.open:
             painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -77,11 +77,11 @@ class Input(QWidget):
 
 
 class Options(Input):
-    """A choice among several texts, one below the other.
+    """A choice among several options, listed one below the other.
 
     Attributes:
-        chosen: index of the chosen text, None before.
-        right: indices of the texts that the run confirms, None before.
+        chosen: index of the chosen option; None until one is chosen.
+        right: indices of the options that the run confirms; None until they are known.
     """
 
     def __init__(self, name: str, texts: Sequence[str], parent: QWidget | None = None) -> None:
@@ -96,7 +96,7 @@ class Options(Input):
         return None if self.chosen is None else float(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Choose the text with this index."""
+        """Choose the option with this index."""
         self.chosen = min(max(place, 0), len(self.texts) - 1)
         self.tell(
             tr("{texts}, {chosen} of {count}").format(
@@ -105,13 +105,13 @@ class Options(Input):
         )
 
     def mark(self, right: frozenset[int]) -> None:
-        """Mark the texts that are right."""
+        """Mark the options that are right."""
         self.right = right
         self.close_with(math.nan)
 
     @property
     def line(self) -> int:
-        """Height of one text in pixels."""
+        """Height of one option in pixels."""
         return round(self.fontMetrics().height() * 1.55)
 
     def sizeHint(self) -> QSize:
@@ -181,7 +181,7 @@ class Options(Input):
 
 
 def _who(*, right: bool, chosen: bool) -> str:
-    """A text on whose answer an option is: the run's, the learner's, or both."""
+    """Return a label that says whose answer an option is: the run's, the learner's, or both."""
     if right and chosen:
         return tr("this run and you")
     return tr("this run") if right else tr("you")

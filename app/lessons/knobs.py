@@ -1,4 +1,4 @@
-"""The one to three knobs of a lesson: rows of the controls, side by side or, in a narrow page, stacked."""
+"""The one to three knobs of a lesson, as control rows placed side by side or, on a narrow page, stacked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from grpo_core.text import tr
 
 
 class Knobs(QWidget):
-    """The rows of the knobs.
+    """The control rows of the knobs.
 
     Attributes:
-        rows: by the dotted path of their setting.
+        rows: control rows by the dotted path of their setting.
 
     Signals:
-        turned: a knob was turned: dotted path, value.
-        reset: every knob is to be reset to the step's value.
+        turned: emitted with the dotted path and the value of a knob that was turned.
+        reset: emitted when every knob is to return to the value of the step.
     """
 
     turned = Signal(str, object)
@@ -44,13 +44,16 @@ class Knobs(QWidget):
         self._row.addWidget(self.back)
 
     def stand(self, upright: bool) -> None:
-        """Arrange the rows below each other, or side by side."""
+        """Stack the control rows, or place them side by side."""
         directions = QBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if upright else directions.LeftToRight)
         self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
-        """Show these settings, and whether any of them can be reset."""
+        """Show the knobs for ``paths`` with the values in ``settings``.
+
+        ``touched``: whether any of them can be reset.
+        """
         if tuple(self.rows) != paths:
             self._rebuild(paths, settings)
         for path, row in self.rows.items():
@@ -71,7 +74,7 @@ class Knobs(QWidget):
             self._row.insertWidget(place, row, 1)
 
     def refuse(self, path: str, error: SettingsError) -> None:
-        """Show beside the knob why its value was refused."""
+        """Show next to the knob why its value was rejected."""
         if path in self.rows:
             self.rows[path].refuse(str(error))
 

@@ -1,4 +1,4 @@
-"""The list of lessons: number, question, progress, and the errors of broken files."""
+"""The list of lessons: number, question, progress, and the error messages of broken files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Line:
     """One entry of the list.
 
     Attributes:
-        number: its number, or a sign.
+        number: the lesson's number, or a symbol.
         title: the question, or the name of the file.
-        below: its subject, or the error.
-        length: its duration in class, and its place in a course.
-        progress: the progress as a text.
+        below: the lesson's subject, or the error message.
+        length: its duration in class, and its position in a course.
+        progress: the progress as text.
         share: the progress from 0 to 1.
-        lesson: id of the lesson; empty for a broken one and for a heading.
-        broken: whether ``below`` is an error.
+        lesson: id of the lesson; empty for a broken file and for a heading.
+        broken: whether ``below`` is an error message.
     """
 
     number: str
@@ -62,13 +62,13 @@ HEADING = Line(
     lesson="",
     broken=False,
 )
-"""The heading of the user's own lessons."""
+"""Heading above the user's own lessons."""
 
 
 def lines(
     good: Sequence[Lesson], broken: Sequence[Broken], progress: LessonProgress | None, course: Sequence[str] = ()
 ) -> list[Line]:
-    """All entries of the list. ``course``: ids of the lessons that are given one after the other."""
+    """Return all entries of the list. ``course``: ids of the lessons that are given in sequence."""
     made = []
     for lesson in good:
         reached = progress.reached.get(lesson.id, Reached()) if progress else Reached()
@@ -85,7 +85,7 @@ def lines(
 
 
 def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
-    """The duration of a lesson in minutes, if its author gives it, and its place in the course."""
+    """Return the duration of a lesson in minutes, if its author states it, and its position in the course."""
     parts = [tr("{minutes:g} min").format(minutes=lesson.minutes)] if lesson.minutes else []
     if lesson.id in course:
         place = tr("course: {place} of {count}")
@@ -94,7 +94,7 @@ def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
 
 
 def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str:
-    """A text on the progress in a lesson of ``steps`` steps, and on how many of the placed predictions were right."""
+    """Return the progress in a lesson of ``steps`` steps as text, with the number of right predictions."""
     if reached.done:
         pattern = tr("done · {right} of {placed} predicted right") if placed else tr("done")
     elif reached.step:
@@ -105,10 +105,10 @@ def _progress_text(reached: Reached, steps: int, right: int, placed: int) -> str
 
 
 class LessonList(QListWidget):
-    """The list widget.
+    """The list of lessons as a widget.
 
     Signals:
-        chosen: the lesson with this id is to be opened.
+        chosen: emitted with the id of the lesson to open.
     """
 
     chosen = Signal(str)
@@ -127,7 +127,7 @@ class LessonList(QListWidget):
         self.itemClicked.connect(self._on_clicked)
 
     def show_lines(self, wanted: list[Line], theme: Theme, scale: float) -> None:
-        """Show the list, keeping the current entry."""
+        """Show these entries and keep the current one selected."""
         if (wanted, theme, scale) == (self._shown, self.theme, self.factor):
             return
         self._shown, self.theme, self.factor = wanted, theme, scale
@@ -148,7 +148,7 @@ class LessonList(QListWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.scheduleDelayedItemsLayout()  # texts are wrapped again, which changes heights
+        self.scheduleDelayedItemsLayout()  # text is wrapped again, which changes heights
 
     @Slot(QListWidgetItem)
     def _on_clicked(self, item: QListWidgetItem) -> None:
@@ -156,7 +156,7 @@ class LessonList(QListWidget):
 
 
 class _Entry(QStyledItemDelegate):
-    """Paints an entry: the question in the text colour, its subject below, and the progress on the right."""
+    """Delegate that paints an entry: question in the text colour, subject below it, progress on the right."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         view = self.parent()
@@ -170,14 +170,14 @@ class _Entry(QStyledItemDelegate):
         return QSize(space, high)
 
     def _below(self, view: LessonList, line: Line, space: int) -> str:
-        """The text below the question, with the duration if that does not fit on the right."""
+        """Return the text below the question, which includes the duration if that does not fit on the right."""
         return line.below if self._aside(view, space) or not line.length else f"{line.below} {line.length}."
 
     def _text_width(self, view: LessonList, space: int) -> float:
         return max(space - 54 * view.factor - self._aside(view, space), 60)
 
     def _aside(self, view: LessonList, space: int) -> float:
-        """Width of the progress on the right. None if it does not fit."""
+        """Return the width of the progress on the right, or None if it does not fit."""
         return 210 * view.factor if space > 520 * view.factor else 0.0
 
     def paint(

@@ -14,10 +14,10 @@ from app.plotting.line_data import Line, LinePicture
 
 
 class Morph:
-    """The charts of a widget on their way from their former to their new pictures.
+    """A transition of the charts of a widget from their old pictures to their new ones.
 
-    A chart that was not redrawn between two frames still has the interpolated picture, so the target picture is kept
-    separately.
+    A chart that was not redrawn between two frames still has the interpolated picture, so the target picture is
+    stored separately.
     """
 
     def __init__(self, widget: QWidget) -> None:
@@ -29,7 +29,7 @@ class Morph:
         self._between: dict[QWidget, tuple[object, BarPicture | LinePicture]] = {}
 
     def blend(self, share: float) -> None:
-        """Show in every chart the picture at ``share`` (0 to 1) of the way to the one drawn last."""
+        """Show in every chart the picture at ``share`` (0 to 1) of the way to the latest one."""
         for bars in self._widget.findChildren(BarChart):
             target, before = self._target(bars, bars.picture), self._before.get(bars)
             if isinstance(target, BarPicture) and target is not before:
@@ -47,7 +47,7 @@ class Morph:
 
 
 def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
-    """Bars at ``share`` of the way from one picture to another. Those without a counterpart grow from 0."""
+    """Return the bars at ``share`` of the way from one picture to another. Bars without a counterpart grow from 0."""
     if not after.count or share >= 1:
         return after
     same = before is not None and before.count == after.count and before.label == after.label
@@ -66,7 +66,10 @@ def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
 
 
 def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
-    """Lines at ``share`` of the way. Those with the same points move, others are drawn from left to right."""
+    """Return the lines at ``share`` of the way from one picture to another.
+
+    Lines with the same points move; others are drawn from left to right.
+    """
     if share >= 1:
         return after
     known = {} if before is None else before.by_name

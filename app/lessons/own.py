@@ -1,4 +1,4 @@
-"""The user's own lessons: files in the user's folder, or anywhere, numbered from 100."""
+"""The user's own lessons: files in the user's folder or anywhere else, numbered from 100."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from grpo_core.text import tr
 
 ENDING = ".toml"
 FIRST = 100
-"""The lowest number of a user's lesson. Shipped ones have lower numbers."""
+"""Lowest number of a user's lesson. Shipped lessons have lower numbers."""
 MOST = 200
-"""Largest number of files that are read in the folder."""
+"""Maximum number of files that are read from the folder."""
 
 
 def is_lesson_file(name: str) -> bool:
-    """Whether ``name`` means a file rather than the id or the number of a lesson."""
+    """Return whether ``name`` denotes a file rather than the id or the number of a lesson."""
     return Path(name).suffix.lower() == ENDING
 
 
 def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, Lesson]] = ()) -> Lesson:
-    """The lesson in a file of the user's, or in a shipped one.
+    """Return the lesson in one of the user's files, or in a shipped one.
 
     Args:
         path: path of the file.
-        panels: ids of the panels that a lesson may show.
+        panels: ids of the panels that a lesson can show.
         others: other files and their lessons, whose ids and numbers are taken.
 
     Raises:
-        LessonError: it cannot be read, or its id or its number is that of another lesson.
+        LessonError: the file cannot be read, or its id or number belongs to another lesson.
     """
     lesson = lesson_in(path, panels)
     if path.resolve().parent == resource("lessons").resolve():
@@ -57,7 +57,7 @@ def _taken(key: str, value: object, whose: str) -> str:
 
 
 def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
-    """The lessons in the user's folder with their files, in order, and the broken ones."""
+    """Return the lessons in the user's folder with their files, in order, and the broken files."""
     good: list[tuple[Path, Lesson]] = []
     broken = []
     try:
@@ -75,6 +75,6 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
 
 
 def template(taken: Sequence[int] = ()) -> str:
-    """The text of a new, working lesson, with the first number from 100 that is not ``taken``."""
+    """Return the text of a new, working lesson with the first number from 100 that is not in ``taken``."""
     number = next(number for number in count(FIRST) if number not in taken)
     return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))

@@ -22,26 +22,26 @@ from grpo_core.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 PICTURE, WORDS = 63, 37
-"""Shares of the page's width for picture and text."""
+"""Shares of the page's width for the picture and the text, in percent."""
 STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
-"""In presenting mode, on a screen of 1080 lines: factors on the roles "body" (13 pixels) and "number" (20)."""
+"""Font size factors when presenting on a screen of 1080 lines, for the roles "body" (13 pixels) and "number" (20)."""
 
 
 class LessonPage(QWidget):
-    """Draws the current step of the lesson player.
+    """The page that shows the current step of the lesson player.
 
     Attributes:
-        handed_out: ids of lessons from a session, whose answers can be saved as homework.
-        following: the next lesson, offered at the end; None after the last.
-        stage: whether the lesson is presented: one question, one picture, one number, and nothing else.
-        filmed: whether the page is filmed, and has no buttons, knobs or invitations.
+        handed_out: ids of the lessons from a session whose answers can be saved as homework.
+        following: the next lesson, offered at the end; None after the last one.
+        stage: whether the lesson is being presented: one question, one picture, one number, and nothing else.
+        filmed: whether the page is being filmed, without buttons, knobs or invitations.
 
     Signals:
-        handed_in: the predictions are to be saved as homework.
-        redraw: something has changed outside of frames.
-        wanted: the lesson of this id is to be opened; empty for the list.
-        guess_shown: the picture of the policy beside the lesson is to show this predicted probability of the likeliest
-            action (None before one is chosen), draggable if the second argument is True.
+        handed_in: emitted when the predictions are to be saved as homework.
+        redraw: emitted when something has changed between frames.
+        wanted: emitted with the id of the lesson to open; empty for the list.
+        guess_shown: emitted with the predicted probability of the likeliest action (None before one is chosen),
+            which the policy panel next to the lesson should show, and whether it can be dragged there.
     """
 
     handed_in = Signal()
@@ -121,7 +121,7 @@ class LessonPage(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        """Draw the current step, on the lesson's run."""
+        """Draw the current step and the lesson's run."""
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
         self._show_guess_beside()
@@ -169,7 +169,7 @@ class LessonPage(QWidget):
         self._focus_new_step(lesson)
 
     def _draw_picture(self, view: View) -> None:
-        """Draw the picture at its step, with the prediction in it if a height is asked for."""
+        """Draw the picture for its step, with the prediction in it if the question is about a height."""
         lesson_player = self._lesson_player
         predict = lesson_player.step.predict
         ghost = predict is not None and predict.kind == "ghost"
@@ -177,11 +177,11 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """The current prediction, or the one that was ``placed``."""
+        """Return the current guess, or the prediction that was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
-        """Let a height be dragged in the picture of the policy beside the lesson, if that picture has it."""
+        """Let the height be dragged in the policy panel next to the lesson, if that panel shows it."""
         lesson_player = self._lesson_player
         shown: tuple[float | None, bool] = None, False
         if lesson_player.lesson is not None and not lesson_player.finished and not self.filmed:
@@ -203,22 +203,22 @@ class LessonPage(QWidget):
 
     @property
     def at_rest(self) -> bool:
-        """Whether run and picture have reached the step, and a placed or skipped prediction is scored."""
+        """Whether the run and the picture have reached the step, and no prediction is waiting for its score."""
         player, picture = self._lesson_player, self.picture.interactive
         placed = player.placed.get(player.place)
         scored = placed is None or placed.value is not None or bool(player.problem)
         return scored and not player.busy and (picture is None or picture.ready)
 
     def set_stage(self, on: bool) -> None:
-        """Switch between presenting mode and desk use."""
+        """Switch between presenting and working at a desk."""
         if on != self.stage:
             self.stage = on
             self._beside.removeWidget(self.text)
-            self._beside.insertWidget(1 if on else 0, self.text)  # in presenting mode the number comes first
+            self._beside.insertWidget(1 if on else 0, self.text)  # when presenting, the number is shown first
             self.redraw.emit()
 
     def take_focus(self) -> None:
-        """Move the keyboard focus to the open question or, without one, to the page, so that keys walk on."""
+        """Move the keyboard focus to the open question or, if there is none, to the page."""
         if self._lesson_player.finished:
             self.ending.take_focus()
         elif self._lesson_player.covered:
@@ -233,10 +233,11 @@ class LessonPage(QWidget):
             self.redraw.emit()
 
     def _arrange(self) -> None:
-        """Place the text beside the picture, whose size then never changes, or below it if the page is narrow. Without
-        a picture the knobs are below the text.
+        """Place the text beside the picture, or below it if the page is narrow.
 
-        Without a picture the knobs lie below the words.
+        The picture's size never changes afterwards.
+
+        Without a picture, the knobs are below the text.
         """
         across, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
         beside = directions.LeftToRight if across else directions.TopToBottom
@@ -246,7 +247,7 @@ class LessonPage(QWidget):
         self.knobs.stand(alone)
 
     def _open_picture(self, name: str) -> None:
-        """Show the lesson's own picture, or none, and place the text accordingly."""
+        """Show the lesson's own picture, or none, and arrange the text accordingly."""
         if self.picture.open(name):
             self._arrange()
 
@@ -267,22 +268,22 @@ class LessonPage(QWidget):
 
     @property
     def _unit(self) -> float:
-        """Pixels of this page per pixel of a screen of 1080 lines."""
+        """Pixels on this page per pixel of a screen with 1080 lines."""
         return max(self.height(), 400) / 1080
 
     @Slot(float)
     def answer(self, guess: float | None) -> None:
-        """Place a prediction, or skip it. The picture changes from its current state to the answer."""
+        """Place a prediction, or skip it. The picture then changes from its current state to the answer."""
         self.picture.keep_before_answer()
         self._lesson_player.predict(guess)
 
     @Slot()
     def _on_result(self) -> None:
-        """Scroll to the result after the text has been laid out with it."""
+        """Scroll to the result once the text has been laid out with it."""
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def dispose(self) -> None:
-        """Stop computing as the program closes."""
+        """Stop all computations when the program closes."""
         self.picture.dispose()
 
     @Slot(str, object)

@@ -1,4 +1,4 @@
-"""The panel Lessons: a list of questions, and the open lesson."""
+"""The Lessons panel: a list of questions, and the open lesson."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from grpo_core.text import tr
 
 
 class LessonPanel(Panel):
-    """Lists the lessons, and shows the open one.
+    """The panel that lists the lessons and shows the open one.
 
     Args:
-        panels: ids of the panels that can be beside a lesson.
+        panels: ids of the panels that can be shown next to a lesson.
 
     Attributes:
         lessons, broken: the shipped lessons and the broken files, read when the panel is first shown.
         own_folder: folder of the user's own lessons; None if there is none.
-        own, broken_own: the lessons in that folder with their files, and the broken ones.
-        course: lessons to be given in order, whatever their numbers; empty for none.
-        page: the page of the open lesson, None before :meth:`use`.
+        own, broken_own: the lessons in that folder with their files, and the broken files.
+        course: the lessons of a course in sequence, whatever their numbers; empty without a course.
+        page: the page of the open lesson; None before :meth:`use`.
 
     Signals:
-        own_read: the lessons of the user's folder have been read.
-        left: the last lesson has ended; carries a sentence to show, or an empty text.
+        own_read: emitted when the lessons of the user's folder have been read.
+        left: emitted when the last lesson has ended, with a message to show, or an empty string.
     """
 
     left = Signal(str)
@@ -81,14 +81,14 @@ class LessonPanel(Panel):
         lesson_player.ended.connect(self._on_ended)
 
     def load(self) -> None:
-        """Read the lesson files, once."""
+        """Read the lesson files unless they have already been read."""
         if not self._read:
             self._read = True
             self.lessons, self.broken = lessons(self._panels)
             self.read_own()
 
     def read_own(self) -> None:
-        """Read the user's own lessons again, as they may have changed."""
+        """Read the user's own lessons again, because they may have changed."""
         if self.own_folder is not None:
             self.own, self.broken_own = own_lessons(self._panels, self.own_folder)
             self.own_read.emit()
@@ -102,7 +102,7 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def open(self, id: str) -> None:
-        """Open the lesson with this id. Nothing happens if there is none."""
+        """Open the lesson with this id, if it exists."""
         lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)
@@ -143,7 +143,7 @@ class LessonPanel(Panel):
         )
 
     def _following(self) -> Lesson | None:
-        """The lesson after the open one, in the order of the course or of the list. None after the last."""
+        """Return the lesson after the open one, in the order of the course or the list, or None after the last one."""
         open_ = None if self._lesson_player is None else self._lesson_player.lesson
         among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
         if open_ in self.course:
@@ -155,7 +155,7 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def _on_wanted(self, id: str) -> None:
-        """Open the lesson ``id`` at the end of another one, or return to the list."""
+        """Open the lesson ``id`` at the end of another lesson, or return to the list."""
         if id:
             self.open(id)
         elif self._lesson_player is not None:

@@ -1,4 +1,4 @@
-"""The picture of a lesson: made when the lesson is opened, partly covered while a question is open."""
+"""The picture of a lesson: created when the lesson is opened, and partly covered while a question is open."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answere
 
 
 class LessonPicture(QWidget):
-    """Holds the interactive picture of the open lesson, one of ``app/lessons/interactives``.
+    """The container of the open lesson's interactive picture, one of ``app/lessons/interactives``.
 
     Attributes:
         interactive: the picture; None if the lesson has none of its own.
-        filmed: whether it is filmed, without invitations to operate it.
+        filmed: whether it is being filmed, which hides invitations to operate it.
 
     Signals:
-        touched: the user has changed something in it outside of frames.
-        guessed: a prediction was dragged in it.
+        touched: emitted when the user has changed something in it between frames.
+        guessed: emitted when a prediction was dragged in it.
     """
 
     touched = Signal()
@@ -42,12 +42,11 @@ class LessonPicture(QWidget):
 
     @property
     def progress_text(self) -> str:
-        """A sentence on the progress of the picture's computation. Empty if there is none."""
+        """Message about the progress of the picture's computation, or an empty string if there is none."""
         return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:
-        """Make the interactive called ``name`` unless it is the current one, or none for an unknown name. Returns
-        whether it has changed."""
+        """Show the interactive called ``name``, or none for an unknown name, and return whether it has changed."""
         from app.lessons.interactives.table import INTERACTIVES
 
         wanted = INTERACTIVES.get(name)
@@ -75,12 +74,12 @@ class LessonPicture(QWidget):
             old.deleteLater()
 
     def draw(self, view: View, guess: float | None, *, asks: bool) -> None:
-        """Draw the step shown: interpolated while an answer is played, with parts covered while a question is open.
+        """Draw the current step, interpolated during a reveal, and with parts covered while a question is open.
 
         Args:
-            view: the lesson's run.
-            guess: the predicted height that is marked in it; None for none.
-            asks: whether that can be dragged.
+            view: the view of the lesson's run.
+            guess: the predicted height that is marked in the picture; None for no mark.
+            asks: whether that mark can be dragged.
         """
         lesson_player, picture = self._lesson_player, self.interactive
         if picture is None:
@@ -110,6 +109,6 @@ class LessonPicture(QWidget):
         self._morph = None if self.interactive is None else Morph(self.interactive)
 
     def dispose(self) -> None:
-        """Stop computing as the program closes."""
+        """Stop all computations when the program closes."""
         if self.interactive is not None:
             self.interactive.dispose()

@@ -1,5 +1,4 @@
-"""The player of lessons: walks through steps, trains the run for them, scores predictions, and restores the user's
-state."""
+"""The player of lessons: trains the run for each step, scores predictions, and restores the user's state."""
 
 from __future__ import annotations
 
@@ -26,27 +25,27 @@ from grpo_core.lessons import Lesson, LessonStep
 from grpo_core.text import tr
 
 TURNED_MS = 40
-"""Least interval in milliseconds at which dragging a knob makes a new run."""
+"""Minimum interval in milliseconds at which dragging a knob creates a new run."""
 
 
 class LessonPlayer(QObject):
-    """Plays the open lesson.
+    """The player of the open lesson.
 
     Attributes:
         lesson: the open lesson; None between lessons.
         place: index of the step.
         turned: knobs that the user has turned in this step, dotted path -> value.
-        placed: the predictions of this sitting, by step.
-        problem: why a step cannot be shown, in a sentence, or empty.
-        warned: whether the user tried to go on without a prediction; doing so again skips it.
+        placed: the predictions of this session, by step.
+        problem: message explaining why a step cannot be shown, or an empty string.
+        warned: whether the user tried to go on without a prediction; trying again skips it.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.
-        finished: whether the last step is over, and the page shows the ending.
+        finished: whether the last step is over and the page shows the ending.
 
     Signals:
-        changed: any of these has changed.
-        ended: the lesson is over; carries a sentence to show, or an empty text.
-        led_on: the user goes on from the ending to the next lesson.
+        changed: emitted when any of these changes.
+        ended: emitted when the lesson is over, with a message to show, or an empty string.
+        led_on: emitted when the user goes on from the ending to the next lesson.
     """
 
     led_on = Signal()
@@ -99,46 +98,48 @@ class LessonPlayer(QObject):
 
     @property
     def covered(self) -> bool:
-        """Whether the step waits for a prediction. Until one is placed or skipped, the page shows the step before."""
+        """Whether the step is waiting for a prediction.
+
+        Until one is placed or skipped, the page shows the previous step.
+        """
         return self.step.predict is not None and self.place not in self.placed
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: the current one or, while its question is open, the one that the question is
-        about."""
+        """The step that the page shows: the current one or, while its question is open, the one it is about."""
         step = self.step
         return step.opening if self.covered and step.opening is not None else step
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Parts of the interactive that would give an answer away."""
+        """Parts of the interactive that would reveal an answer."""
         predict = self.step.predict
         asked = predict.hides if self.covered and predict is not None else ()
         return frozenset((*self.seen.hides, *asked))
 
     @property
     def changing(self) -> bool:
-        """Whether the picture is changing into that of the answer."""
+        """Whether the picture is changing into the one with the answer."""
         return self.reveal.playing and self._film is None
 
     @property
     def busy(self) -> bool:
-        """Whether the run has not yet reached the update of the step shown."""
+        """Whether the run still has to reach the update of the step shown."""
         return self._target is not None
 
     @property
     def saved(self) -> SavedState | None:
-        """The run, settings and cursor from before the lesson, restored after it. None between lessons."""
+        """Run, settings and cursor from before the lesson, to be restored after it. None between lessons."""
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
-        """Whether ``run`` belongs to the lesson, and is removed with it."""
+        """Return whether ``run`` belongs to the lesson and is removed with it."""
         return run in self._runs
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
     def open(self, lesson: Lesson, place: int = 0) -> None:
-        """Open ``lesson`` at a step, counted from 0, closing another open lesson."""
+        """Open ``lesson`` at a step, counted from 0. Any other open lesson is closed first."""
         if self.lesson is None:
             self._guest.arrive()
         self._rest()
@@ -146,7 +147,7 @@ class LessonPlayer(QObject):
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
 
     def next(self) -> None:
-        """Go to the next step. An open question is pointed out once, and then skipped."""
+        """Go to the next step. An open question is pointed out the first time, and skipped the second."""
         if self.lesson is None:
             return
         if self.reveal.playing:
@@ -183,14 +184,14 @@ class LessonPlayer(QObject):
             self._show(reveals=True)
 
     def skip(self) -> None:
-        """Skip the question, and record that."""
+        """Skip the question and record that it was skipped."""
         self.predict(None)
 
     def turn(self, changes: Mapping[str, Any]) -> None:
-        """Turn a knob. The lesson's run starts again with the new value and the same seed.
+        """Change knobs. The lesson's run starts again with the new values and the same seed.
 
         Raises:
-            SettingsError: what was wrong and what is allowed; nothing has changed.
+            SettingsError: a value is not allowed; the message says what is, and nothing has changed.
         """
         if self.lesson is None:
             return
@@ -212,7 +213,7 @@ class LessonPlayer(QObject):
         self._part("", self._guest.give_back)
 
     def keep(self) -> None:
-        """Leave the lesson and continue its run in the full program. The user's own stays in the list."""
+        """Leave the lesson and continue its run in the full program. The user's own run stays in the list."""
         sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
@@ -224,7 +225,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _show(self, *, reveals: bool = False) -> None:
-        """Bring the run to the step shown. ``reveals``: an answer is about to be played."""
+        """Bring the run to the step shown. ``reveals``: whether an answer is about to be revealed."""
         if self.lesson is None:
             return
         if not reveals:
@@ -232,7 +233,7 @@ class LessonPlayer(QObject):
             self.reveal.finish()
         self.answering = reveals
         self.problem, self.warned = "", False
-        self._target = self.seen  # from here on nothing is scored before the run is there
+        self._target = self.seen  # from here on, nothing is scored until the run has reached it
         self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)
@@ -265,7 +266,7 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def _stand_at(self, target: LessonStep) -> None:
-        """Move the cursor to the place of the step."""
+        """Move the cursor to the position that the step defines."""
         self._workspace.move_to(target.update)
         if target.update:
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
@@ -278,7 +279,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_played(self) -> None:
-        """Move the cursor of a film by the clock."""
+        """Advance the cursor of a film by the clock."""
         if self.lesson is None:
             return
         if self._film is not None and self._target is None:
@@ -292,7 +293,7 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def score(self) -> None:
-        """Score an open prediction against the run, once both the run and the interactive are ready."""
+        """Score an open prediction against the run once both the run and the interactive are ready."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
         waits = self.busy or not ready or bool(self.problem) or self._film is not None
@@ -304,7 +305,7 @@ class LessonPlayer(QObject):
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _part(self, sentence: str, give_back: Callable[[], None]) -> None:
-        """End the lesson, and cancel everything requested for it."""
+        """End the lesson and cancel everything requested for it."""
         if self.lesson is not None:
             self.lesson = None
             self._rest()
@@ -320,7 +321,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_activated(self) -> None:
-        """End the lesson because another run was opened or the lesson's was closed. That run stays shown."""
+        """End the lesson because another run was opened or the lesson's own was closed. The active run stays shown."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
             self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)

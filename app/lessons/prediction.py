@@ -22,15 +22,15 @@ from grpo_core.text import tr
 DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
 _SIGN_OF = (1, 0, -1)
 COUNTER, LARGEST = 28, 176
-"""Font sizes in pixels: the type role "counter" at 100 %, and the number of an answer on a screen of 1080 lines."""
+"""Font sizes in pixels: the role "counter" at 100 % scale, and the number of an answer on a screen of 1080 lines."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A prediction of this sitting.
+    """A prediction that was placed or skipped in this session.
 
     Attributes:
-        guess: a number, a sign in ``SIGNS``, or the index of a choice; None if skipped.
+        guess: a number, a direction in ``SIGNS``, or the index of a choice; None if skipped.
         value: the value computed by the run; None while it is being computed.
         right: whether the two agree.
         close: whether a wrong number is close.
@@ -43,7 +43,7 @@ class Placed:
 
 
 def in_words(prediction: Prediction, guess: float | None) -> str:
-    """The text of a guess: a number, a direction, or the chosen text."""
+    """Return a guess as text: a number, a direction, or the chosen option."""
     if guess is None:
         return ""
     match prediction.kind:
@@ -58,7 +58,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """The input widget for the kind of prediction."""
+    """Return the input widget for the kind of prediction."""
     match prediction.kind:
         case "direction":
             return Options(prediction.ask, DIRECTIONS)
@@ -72,19 +72,21 @@ def _input_for(prediction: Prediction) -> Options | Value:
 
 
 def result_text(prediction: Prediction, value: float) -> str:
-    """The run's answer as a text: the number with its name, and the choice that it falls into."""
+    """Return the run's answer as text: the number with its name, and the option that it belongs to."""
     number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
     choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
     if choice and prediction.number:
         return tr("{choice} ({number})").format(choice=choice, number=number)
-    return choice or number  # a choice whose number has no name is shown alone, since the number is only a code
+    return choice or number  # a choice whose number has no name is shown without it, because the number is only a code
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """A sentence on the result, once the run has computed it. With ``for_class`` it does not mention a skipped
-    question."""
+    """Return a sentence about the result once the run has computed it.
+
+    With ``for_class``, a skipped question is not mentioned.
+    """
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
@@ -102,7 +104,7 @@ def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) 
 
 
 def guess_text(prediction: Prediction, placed: Placed) -> str:
-    """A short text on the prediction of a class. Empty without one."""
+    """Return a short text stating what a class predicted, or an empty string without a prediction."""
     if placed.guess is None:
         return ""
     if placed.right:
@@ -115,7 +117,7 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
-    """The lesson's sentence on the answer if the run agrees with it, or else a sentence that it does not."""
+    """Return the lesson's sentence about the answer, or a sentence saying that the run disagrees with it."""
     if placed.value is None or placed.value != placed.value or not prediction.reveal:
         return ""
     if as_told(prediction, placed.value):
@@ -127,14 +129,14 @@ class PredictionBox(QWidget):
     """The question, the input, and afterwards the result.
 
     Attributes:
-        input: the input widget, None without a question.
-        filmed: whether it is filmed, without buttons.
-        number, name: in presenting mode, the number of the answer, and its name.
+        input: the input widget; None without a question.
+        filmed: whether it is being filmed, without buttons.
+        number, name: when presenting, the number of the answer, and its name.
 
     Signals:
-        placed: a guess was placed (a number, a sign, or the index of a choice).
-        skipped: the question was skipped.
-        moved: the guess has changed, but is not placed yet.
+        placed: emitted with the guess (a number, a direction, or the index of a choice) when it is placed.
+        skipped: emitted when the question is skipped.
+        moved: emitted when the guess has changed but is not placed yet.
     """
 
     placed = Signal(float)
@@ -209,8 +211,10 @@ class PredictionBox(QWidget):
             label.setVisible(bool(label.text()))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
-        """Show the number of the answer in presenting mode, as large as the column allows. A choice is answered by its
-        text."""
+        """Show the number of the answer when presenting, as large as the column allows.
+
+        A choice is answered by its text.
+        """
         value = None if placed is None else placed.value
         named = bool(self._stage and prediction.number and prediction.kind != "choice")
         alone = named and value is not None and not math.isnan(value)
@@ -261,7 +265,7 @@ class PredictionBox(QWidget):
 
     @property
     def guess(self) -> float | None:
-        """The current guess. None before one is chosen."""
+        """The current guess, or None before one is chosen."""
         return None if self.input is None else self.input.guess
 
     def put(self, guess: float) -> None:
@@ -275,8 +279,10 @@ class PredictionBox(QWidget):
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
-        """Set the theme and the scale. ``stage``: in presenting mode, pixels per pixel of a page of 1080 lines,
-        otherwise 0."""
+        """Set the theme and the scale.
+
+        ``stage``: when presenting, the number of pixels per pixel of a page with 1080 lines; otherwise 0.
+        """
         if (theme, scale) == self._look and stage == self._stage:
             return
         self._look, self._stage = (theme, scale), stage
@@ -305,7 +311,7 @@ class PredictionBox(QWidget):
 
 
 def _right(prediction: Prediction, value: float) -> frozenset[int]:
-    """Indices of the options that the run confirms."""
+    """Return the indices of the options that the run confirms."""
     if prediction.kind == "direction":
         return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
     return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))

@@ -1,4 +1,4 @@
-"""Progress in lessons, stored on this machine only: the furthest step of each, and every prediction."""
+"""Progress in lessons, stored only on this machine: the furthest step of each lesson, and every prediction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from grpo_core.homework import cell_of
 from grpo_core.text import tr
 
 LARGEST = 10_000_000
-"""Largest file in bytes that is read."""
+"""Maximum size in bytes of a file that is read."""
 MOST = 20_000
-"""Largest number of predictions kept. The oldest are dropped first."""
+"""Maximum number of stored predictions. The oldest are dropped first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class PredictionEntry:
     Attributes:
         when: local time, ISO 8601.
         lesson: the lesson's id.
-        step: counted from 1.
+        step: step number, counted from 1.
         ask: the question.
         kind: direction, number, choice or ghost.
         guess: the prediction as text; empty if skipped.
@@ -57,8 +57,8 @@ class Reached:
     """Progress in one lesson.
 
     Attributes:
-        step: the furthest step seen, counted from 1; 0 before the first.
-        done: whether it was completed once.
+        step: the furthest step shown, counted from 1; 0 before the first.
+        done: whether the lesson has ever been completed.
     """
 
     step: int = 0
@@ -70,13 +70,13 @@ class LessonProgress:
 
     Attributes:
         path: path of the file.
-        problem: what was wrong with the file, in a sentence, or empty.
-        reached: progress by the lesson's id.
-        history: every prediction, the oldest first.
+        problem: message describing what is wrong with the file, or an empty string.
+        reached: progress by lesson id.
+        history: all predictions, oldest first.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Never raises: an unusable file is kept beside a new one, and ``problem`` reports it."""
+        """Read the file. Never raises: an unusable file is kept next to a new one, and ``problem`` reports it."""
         self.path = path
         self.problem = ""
         self.reached: dict[str, Reached] = {}
@@ -122,7 +122,7 @@ class LessonProgress:
     # -- recording -----------------------------------------------------------------------------------------------------
 
     def reach(self, lesson: str, step: int, last: bool) -> str | None:
-        """Record that ``step`` (from 1) was shown. Returns a sentence if that could not be written."""
+        """Record that ``step`` (from 1) was shown. Return an error message if that could not be written."""
         before = self.reached.get(lesson, Reached())
         after = Reached(max(before.step, step), before.done or last)
         if after == before:
@@ -131,12 +131,12 @@ class LessonProgress:
         return self._write()
 
     def add(self, entry: PredictionEntry) -> str | None:
-        """Record a prediction. Returns a sentence if that could not be written."""
+        """Record a prediction. Return an error message if it could not be written."""
         self.history = [*self.history, entry][-MOST:]
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
+        """Return the number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 
@@ -150,7 +150,7 @@ class LessonProgress:
     # -- for a teacher -------------------------------------------------------------------------------------------------
 
     def csv(self) -> str:
-        """Every prediction as a table: one row each, numbers at full precision."""
+        """Return all predictions as CSV, one row each, with numbers at full precision."""
         text = io.StringIO()
         writer = CsvWriter(text)
         writer.writerow(COLUMNS)
@@ -159,7 +159,7 @@ class LessonProgress:
         return text.getvalue()
 
     def export(self, target: Path) -> str | None:
-        """Write that table. Returns a sentence if that failed."""
+        """Write all predictions to a CSV file. Return an error message if that failed."""
         # so that Excel recognizes UTF-8
         return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))
 

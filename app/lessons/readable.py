@@ -1,4 +1,4 @@
-"""Numbers in a form that a class can read: no exponents, three digits at most."""
+"""Numbers in a form that a class can read: no exponents, and at most three digits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grpo_core.text import tr
 
 ABOUT_ZERO = tr("about 0")
 LEAST = 0.0005
-"""Value below which a number would have no significant digit left."""
+"""Absolute value below which a number would have no significant digit left."""
 
 
 def readable(value: float, form: str) -> str:
-    """``value`` in one of the forms ``grpo_core.lessons.SHOWN``.
+    """Return ``value`` in one of the forms in ``grpo_core.lessons.SHOWN``.
 
     Raises:
         ValueError: there is no such form.
@@ -46,7 +46,7 @@ def _digits(value: float) -> str:
 
 
 def number_text(prediction: Prediction, value: float) -> str:
-    """The number computed by the run, or "about 0" for a change that counts as none."""
+    """Return the number computed by the run, or "about 0" for a change that counts as none."""
     changes = prediction.kind == "direction" or prediction.answer.since is not None
     if changes and 0 < abs(value) <= prediction.within:
         return ABOUT_ZERO
@@ -54,8 +54,10 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """The text of another choice whose nearest number has the same displayed form as the answer ``value``. Empty if
-    there is none."""
+    """Return the text of another choice whose nearest number is displayed like ``value``.
+
+    The text is empty if there is no such choice.
+    """
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

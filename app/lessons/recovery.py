@@ -24,15 +24,15 @@ from grpo_core.text import tr
 
 FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
-"""Largest file in bytes that is read."""
+"""Maximum size in bytes of a file that is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenLesson:
-    """The stored state of an open lesson.
+    """Stored state of an open lesson.
 
     Attributes:
-        lesson: its id.
+        lesson: the lesson's id.
         step: index of the step.
         runs: file names of the lesson's runs, which are deleted with it.
     """
@@ -43,10 +43,10 @@ class OpenLesson:
 
 
 class LessonRecovery(QObject):
-    """Writes the step while a lesson is open, and removes the file at its end.
+    """Writer of the current step to a file, which is removed when the lesson ends.
 
     Args:
-        find: returns the lesson with an id, None if there is none.
+        find: returns the lesson with the given id, or None if there is none.
         folder: the folder of the file.
     """
 
@@ -66,7 +66,7 @@ class LessonRecovery(QObject):
         self._file = folder / FILE
         self._written: OpenLesson | None = None
         self._refused = False
-        self.interrupted = _read(self._file)  # at once, because the first lesson of this session replaces it
+        self.interrupted = _read(self._file)  # now, because the first lesson of this session replaces the file
         player.changed.connect(self._on_changed)
 
     @Slot()
@@ -90,7 +90,7 @@ class LessonRecovery(QObject):
         self._refused = refusal is not None
 
     def offer(self) -> None:
-        """Offer to continue the lesson interrupted by a crash. Its runs are made again with the same results."""
+        """Offer to continue a lesson interrupted by a crash. Its runs are computed again, with the same results."""
         interrupted, self.interrupted = self.interrupted, None
         if interrupted is None:
             return
@@ -116,7 +116,7 @@ class LessonRecovery(QObject):
 
 
 def _read(file: Path) -> OpenLesson | None:
-    """The state left by an earlier session, None if there is none that can be read."""
+    """Return the state left by an earlier session, or None if there is none that can be read."""
     try:
         with file.open("rb") as opened:
             stored = json.loads(opened.read(LARGEST))
@@ -131,5 +131,5 @@ def _read(file: Path) -> OpenLesson | None:
 
 
 def _plain(name: str) -> bool:
-    """Whether ``name`` is a run's file name without a path."""
+    """Return whether ``name`` is a run's file name without a path."""
     return Path(name).name == name and name.endswith(library.SUFFIX) and "\0" not in name

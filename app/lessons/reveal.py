@@ -9,19 +9,19 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 FRAME_MS = 16
 FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
-"""Seconds of a film of a run in training, and of a change from one picture into another."""
+"""Duration in seconds of a film of a run in training, and of the transition from one picture to another."""
 
 
 class Reveal(QObject):
-    """Plays once from 0 to 1, and then stays at 1.
+    """An animation that plays once from 0 to 1 and then stays at 1.
 
     Attributes:
-        moves: whether there is an animation; with reduced motion every reveal is over at once.
-        clock: a monotonic clock in seconds; tests pass their own.
-        share: the played share, 0 to 1.
+        moves: whether to animate; with reduced motion, every reveal ends immediately.
+        clock: a monotonic clock in seconds, which tests replace.
+        share: the share played so far, 0 to 1.
 
     Signals:
-        played: ``share`` has changed.
+        played: emitted when ``share`` changes.
     """
 
     played = Signal()
@@ -43,11 +43,11 @@ class Reveal(QObject):
 
     @property
     def eased(self) -> float:
-        """The share with ease-in-out, 0 to 1."""
+        """The share with ease-in-out applied, 0 to 1."""
         return self.share * self.share * (3 - 2 * self.share)
 
     def play(self, seconds: float) -> None:
-        """Start at 0. It is over at once if ``moves`` is False."""
+        """Start at 0. If ``moves`` is False, the reveal ends immediately."""
         if not self.moves:
             self.finish()
             return
@@ -56,7 +56,7 @@ class Reveal(QObject):
         self.played.emit()
 
     def finish(self) -> None:
-        """Go to the end."""
+        """Jump to the end."""
         self._ticks.stop()
         if self.playing:
             self.share = 1.0

@@ -1,4 +1,4 @@
-"""The runs of a lesson: made when its steps need them, trained by the usual learner, and deleted with the lesson."""
+"""The runs of a lesson: created when its steps need them, trained by the usual learner, and deleted with the lesson."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.runs import library
 from grpo_core.text import tr
 
 KEPT = 8
-"""Runs of a lesson that are open at once, one for each of its settings."""
+"""Maximum number of a lesson's runs that are open at once, one for each of its settings."""
 
 
 class LessonRuns:
     """The runs of a lesson, one for each of the settings in its steps.
 
     Attributes:
-        switching: whether the lesson itself is showing or removing a run.
+        switching: whether the lesson itself is currently showing or removing a run.
     """
 
     def __init__(self, workspace: Workspace, run_manager: RunManager, controller: Controller) -> None:
@@ -39,7 +39,7 @@ class LessonRuns:
         return run in self._runs.values() or run is self._played
 
     def show(self, settings: Settings, name: str) -> RunHandle:
-        """Make the run with ``settings`` active, creating it if needed.
+        """Make the run with ``settings`` active, creating it if necessary.
 
         Raises:
             GrpoError: such a run is impossible; the message says why.
@@ -65,7 +65,7 @@ class LessonRuns:
         """Make a recorded run active, reading it from its file.
 
         Raises:
-            GrpoError: its file cannot be read.
+            GrpoError: the file cannot be read.
         """
         path = example(recorded)
         there = next((run for run in self._workspace.runs if run.path == path), None)
@@ -81,7 +81,7 @@ class LessonRuns:
         return self._played
 
     def train(self, run: RunHandle, update: int) -> None:
-        """Train the active run up to ``update``, as fast as possible.
+        """Train the active run up to ``update`` as fast as possible.
 
         Raises:
             GrpoError: the run cannot be continued; the message says why.
@@ -91,7 +91,7 @@ class LessonRuns:
         self._controller.run(update - run.head)
 
     def clear(self, keep: RunHandle | None = None) -> None:
-        """Close every run but ``keep``, and delete their files."""
+        """Close every run except ``keep``, and delete their files."""
         runs, self._runs, self._count = list(self._runs.values()), {}, 0
         played, self._played = self._played, None
         if played is not None and played is not keep and not self._lent:
@@ -114,7 +114,7 @@ class LessonRuns:
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete the files of closed runs that the writer has closed by now."""
+        """Delete the files of closed runs that the writer has released by now."""
         for path in list(self._waiting):
             with suppress(RunFileError):
                 if path.exists():

@@ -23,8 +23,8 @@ class SavedState:
 
     Attributes:
         run: the run that was shown.
-        wanted: the settings in the controls, including changes that wait for a new run.
-        cursor, following, selection, quantity: those of the workspace.
+        wanted: the settings in the controls, including changes that need a new run.
+        cursor, following, selection, quantity: the state of the workspace.
     """
 
     run: RunHandle
@@ -36,7 +36,7 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """The current state of ``workspace``."""
+        """Return the current state of ``workspace``."""
         assert workspace.run is not None
         return cls(
             run=workspace.run,
@@ -48,7 +48,10 @@ class SavedState:
         )
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Restore the state, unless the run has been closed meanwhile. Call it only when nothing is training."""
+        """Restore the state unless the run has been closed in the meantime.
+
+        Call this only while nothing is training.
+        """
         if self.run not in workspace.runs:
             return
         run_manager.show(self.run)
@@ -59,17 +62,17 @@ class SavedState:
 
 
 class LessonDocks(Protocol):
-    """The arrangement of the window's docks for a lesson."""
+    """Arrangement of the window's docks for a lesson."""
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Arrange the window for the lesson, with or without a ``picture`` of its own, and ``panels`` beside it."""
+        """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it."""
 
     def give_back(self) -> None:
-        """Put every dock where it was before the lesson."""
+        """Return every dock to its position before the lesson."""
 
 
 class LessonGuest:
-    """Keeps the user's run, cursor, settings, breakpoints and layout during a lesson, and restores them afterwards.
+    """Saves the user's run, cursor, settings, breakpoints and layout during a lesson, and restores them afterwards.
 
     Attributes:
         layout: the arrangement of the lesson.
@@ -92,10 +95,10 @@ class LessonGuest:
         controller.closed.connect(self.runs.sweep)
 
     def arrive(self) -> None:
-        """Save the user's state, and stop everything that moves."""
+        """Save the user's state, pause playback, and clear the user's breakpoints."""
         self.saved = SavedState.of(self._workspace)
         self._player.pause()
-        self._controller.set_breakpoints(())  # the user's breakpoints are for the user's runs
+        self._controller.set_breakpoints(())  # the user's breakpoints apply only to the user's runs
 
     def give_back(self) -> None:
         """Restore the user's run, cursor and settings, and everything else."""

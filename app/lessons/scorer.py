@@ -1,4 +1,4 @@
-"""Scoring of predictions against the live run, and their storage."""
+"""Scoring of predictions against the live run, and storage of the scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scorer:
     """Compares predictions in lessons with the numbers of the run shown, and records the scores.
 
     Attributes:
-        progress: the store of the scores.
+        progress: where the scores are stored.
     """
 
     def __init__(self, workspace: Workspace, progress: LessonProgress) -> None:
@@ -28,13 +28,13 @@ class Scorer:
         self.progress = progress
 
     def score(self, lesson: Lesson, place: int, placed: Placed, picture: Interactive | None) -> tuple[Placed, str]:
-        """The prediction ``placed`` with its result, and a sentence on why it could not be scored, or an empty text.
+        """Return the prediction ``placed`` with its result, and an error message if it could not be scored.
 
         Args:
             lesson: the lesson.
             place: index of the prediction's step.
             placed: the prediction.
-            picture: the lesson's interactive, to whose numbers the step may refer; None if there is none.
+            picture: the lesson's interactive, whose numbers the step can use; None if there is none.
         """
         predict, problem = lesson.steps[place].predict, ""
         assert predict is not None

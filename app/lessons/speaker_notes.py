@@ -1,4 +1,4 @@
-"""The speaker's notes during a presented lesson: the current place, the next step, and what to say."""
+"""The speaker's notes during a presented lesson: the current step, the next one, and what to say."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class SpeakerNotes:
-    """The text of the speaker's window about a lesson.
+    """Content about a lesson in the speaker's window.
 
     Attributes:
         now: the lesson, the step, and whether its question is open.
         next: what the forward key will show.
-        notes: the step's own notes, the text shown to the class, the sentence on the answer, the minutes for the step,
-            the usual misconception, and what to do if a run disagrees; never empty.
+        notes: the step's own notes, the text shown to the class, the sentence about the answer, the minutes for the
+            step, the usual misconception, and what to do if a run disagrees; never empty.
     """
 
     now: str
@@ -26,7 +26,7 @@ class SpeakerNotes:
 
 
 def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
-    """The notes for the current step of ``player``, while a lesson is open."""
+    """Return the notes for the current step of ``player``, while a lesson is open."""
     assert player.lesson is not None
     return SpeakerNotes(
         now=_now(player.lesson, player.place, open_=player.covered),
@@ -36,7 +36,7 @@ def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
-    """The author's notes, the text, the lesson of the answer, and general notes on the lesson, a paragraph each."""
+    """Return the author's notes, the text, the sentence about the answer, and general notes, one paragraph each."""
     parts = [step.speaker, spoken(step.text)]
     if step.predict is not None and step.predict.reveal:
         parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))
@@ -44,7 +44,10 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """A text with the minutes of step ``place``, from 0, and of the lesson up to its end. Empty if not given."""
+    """Return the minutes planned for step ``place``, from 0, and up to the end of the lesson, as text.
+
+    Empty if not given.
+    """
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])
@@ -54,8 +57,10 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """The usual misconception, the reply to it, what to do if a run disagrees, and an analogy if there is one. Empty if
-    not given."""
+    """Return the notes for teachers that the lesson provides.
+
+    They are the usual misconception and the reply to it, what to do if a run disagrees, and an analogy.
+    """
     if lesson.teaching is None:
         return []
     analogy = analogy_of(lesson)
@@ -68,7 +73,7 @@ def teaching_of(lesson: Lesson) -> list[str]:
 
 
 def analogy_of(lesson: Lesson) -> str:
-    """The lesson's everyday analogy, marked as such. Empty if there is none."""
+    """Return the lesson's everyday analogy, marked as such, or an empty string if there is none."""
     if lesson.teaching is None or not lesson.teaching.analogy:
         return ""
     return tr("An analogy, and no more: {sentence}").format(sentence=lesson.teaching.analogy)

@@ -1,4 +1,4 @@
-"""The text beside the picture, with terms that show a definition on hover and a derivation on click."""
+"""The text next to the picture. Its terms show a definition on hover and a derivation on click."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
 
 class LessonText(QWidget):
-    """The text of at most forty words, and below it the derivation of the clicked term.
+    """A text of at most forty words, with the derivation of the clicked term below it.
 
     Attributes:
         label: the text.

@@ -1,4 +1,4 @@
-"""Input of a predicted number: by a mark dragged along a scale, or by the height of a ghost bar."""
+"""Input of a predicted number: a mark dragged along a scale, or the height of a ghost bar."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grpo_core.text import tr
 
 Key = Qt.Key
 STEPS = 50
-"""Key presses from one end of a scale to the other."""
+"""Number of key presses from one end of the scale to the other."""
 GRAIN = 200
-"""Number of places on the scale at which a drag can stop."""
+"""Number of positions on the scale at which a drag can stop."""
 _TYPED = "0123456789.,-"
 
 
@@ -27,14 +27,15 @@ class Value(Input):
     Args:
         name: name of the number.
         low, high: the ends of the scale.
-        bar: a ghost bar rather than a mark on a line.
-        form: displayed form, in ``grpo_core.lessons.SHOWN``; a percentage is typed as one, a count is a whole number.
+        bar: whether to show a ghost bar rather than a mark on a line.
+        form: displayed form, one of ``grpo_core.lessons.SHOWN``; percentages are typed as such, and counts are
+            integers.
         parent: the Qt parent.
 
     Attributes:
-        guess: the place of the mark; None before.
-        value: the run's value, None before it is known.
-        hint: whether to show how a guess is placed.
+        guess: the number at the mark; None before one is given.
+        value: the run's value; None before it is known.
+        hint: whether to show how to place a guess.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Value(Input):
         return QSize(self.sizeHint().width() // 2, self.sizeHint().height())
 
     def _track(self) -> tuple[QPointF, QPointF]:
-        """The low and the high end of the track."""
+        """Return the low and the high end of the track."""
         line = self.fontMetrics().height()
         if self.bar:
             middle = line * 3.4

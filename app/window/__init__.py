@@ -1,1 +1,4 @@
-"""The main window: its docks, their places in the named layouts, its toolbar. It has no logic of runs or commands."""
+"""The main window: its docks, their positions in the named layouts, its toolbar.
+
+It contains no logic of runs or commands.
+"""

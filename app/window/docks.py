@@ -46,7 +46,7 @@ class TitleButton(QToolButton):
 
 
 class DockTitle(QWidget):
-    """A panel's name, and buttons to float and to close it."""
+    """A panel's name, and buttons to float and to close the panel."""
 
     def __init__(self, dock: QDockWidget, title: str, help: str) -> None:
         super().__init__(dock)
@@ -74,7 +74,7 @@ class DockTitle(QWidget):
 
 
 class NoTitle(QWidget):
-    """The empty title bar of a dock among tabs."""
+    """The empty title bar of a dock that is among tabs."""
 
     def sizeHint(self) -> QSize:
         return QSize(0, 0)
@@ -84,7 +84,7 @@ class NoTitle(QWidget):
 
 
 class DockGrip(QWidget):
-    """A narrow handle at the left side of a low panel."""
+    """A narrow handle at the left edge of a low panel."""
 
     def __init__(self, dock: QDockWidget) -> None:
         super().__init__(dock)
@@ -95,7 +95,7 @@ class DockGrip(QWidget):
 
 
 class Placeholder(QWidget):
-    """Stands in for a panel that is not made yet, with the minimum size of a panel."""
+    """A stand-in for a panel that has not been created yet, with the minimum size of a panel."""
 
     def minimumSizeHint(self) -> QSize:
         return QSize(220, 80)
@@ -108,12 +108,12 @@ class Dock(QDockWidget):
     """The dock of one panel.
 
     Attributes:
-        panel: the panel in it; None until it is made.
+        panel: the panel in the dock; None until it is created.
         low: whether it is in the strip of low rows, with a grip instead of a title bar.
-        bare: whether it has no title bar even outside tabs, like a lesson in presenting mode.
+        bare: whether it has no title bar even outside tabs, like a lesson when presenting.
 
     Signals:
-        wanted: it has become visible, so that the panel (its id) has to be made.
+        wanted: emitted with the id of the panel when the dock becomes visible, so that the panel has to be created.
     """
 
     wanted = Signal(str)
@@ -140,7 +140,7 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height requested by its panel. 0 for as much as available, as for every panel among tabs."""
+        """The height that the panel requests, or 0 for as much as available, as for every panel among tabs."""
         return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
 
     @property
@@ -149,14 +149,14 @@ class Dock(QDockWidget):
         return isinstance(window, QMainWindow) and not self.isFloating() and bool(window.tabifiedDockWidgets(self))
 
     def set_count(self, count: int) -> None:
-        """Append the number of listed items to the panel's name, also on its tab. 0 removes it."""
+        """Append the number of listed items to the panel's name, also on its tab. 0 removes the number."""
         title = tr("{title} ({count})").format(title=self._name, count=count) if count else self._name
         if title != self.windowTitle():
             self.setWindowTitle(title)
             self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
-        """Show ``panel`` in this dock, in place of the placeholder."""
+        """Show ``panel`` in this dock, replacing the placeholder."""
         placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)
@@ -172,7 +172,7 @@ class Dock(QDockWidget):
 
     def moveEvent(self, event: QMoveEvent) -> None:
         super().moveEvent(event)
-        self._look()  # a tab that comes to the front was outside the window, where nothing is drawn
+        self._look()  # a tab brought to the front was outside the window, where nothing is drawn
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -186,7 +186,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def _on_row(self) -> None:
-        """Apply the panel's new height, at the expense or for the benefit of its neighbours."""
+        """Apply the panel's new height. Its neighbours give up or gain the difference."""
         window = self.parent()
         own = self.layout()
         if own is not None:  # requests made by a panel while it was being laid out were missed
@@ -197,7 +197,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Show the title bar unless the dock is among tabs, which have the name already. A low dock never has one."""
+        """Show the title bar unless the dock is among tabs, which already show the name. A low dock never has one."""
         if self.low:
             return
         window, shown = self.parent(), self.titleBarWidget()
@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """An empty widget in place of the title bar, made when the dock is first among tabs."""
+        """Return an empty widget that replaces the title bar, created when the dock is first among tabs."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()
@@ -219,7 +219,7 @@ class Dock(QDockWidget):
 
 
 def style_tabs(bar: QTabBar) -> None:
-    """Style a tab bar that Qt has made for tabbed docks: full titles, and a name."""
+    """Style a tab bar that Qt has created for tabbed docks: full titles, and an accessible name."""
     bar.setAccessibleName(tr("Panels"))
     bar.setElideMode(Qt.TextElideMode.ElideNone)
     bar.setUsesScrollButtons(True)

@@ -1,4 +1,4 @@
-"""The two places of the panel Explain: a sheet at the explained number or, when pinned, a dock.
+"""The two places for the Explain panel: a sheet at the explained number or, when pinned, a dock.
 
 Pinned means that its dock is shown, so the panel is pinned in every layout with that dock.
 """
@@ -18,14 +18,14 @@ from app.window.explain_sheet import ExplainSheet
 from app.workspace.workspace import Workspace
 
 SMALL = 160
-"""Height at 100 % up to which a widget itself counts as the number that it explains."""
+"""Height at 100 % scale up to which a widget itself counts as the number that it explains."""
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:
-    """Rectangle of the number that ``widget`` explains, in the widget's coordinates.
+    """Return the rectangle of the number that ``widget`` explains, in the widget's coordinates.
 
-    A widget with many numbers provides it as ``explained_box``; a table has its current cell; a small widget is the
-    number itself. Otherwise it is where the mouse is pressed, or the middle.
+    A widget with many numbers provides the rectangle as ``explained_box``. A table uses its current cell, and a
+    small widget is the number itself. In other widgets, it is where the mouse button is pressed, or the centre.
     """
     box: Callable[[], QRect] | None = getattr(widget, "explained_box", None)
     if box is not None:
@@ -42,7 +42,7 @@ def number_box(widget: QWidget, scale: float) -> QRect:
 
 
 class ExplainHomes(QObject):
-    """Shows the panel Explain either in its dock or in the sheet.
+    """The two homes of the Explain panel, which is shown either in its dock or in the sheet.
 
     Attributes:
         sheet: the sheet; hidden while the panel is in its dock.
@@ -52,8 +52,8 @@ class ExplainHomes(QObject):
         workspace: the workspace whose numbers are explained.
         dock: the dock of the panel.
         panel: the panel.
-        lent: whether a lesson or presenting mode arranges the window; the dock is then shown beside it.
-        space: the part of the window that the sheet may cover.
+        lent: returns whether a lesson or presenting mode arranges the window, in which case the dock is always used.
+        space: returns the part of the window that the sheet can cover.
     """
 
     def __init__(
@@ -96,14 +96,14 @@ class ExplainHomes(QObject):
     def show(self) -> None:
         """Show an explanation that was requested: bring the dock to the front, or open the sheet at the number.
 
-        During a lesson or in presenting mode, its dock is shown beside it.
+        During a lesson or when presenting, the dock is shown next to the lesson or the picture.
         """
         if self.is_pinned or self._lent():
             self._show_dock()
             return
         focus = QApplication.focusWidget()
         inside = focus is not None and self.sheet.isAncestorOf(focus)
-        if not inside:  # an input of the explanation leads on in the same place
+        if not inside:  # inputs of the explanation are explained at the same position
             self._former = self._anchor = focus if focus is not None and focus.window() is self._window else None
             self._box = QRect()
         if not self.is_open:
@@ -125,7 +125,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sheet. The panel returns to its dock, and the keyboard focus to where it was."""
+        """Close the sheet. The panel returns to its dock, and the keyboard focus to its previous widget."""
         if not self.is_open:
             return
         focus = QApplication.focusWidget()
@@ -147,13 +147,13 @@ class ExplainHomes(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """Move the sheet, as the number may have moved or another one of its kind been selected."""
+        """Move the sheet, because the number may have moved or another one of its kind may have been selected."""
         if self.is_open:
             self._stand()
             children = self._window.children()
             above = children[children.index(self.sheet) + 1 :]
             if any(isinstance(child, (QDockWidget, QTabBar)) and not child.isHidden() for child in above):
-                self.sheet.raise_()  # a dock that was placed again
+                self.sheet.raise_()  # the dock was moved to another place
 
     def _stand(self) -> None:
         window, workspace, anchor = self._window, self._workspace, self._anchor
@@ -170,7 +170,7 @@ class ExplainHomes(QObject):
 
     @Slot(bool)
     def _on_dock(self, visible: bool) -> None:
-        """Move the panel to its dock, which was shown by other means."""
+        """Move the panel to its dock after the dock was shown by other means."""
         if visible and self.is_open:
             self.close()
 

@@ -12,15 +12,15 @@ from app.window.docks import TitleButton
 from grpo_core.text import tr
 
 WIDTH, LEAST = 430, 150
-"""Width at 100 %, and the least height that makes a place acceptable."""
+"""Width at 100 % scale, and the minimum height at which a position is acceptable."""
 BEAK = 8
-"""Length of the beak at 100 %, which is also the distance of the sheet from the number."""
+"""Length of the beak at 100 % scale, which is also the distance of the sheet from the number."""
 
 
 def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
-    """Rectangle for a sheet of ``size`` in ``space``: below ``anchor``, above it, or else beside it, and never over it.
+    """Return the rectangle for a sheet of ``size`` in ``space``: below, above or next to ``anchor``, never over it.
 
-    If it fits nowhere in full, it becomes lower; ``least`` is the height below which a place is too low.
+    If it does not fit anywhere in full, its height is reduced. A position with a height below ``least`` is rejected.
     """
     width = min(size.width(), space.width())
     left = min(max(anchor.center().x() - width // 2, space.left()), space.right() + 1 - width)
@@ -42,11 +42,11 @@ def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QR
 
 
 class ExplainSheet(QFrame):
-    """Holds the panel Explain while it is not pinned.
+    """A sheet that contains the Explain panel while it is not pinned.
 
     Signals:
-        left: close it and return the keyboard focus.
-        pinned: keep the panel as a dock.
+        left: emitted to close the sheet and return the keyboard focus.
+        pinned: emitted to keep the panel as a dock.
     """
 
     left = Signal()
@@ -79,13 +79,12 @@ class ExplainSheet(QFrame):
         self.hide()
 
     def take(self, panel: QWidget) -> None:
-        """Take ``panel`` into the sheet."""
+        """Move ``panel`` into the sheet."""
         self._column.addWidget(panel, 1)
         panel.show()
 
     def stand_at(self, anchor: QRect, space: QRect, height: int, theme: Theme, scale: float) -> None:
-        """Move to ``anchor`` within ``space``, both in the window's coordinates, with ``height`` pixels for the
-        panel."""
+        """Move to ``anchor`` within ``space``, both in the window's coordinates, leaving ``height`` for the panel."""
         gap = round(BEAK * scale)
         self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # space for the outline
         around = 2 * gap + 4 + self.pin.sizeHint().height() + 4
@@ -107,7 +106,7 @@ class ExplainSheet(QFrame):
         painter.drawPath(self._outline())
 
     def _outline(self) -> QPainterPath:
-        """Outline of a rounded rectangle with a beak towards the number."""
+        """Return the outline of a rounded rectangle with a beak that points to the number."""
         beak, radius = BEAK * self._scale, RADIUS * self._scale
         inner = QRectF(self.rect()).adjusted(beak, beak, -beak, -beak)
         path = QPainterPath()

@@ -1,4 +1,4 @@
-"""The named layouts: the place of each dock, from the registry of panels, by window size and kind of run."""
+"""The named layouts: the position of each dock, from the registry of panels, by window size and kind of run."""
 
 from __future__ import annotations
 
@@ -26,17 +26,24 @@ LAYOUTS = {
 }
 """The built-in layouts: stored name -> displayed name."""
 ONE_COLUMN = (COMPARE, PRESENT)
-"""Layouts without a right side. Its panels are tabs at the bottom."""
+"""Layouts without a right side. The panels of the right side are tabs at the bottom."""
 SHARE_BELOW = 0.44
-"""Share of the centre's height for the panels below the picture."""
+"""Share of the centre's height that the panels below the picture take."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Deviating shares, by layout and whether the run is a language model's. In presenting mode every prompt has its
-row."""
+"""Exceptions to that share, by layout and whether the run is a language model's.
+
+When presenting, every prompt has a row.
+"""
 UPPER = {BANDIT: 0.485, RECORDED: 0.68}
-"""Share of the right side's height for its first panel, by layout. In other layouts all panels get the same height."""
+"""Share of the right side's height for its first panel, by layout.
+
+In other layouts, all panels have the same height.
+"""
 HALVES = (LayoutVariant.LANGUAGE,)
-"""Layouts whose right side is below the strip and takes half of the width beside the controls. The bottom tabs are
-below it, so that the picture has the full height."""
+"""Layouts whose right side is below the strip and takes half of the width next to the controls.
+
+The bottom tabs are below the right side, so that the picture has the full height.
+"""
 _KINDS = {
     BANDIT: (LayoutVariant.BANDIT, LayoutVariant.BANDIT),
     LANGUAGE: (LayoutVariant.LANGUAGE, LayoutVariant.LANGUAGE),
@@ -47,22 +54,25 @@ _KINDS = {
 """Layout variants for a bandit's run and for a language model's."""
 
 THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
-"""Thresholds at 100 %: the width from which the right side need not join the bottom tabs, the height for two pictures,
-and the height for the formula above one picture."""
+"""Thresholds at 100 % scale, below which parts are rearranged.
+
+They are the width at which the right side is not merged into the bottom tabs, the height for two pictures, and the
+height for the formula above one picture.
+"""
 
 RIGHT, RIGHT_SHARE = 372, 0.27
-"""Width of the right side at 100 %, for the columns of a bandit's step detail, and its share of a wider window."""
+"""Width of the right side at 100 % scale, for a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:
-    """The arrangement class of a window of ``size``, from 0 to 3 with larger type or less space."""
+    """Return the size class of a window of ``size``, from 0 up to 3 with larger type or less space."""
     if size.height() / scale < TWO_PICTURES:
         return 2 if size.height() / scale >= FORMULA else 3
     return int(size.width() / scale < THREE_COLUMNS)
 
 
 def layout_for(language: bool, *, recorded: bool = False) -> str:
-    """The layout made for a kind of policy, or for a run that another program trained."""
+    """Return the layout designed for a kind of policy, or for a run trained by another program."""
     if recorded:
         return RECORDED
     return LANGUAGE if language else BANDIT
@@ -70,13 +80,14 @@ def layout_for(language: bool, *, recorded: bool = False) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """Panel ids by place.
+    """Panel ids by position.
 
     Attributes:
-        left, strip, centre, bottom, right: the panels of each area in order. The first of ``centre`` is the picture in
-            the middle. In small windows ``bottom`` begins with the panels of the centre, and ``centre`` is empty;
-            layouts that are ``halved`` in larger windows do so earlier, since their picture needs the full height.
-        halved: whether the right side is below the strip, as wide as the picture and with the bottom under it.
+        left, strip, centre, bottom, right: the panels of each area, in order. The first panel in ``centre`` is the
+            picture in the middle. In small windows, ``bottom`` begins with the panels of the centre, and ``centre``
+            is empty; layouts that are ``halved`` in larger windows do so earlier, because their picture needs the
+            full height.
+        halved: whether the right side is below the strip, as wide as the picture, with the bottom tabs below it.
         hidden: panels that are not shown, each with the area in which it would open.
     """
 
@@ -97,9 +108,9 @@ class Arrangement:
 def arrangement(
     name: str, *, language: bool, space: int = 0, panels: Sequence[PanelSpec[Panel]] = PANELS
 ) -> Arrangement:
-    """The arrangement of the named layout for a kind of run and a size class (:func:`size_class`).
+    """Return the arrangement of the named layout for a kind of run and a size class (:func:`size_class`).
 
-    User-defined layouts are not known here: until one is restored, the layout for the kind of run is used.
+    User-defined layouts are not known here. Until one is restored, the layout for the kind of run is used.
     """
     layout = _KINDS.get(name, (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE))[language]
     docked = [spec for spec in panels if spec.area is not Area.TOP]
@@ -113,7 +124,7 @@ def arrangement(
     if space or name in ONE_COLUMN:
         right = tuple(spec.id for spec in docked if spec.id in right)  # tabs in the order of the registry
         bottom, right = (right + bottom if halved else bottom + right), ()
-    if space >= 2 or (halved and space):  # so large that only one picture fits beside the controls
+    if space >= 2 or (halved and space):  # so large that only one picture fits next to the controls
         centre, bottom = (), centre + bottom
     if space == 3:  # nor does the formula fit above it
         strip, bottom = strip[:1], bottom + strip[1:]
@@ -132,9 +143,9 @@ def arrangement(
 def arrange(
     window: QMainWindow, docks: Mapping[str, Dock], name: str = BANDIT, scale: float = 1.0, language: bool = False
 ) -> None:
-    """Arrange all docks by the named layout, taking :func:`size_class` into account.
+    """Arrange all docks according to the named layout and the :func:`size_class` of the window.
 
-    ``language`` is the kind of the run shown, for layouts that are not made for one kind.
+    ``language`` is the kind of the current run, for layouts that are not designed for one kind.
     """
     plan = arrangement(name, language=language, space=size_class(window.size(), scale))
     for dock in docks.values():
@@ -161,7 +172,7 @@ def arrange(
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
-    """Rows and columns of adjacent panels, in the order in which they are split off."""
+    """Return rows and columns of adjacent panels, in the order in which they are split off."""
     across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
     middle = [*plan.strip, *plan.centre[:1]]
     if plan.halved:
@@ -176,7 +187,7 @@ def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:
 
 
 def _neighbour(plan: Arrangement, area: Area) -> str:
-    """The panel to whose tabs a hidden panel of ``area`` is added."""
+    """Return the panel to whose tabs a hidden panel of ``area`` is added."""
     match area:
         case Area.LEFT:
             return plan.left[0]
@@ -193,8 +204,11 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 
 
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, scale: float, share: float) -> None:
-    """Distribute the space: fixed widths for the sides, the requested heights for low panels, the rest for the pictures
-    in the middle, of which the lower one gets ``share``."""
+    """Distribute the space among the docks.
+
+    The sides get fixed widths, low panels their requested heights, and the pictures in the middle the rest, with
+    ``share`` of it for the lower one.
+    """
     width = window.width()
     left = round(256 * scale)
     right = max(round(RIGHT * scale), round(RIGHT_SHARE * width)) if plan.right and not plan.halved else 0
@@ -222,7 +236,7 @@ def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement
 
 
 def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) -> None:
-    """Set the heights of the panels stacked at the right: equal, or ``upper`` of the total for the first."""
+    """Set the heights of the panels stacked on the right: equal, or ``upper`` of the total for the first."""
     if len(right) > 1:
         first = 1 / len(right) if upper is None else upper
         shares = [first, *[(1 - first) / (len(right) - 1)] * (len(right) - 1)]
@@ -230,11 +244,11 @@ def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) ->
 
 
 def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock], share: float) -> None:
-    """Set exactly the heights that low rows request. Qt treats heights whose sum differs from the available height as
-    proportions, so the heights have to add up.
+    """Set exactly the heights that low rows request.
 
-    The pictures get the rest, of which the lower of two gets ``share``. Their heights include their tab bars and
-    everything beside them.
+    Qt treats heights as proportions if they do not add up to the available height, so they must add up. The pictures
+    get the rest, with ``share`` of it for the lower of two. Their heights include their tab bars and everything next
+    to them.
     """
     layout = window.layout()
     if layout is None or not window.isVisible():
@@ -250,8 +264,10 @@ def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock]
 
 
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
-    """Correct the heights after the panels have been laid out: low ones get their requested height, the pictures below
-    share the rest."""
+    """Correct the heights after the panels have been laid out.
+
+    Low panels get their requested height, and the pictures below share the rest.
+    """
     strip = next(docks[spec.id] for spec in PANELS if spec.area is Area.STRIP)
     column = sorted(
         (dock for dock in docks.values() if not dock.isFloating() and in_window(dock) and dock.x() == strip.x()),

@@ -1,4 +1,4 @@
-"""The arrangement of a lesson in the window, and the restoration of all docks afterwards."""
+"""The arrangement of the window for a lesson, and the restoration of all docks afterwards."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from app.window.saved_docks import SavedDocks
 from app.window.separators import delete_lost_separators
 
 WAITING = (EXPLAIN.id, GLOSSARY.id)
-"""Panels that are placed beside the lesson only when opened."""
+"""Panels that are placed next to the lesson only when opened."""
 SHARE = 0.64
-"""Share of the window's width for a lesson with panels beside it."""
+"""Share of the window's width for a lesson with panels next to it."""
 WORDS_ALONE = 0.42
-"""Share of the width for a lesson without a picture of its own, for which the panels are the picture."""
+"""Share of the width for a lesson without a picture of its own. The panels are its picture."""
 CROWDED = 1.6
-"""Scale from which on the panels are tabs behind the lesson."""
+"""Scale above which the panels are tabs behind the lesson."""
 
 
 class LessonLayout:
-    """Arranges the docks for a lesson, and keeps the user's own arrangement meanwhile.
+    """Arranges the docks for a lesson, and stores the user's own arrangement in the meantime.
 
     Attributes:
-        panels: the panels beside the lesson; None while no lesson is shown.
+        panels: the panels next to the lesson; None while no lesson is shown.
         alone: whether the lesson is presented, without the bars above it.
     """
 
@@ -40,9 +40,9 @@ class LessonLayout:
         self.alone = False
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Arrange the window for the lesson, with or without a ``picture`` of its own, and ``panels``.
+        """Arrange the window for the lesson, with or without a ``picture`` of its own, and with ``panels`` next to it.
 
-        ``again`` rearranges even if they are shown already.
+        ``again`` rearranges them even if they are already shown.
         """
         self._users.borrow(LESSON.id)
         self._has_picture = picture
@@ -62,8 +62,7 @@ class LessonLayout:
         self._spare_bars()
 
     def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
-        """Place the lesson on the left and the panels stacked on the right. Panels that are not open yet get a place
-        there too."""
+        """Place the lesson on the left and the panels on the right, with space there for panels not opened yet."""
         window, across, down = self._window, Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         docks = [lesson, *beside, *waiting]
         for dock in docks:
@@ -93,11 +92,14 @@ class LessonLayout:
         delete_lost_separators(window)
 
     def fits(self, scale: float) -> bool:
-        """Whether the current arrangement suits ``scale``. False without a lesson."""
+        """Return whether the current arrangement suits ``scale``, or False without a lesson."""
         return self.panels is None or self._crowded == self._is_crowded(scale)
 
     def _is_crowded(self, scale: float) -> bool:
-        """Whether panels are tabs behind the lesson. In presenting mode, never if they are its only picture."""
+        """Return whether the panels are tabs behind the lesson.
+
+        When presenting, they never are if they are its only picture.
+        """
         return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:
@@ -106,8 +108,7 @@ class LessonLayout:
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """Hide the bars at the top in large type, where they would take a third of the window, and in presenting
-        mode."""
+        """Hide the bars at the top when presenting, and in large type, where they would fill a third of the window."""
         if not (self._crowded or self.alone):
             for bar in self._bars:
                 bar.show()
@@ -120,7 +121,7 @@ class LessonLayout:
                     bar.hide()
 
     def give_back(self) -> None:
-        """Restore every dock as it was before the lesson."""
+        """Restore every dock to its state before the lesson."""
         self.panels = None
         self._docks[LESSON.id].bare = False
         for bar in self._bars:

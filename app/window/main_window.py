@@ -26,21 +26,21 @@ P = TypeVar("P", bound=Panel)
 
 
 class MainWindow(QMainWindow):
-    """Hosts the panels.
+    """The main window, which contains the panels.
 
     Attributes:
-        panels: panels by id, made on first access.
-        docks: docks by the panel's id.
+        panels: panels by id, created on first access.
+        docks: docks by panel id.
         saved_docks: the arrangement of the docks before a lesson or presenting mode.
         messages: the message bar.
         overlay: the widget over the panels that shows the messages.
-        explain_homes: manages where the panel Explain is shown.
+        explain_homes: manages where the Explain panel is shown.
 
     Signals:
-        closing: the user wants to close the window; listeners decide by ``allow_close``.
-        dropped: files (a list of paths) were dropped on the window.
-        arranged: the docks have been arranged by a named layout.
-        panel_made: a panel has been made.
+        closing: emitted when the user wants to close the window; listeners decide with ``allow_close``.
+        dropped: emitted with a list of paths when files were dropped on the window.
+        arranged: emitted when the docks have been arranged according to a named layout.
+        panel_made: emitted when a panel has been created.
     """
 
     closing = Signal()
@@ -54,7 +54,7 @@ class MainWindow(QMainWindow):
         self.may_close = False
         self._opened: tuple[str, QWidget | None] = ("", None)
         self._flush_waits = False
-        """Whether Qt has requested to paint a frame before all of it was drawn."""
+        """Whether Qt has requested to paint a frame before it was completely drawn."""
         self._paint = QTimer(self)
         self._paint.setSingleShot(True)
         self._paint.timeout.connect(self._on_paint)
@@ -94,12 +94,12 @@ class MainWindow(QMainWindow):
 
     @property
     def paints_later(self) -> bool:
-        """Whether a frame that has been drawn is not painted yet."""
+        """Whether a frame that has been drawn still has to be painted."""
         return self._paint.isActive()
 
     @Slot()
     def _on_frame(self) -> None:
-        """Paint the frame in one go once it is drawn, and after pending input."""
+        """Paint the complete frame once it is drawn, after pending input."""
         self._paint.start(0)
 
     def event(self, event: QEvent) -> bool:
@@ -129,17 +129,17 @@ class MainWindow(QMainWindow):
         return self.panels.of(spec)
 
     def note_opened(self, id: str) -> None:
-        """Record that the panel ``id`` was brought to the front. Until the focus moves, commands apply to it."""
+        """Record that the panel ``id`` was brought to the front. Commands apply to it until the focus moves."""
         self._opened = id, QApplication.focusWidget()
 
     @property
     def just_opened(self) -> str | None:
-        """Id of the panel brought to the front since the focus last moved, while it is shown."""
+        """Id of the panel brought to the front since the focus last moved, or None if it is no longer shown."""
         id, focus = self._opened
         return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
     def childEvent(self, event: QChildEvent) -> None:
-        """Set up the tab bars, which Qt makes whenever docks become tabs."""
+        """Set up the tab bars, which Qt creates whenever docks become tabs."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
             style_tabs(bar)
@@ -148,7 +148,7 @@ class MainWindow(QMainWindow):
 
     @Slot(int)
     def _on_tab(self, place: int) -> None:
-        """Bring the clicked tab's panel to the front, as a menu does."""
+        """Bring the panel of the clicked tab to the front, as a menu does."""
         bar = self.sender()
         assert isinstance(bar, QTabBar)
         titles = {dock.windowTitle(): id for id, dock in self.docks.items()}
@@ -189,11 +189,11 @@ class MainWindow(QMainWindow):
 
     @property
     def holders(self) -> dict[str, QWidget]:
-        """The widget to show or hide for each panel, by id: its dock, except for the timeline."""
+        """Widget to show or hide for each panel, by id: its dock, except for the timeline."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
     def show_layout(self, name: str) -> None:
-        """Arrange the docks by the named layout, and focus the picture in the middle."""
+        """Arrange the docks according to the named layout, and focus the picture in the middle."""
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()

@@ -1,4 +1,4 @@
-"""The panels of a window, each made on first use, so that a window opens without those behind tabs."""
+"""The panels of a window, each created on first use, so that a window opens without creating those behind tabs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ P = TypeVar("P", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Panels by id, made on first use.
+    """Panels by id, created on first use.
 
     Attributes:
-        specs: the registry's rows of all panels, by id, in order.
-        made: the panels made so far.
+        specs: the registry's entries of all panels, by id, in order.
+        made: the panels created so far.
 
     Args:
-        on_made: called once for each new panel, with its row.
+        on_made: called once for each new panel, with its registry entry.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class PanelSet(Mapping[str, Panel]):
         self._on_made = on_made
 
     def of(self, spec: PanelSpec[P]) -> P:
-        """The panel of a row of the registry with its precise type, made if needed."""
+        """Return the panel of a registry entry with its precise type, creating it if needed."""
         return cast(P, self[spec.id])
 
     def __getitem__(self, id: str) -> Panel:
-        """The panel ``id``, made if needed.
+        """Return the panel ``id``, creating it if needed.
 
         Raises:
             KeyError: there is no such panel.

@@ -11,14 +11,14 @@ from app.widgets.panel import in_window
 from app.window.docks import Dock
 
 SHARE = 0.72
-"""Share of the total height."""
+"""Portion of that height that the comparison gets."""
 
 
 class PictureRoom(QObject):
     """Watches which panels are in front, and moves the border below a large one.
 
-    When another panel comes to the front, the border returns to where it was, unless the panels below have been
-    enlarged since.
+    When another panel comes to the front, the border returns to its previous position unless the panels below have
+    been enlarged since.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
@@ -36,7 +36,7 @@ class PictureRoom(QObject):
 
     @Slot()
     def forget(self) -> None:
-        """Discard the remembered border, after the docks have been rearranged."""
+        """Discard the stored border position after the docks have been rearranged."""
         self._large = self._below = None
         self._soon.start()
 
@@ -46,7 +46,7 @@ class PictureRoom(QObject):
 
     @Slot()
     def _share(self) -> None:
-        """Adjust the height, once the docks are laid out, to whether a large panel is in front."""
+        """Adjust the height once the docks are laid out, depending on whether a large panel is in front."""
         large = next((dock for dock in self._docks.values() if self._is_large(dock)), None)
         below = None if large is None else self._dock_below(large)
         if self._large is not None and self._below is not None and large is None and in_window(self._below):
@@ -63,8 +63,8 @@ class PictureRoom(QObject):
     def _resize(self, above: Dock, below: Dock, height: int) -> None:
         """Set the height of ``below`` to ``height``, low rows to their requested height, and ``above`` to the rest.
 
-        The heights must add up to the total: Qt would spread a remainder over all docks, so that the rows would grow
-        with every change of panels.
+        The heights must add up to the total. Otherwise Qt would spread the remainder over all docks, and the rows
+        would grow with every change of panels.
         """
         low = [dock for dock in self._docks.values() if dock.row_height and self._is_docked(dock)]
         rows = [dock.row_height for dock in low]
@@ -74,7 +74,7 @@ class PictureRoom(QObject):
         self._window.resizeDocks([*low, above, below], heights, Qt.Orientation.Vertical)
 
     def _tab_height(self, dock: Dock) -> int:
-        """Height in pixels of the tabs over a dock. 0 for a dock without tabs."""
+        """Return the height in pixels of the tabs over a dock, or 0 for a dock without tabs."""
         if not self._window.tabifiedDockWidgets(dock):
             return 0
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -89,7 +89,7 @@ class PictureRoom(QObject):
         return in_window(dock) and not dock.isFloating()
 
     def _dock_below(self, dock: Dock) -> Dock | None:
-        """The next dock in the same column."""
+        """Return the next dock in the same column."""
         under = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x() and d.y() > dock.y()]
         return min(under, key=lambda d: d.y(), default=None)
 

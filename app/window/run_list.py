@@ -1,4 +1,4 @@
-"""The list of open runs: their titles, and in the opened list a description of each."""
+"""The list of open runs: their titles and, in the pop-up, a description of each."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from grpo_core.text import tr
 
 DESCRIPTION = Qt.ItemDataRole.UserRole
 MARGIN = 48
-"""Pixels in the opened list beside its texts, for margins, a mark and a scroll bar."""
+"""Space in pixels in the pop-up in addition to its text, for margins, a marker and a scroll bar."""
 
 
 def description(run: RunHandle) -> str:
-    """A description of a run in one line: kind of policy, unusual settings, seed and length."""
+    """Return a one-line description of a run: kind of policy, unusual settings, seed and length."""
     if run.is_recorded:
         return tr("{source} · {head:,} updates recorded").format(
             source=run.origin.settings.recorded.source, head=run.head
@@ -41,7 +41,7 @@ def description(run: RunHandle) -> str:
 
 
 class _Line(QStyledItemDelegate):
-    """Draws a run's title and description on one line."""
+    """Delegate that draws a run's title and description on one line."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
@@ -51,7 +51,7 @@ class _Line(QStyledItemDelegate):
 
 
 class RunList(CalmBox):
-    """A combo box of runs. Descriptions are made when it is opened, because they change with every update."""
+    """A combo box of runs. Descriptions are created when it is opened, because they change with every update."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,7 +72,7 @@ class RunList(CalmBox):
                 self.setCurrentIndex(self._runs.index(current))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Elide the title if a tight toolbar cuts it off. The tooltip has it in full."""
+        """Elide the title if a narrow toolbar cuts it off. The tooltip shows it in full."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         field = QStyle.SubControl.SC_ComboBoxEditField

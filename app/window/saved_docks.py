@@ -1,4 +1,4 @@
-"""The user's own arrangement of the docks, kept during a lesson or presenting mode."""
+"""The user's own arrangement of the docks, stored during a lesson or presenting mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.window.separators import delete_lost_separators
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Restore the docks from ``state``, saved from this window, and hide the title bars among tabs."""
+    """Restore the docks from ``state``, which was saved from this window, and hide the title bars among tabs."""
     window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()
@@ -20,9 +20,10 @@ def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) 
 
 
 class SavedDocks:
-    """The places of the docks before a lesson or presenting mode rearranged them.
+    """The positions of the docks before a lesson or presenting mode rearranged them.
 
-    The first borrower saves the state, and the last to give the window back restores it, in whatever order they go.
+    The first borrower saves the state, and the last one to give the window back restores it, in whatever order they
+    finish.
     """
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
@@ -37,18 +38,23 @@ class SavedDocks:
         return bool(self._with)
 
     def borrow(self, who: str) -> None:
-        """Save the arrangement, as ``who`` is about to change it."""
-        if self._state is None:  # otherwise the docks are being restored, and not yet in their places
+        """Save the arrangement, because ``who`` is about to change it."""
+        if self._state is None:  # otherwise the docks are still being restored
             self._state = self._window.saveState()
         self._with.add(who)
 
     def replace(self, arrange: Callable[[], object]) -> None:
-        """Call ``arrange`` when the window is given back, instead of restoring the saved state, because another kind of
-        run is shown by now."""
+        """Set a function to be called when the window is given back, instead of restoring the saved state.
+
+        This is needed when another kind of run is shown by then.
+        """
         self._instead = arrange
 
     def give_back(self, who: str) -> bool:
-        """Restore the docks, as ``who`` is done. Returns False and moves nothing if another borrower remains."""
+        """Restore the docks, because ``who`` is done with them.
+
+        If another borrower remains, return False and move nothing.
+        """
         self._with.discard(who)
         if self._with or self._state is None:
             return False
@@ -59,6 +65,6 @@ class SavedDocks:
         return True
 
     def settle(self) -> None:
-        """End the restoration. Changes from now on are the user's."""
+        """End the restoration. Later changes are the user's own."""
         if not self._with:
             self._state = self._instead = None

@@ -1,5 +1,7 @@
-"""Removal of orphaned separator widgets between docks. Qt loses track of some when docks are rearranged, and never
-deletes them."""
+"""Removal of orphaned separator widgets between docks.
+
+When docks are rearranged, Qt loses track of some and never deletes them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,9 @@ NAME = "qt_qmainwindow_extended_splitter"
 
 
 def delete_lost_separators(window: QMainWindow) -> None:
-    """Delete the separators that Qt has lost track of. It shows each one that it still uses whenever it lays out the
-    window.
+    """Delete the separators that Qt has lost track of. Qt shows each one still in use whenever it lays out the window.
 
-    While a dock is dragged Qt keeps a second layout with separators of its own, so nothing is deleted then.
+    While a dock is being dragged, Qt keeps a second layout with its own separators, so nothing is deleted then.
     """
     layout = window.layout()
     if layout is None or not window.isVisible() or QApplication.mouseButtons() != Qt.MouseButton.NoButton:

@@ -1,4 +1,4 @@
-"""The status text at the right of the transport: where the run is stored, or the reason for a wait."""
+"""The status text on the right of the transport: where the run is stored, or the reason for a wait."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grpo_core.text import tr
 LOADING = tr("Loading the language model")
 DOTS = ("", " ·", " · ·", " · · ·")
 PATIENCE_MS, BEAT_MS = 300, 600
-"""Milliseconds of a wait before it is shown, and between two further dots after that."""
+"""Milliseconds before a wait is shown, and between two further dots after that."""
 ANNOUNCE_MS = 1000
-"""Least time in milliseconds between two announcements to a screen reader."""
+"""Minimum number of milliseconds between two announcements to a screen reader."""
 PHASES = {
     Phase.SAMPLING: tr("Sampling: token {done} of {total}"),
     Phase.REFERENCE: tr("Scoring by the reference"),
@@ -22,15 +22,15 @@ PHASES = {
     Phase.TRAINING: tr("Pass {done} of {total}"),
     Phase.SCORING: tr("Scoring after the update"),
 }
-"""Texts for the phases of a long update."""
+"""Messages for the phases of a long update."""
 SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
-"""Text while completions are sampled, if the written share is known."""
+"""Text shown while completions are sampled, if the written share is known."""
 LARGEST = 9999
-"""The largest count for which space is reserved."""
+"""Largest count for which space is reserved."""
 
 
 class Status(Label):
-    """The status text. During a wait, a sentence with dots that appear slowly; during a long update, its progress.
+    """The status text. During a wait, a message with dots that slowly appear; during a long update, its progress.
 
     Attributes:
         moving: whether the dots appear one by one; with reduced motion all are shown.
@@ -57,7 +57,7 @@ class Status(Label):
         self._silence.timeout.connect(self._announce)
 
     def say(self, text: str) -> None:
-        """Show ``text``, after the current wait or long update if there is one."""
+        """Show ``text`` after the current wait or long update, if any."""
         self._status_text = text
         self._show()
 
@@ -75,11 +75,11 @@ class Status(Label):
             self._show()
 
     def follow(self, progress: Progress | None, *, computing: bool) -> None:
-        """Show the progress of a long update, None where there is none.
+        """Show the progress of a long update, or none.
 
         Args:
-            progress: progress of the current update.
-            computing: whether updates are being computed; after a long one, space for the next sentence is kept.
+            progress: progress of the current update; None if there is none.
+            computing: whether updates are being computed; after a long one, space for the next message is kept.
         """
         text = ""
         if progress is not None:
@@ -124,7 +124,7 @@ class Status(Label):
         widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))
         space = QSize(max(map(metrics.horizontalAdvance, widest)) + 2, metrics.height() + 2)
         if space != self.minimumSize():
-            self.setFixedSize(space)  # so that a new text causes no new layout
+            self.setFixedSize(space)  # so that new text does not trigger a new layout
         if self.text() != text:
             self.setText(text)
             if not self._silence.isActive():
@@ -137,8 +137,10 @@ class Status(Label):
 
     @Slot()
     def _announce(self) -> None:
-        """Give the text to a screen reader as the accessible name, since an unnamed label announces each change of its
-        text."""
+        """Expose the text to screen readers as the accessible name.
+
+        An unnamed label would announce each change of its text.
+        """
         if self.accessibleName() != self.text():
             self.setAccessibleName(self.text())
             self._silence.start()

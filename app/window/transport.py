@@ -45,17 +45,17 @@ LENGTHS: tuple[tuple[str, int | None], ...] = (
 
 
 MARGIN, ABOVE = 12, 7
-"""Pixels at 100 %: margins at both ends of the toolbar, and above and below its buttons."""
+"""Pixels at 100 % scale: margins at both ends of the toolbar, and above and below its buttons."""
 EARLY = 2
-"""Number of buttons that lose their texts before the run's status is hidden."""
+"""Number of buttons that lose their labels before the run's status is hidden."""
 RUN_TEXTS = (tr("Run"), tr("Pause"))
 
 
 class Transport(QToolBar):
-    """Controls that move the run. The buttons use the actions of the commands.
+    """The controls that move the run. The buttons use the actions of the commands.
 
     Signals:
-        seed_wanted: begin a new run from this seed.
+        seed_wanted: emitted to start a new run from this seed.
     """
 
     seed_wanted = Signal(object)
@@ -75,7 +75,7 @@ class Transport(QToolBar):
         self._spare: list[QAction] = []
         self._of_training: list[QAction] = []
         self._short: dict[QToolButton, int] = {}
-        """Buttons reduced to their icon -> pixels that their text would take."""
+        """Buttons reduced to their icon -> number of pixels that their text would take."""
         self._fitted: tuple[object, ...] | None = None
         """The state for which the toolbar was last fitted in a frame."""
         self.apply_style(1.0)
@@ -120,7 +120,10 @@ class Transport(QToolBar):
         return button
 
     def _label(self, text: str) -> Label:
-        """A label beside a box. It is hidden first when space is short; the box's tooltip then repeats it."""
+        """Return a label next to a box.
+
+        It is hidden first when space is short, and the box's tooltip then repeats it.
+        """
         label = Label(text)
         label.setObjectName("muted")
         self._spare.append(self.addWidget(label))
@@ -128,10 +131,10 @@ class Transport(QToolBar):
         return label
 
     def _fit(self) -> None:
-        """Hide labels, then the texts of buttons, until the list of runs fits at the right end.
+        """Hide labels, and then the text of buttons, until the list of runs fits at the right end.
 
-        The status is hidden last while it shows a wait for the model or the progress of a long update. Seed, speed and
-        length are hidden for a run that another program trained.
+        While the status shows a wait for the model or the progress of a long update, it is hidden last. Seed, speed
+        and length are hidden for a run trained by another program.
         """
         run = self._workspace.run
         out = set(self._of_training) if run is not None and run.is_recorded else set()
@@ -156,16 +159,16 @@ class Transport(QToolBar):
         for action in last:
             self._leave_out(action, needed > self.width(), widths[action] + gap)
         if layout is not None:
-            layout.activate()  # a new text must not be painted in the space of the old one
+            layout.activate()  # new text must not be painted in the space of the old text
 
     @staticmethod
     def _leave_out(action: QAction, short: bool, width: int) -> int:
-        """Show or hide an optional widget. Returns the pixels saved of its ``width``."""
+        """Show or hide an optional widget, and return how many pixels of its ``width`` that saves."""
         action.setVisible(not short)
         return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
-        """Show a button's icon only, or its text too. Returns the pixels saved."""
+        """Show only a button's icon, or its text too, and return how many pixels that saves."""
         styles = Qt.ToolButtonStyle
         if short and button not in self._short:
             full = button.sizeHint().width()
@@ -188,8 +191,10 @@ class Transport(QToolBar):
         return super().eventFilter(watched, event)
 
     def _keep_extension_inside(self) -> None:
-        """Keep Qt's extension button inside the toolbar. Qt places it by the width in the style, which is less than its
-        actual width."""
+        """Keep Qt's extension button inside the toolbar.
+
+        Qt positions it by its width in the style, which is less than its actual width.
+        """
         place = self._extension.geometry()
         inside = min(max(place.x(), 0), max(self.width() - place.width(), 0))
         if inside != place.x():
@@ -199,16 +204,16 @@ class Transport(QToolBar):
     def _hide_extension(self) -> None:
         """Hide the extension button if Qt has left it visible although everything fits.
 
-        While showing the button, Qt lays out the toolbar again. If everything fits then, it hides the button before
-        showing it, and shows it nevertheless: the button is visible but counts as hidden, so that no later layout
-        removes it.
+        While showing the button, Qt lays out the toolbar again. If everything fits then, Qt hides the button before
+        showing it, but shows it nevertheless. The button is then visible but counts as hidden, so that no later
+        layout removes it.
         """
         if self._extension.isHidden() and self._extension.isVisible():
             self._extension.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
             self._extension.hide()
 
     def _add_seed(self, actions: Mapping[str, QAction]) -> tuple[QLineEdit, QToolButton]:
-        """The field for the seed, and the button that begins a new run from it or from the next one."""
+        """Return the field for the seed, and the button that starts a new run from it or from the next seed."""
         label = self._label(tr("Seed"))
         field = QLineEdit()
         field.setAccessibleName(tr("Seed of a new run"))
@@ -234,7 +239,7 @@ class Transport(QToolBar):
 
     @Slot()
     def _on_seed(self) -> None:
-        """Begin a run from the typed seed. An invalid one is replaced by the current seed."""
+        """Start a run from the typed seed. An invalid seed is replaced by the current one."""
         text = self.seed.text().strip()
         self.seed.clearFocus()
         if text.isdecimal() and int(text) != self._workspace.editing.wanted.seed:
@@ -277,18 +282,20 @@ class Transport(QToolBar):
             self.seed.setFixedWidth(self.seed.fontMetrics().horizontalAdvance("00000") + round(18 * scale))
 
     def _keep_margins(self) -> None:
-        """Set smaller margins above and below the buttons than at the ends. Qt's own are equal, whatever the style
-        sheet says.
+        """Set smaller margins above and below the buttons than at the ends.
 
-        Qt's toolbar layout swaps them when placing the first button (the upper margin at the left, the left one at the
-        top), but not in its size hint. Hence the sums are right, and these two margins are swapped here.
+        Qt's own are equal, whatever the style sheet says.
+
+        When Qt's toolbar layout places the first button, it swaps two of them (it uses the upper margin at the left
+        and the left one at the top), but not in its size hint. The sums are therefore right, and these two margins
+        are swapped here.
         """
         layout, ends, above = self.layout(), self._margin, self._above
         if layout is not None:
             layout.setContentsMargins(above, ends, 2 * ends - above, 2 * above - ends)
 
     def _keep_run_width(self) -> None:
-        """Make the button wide enough for both "Run" and "Pause", so that its neighbours stay in place."""
+        """Make the button wide enough for both "Run" and "Pause", so that its neighbours do not move."""
         metrics = self.run.fontMetrics()
         own = metrics.horizontalAdvance(self.run.text())
         longest = max(metrics.horizontalAdvance(text) for text in RUN_TEXTS)
@@ -327,7 +334,7 @@ class Transport(QToolBar):
         self.status.say(text)
         texts = [action.text() for action in self.actions()]
         needs = texts, self.status.minimumWidth(), self.status.needed, run.is_recorded
-        if needs != self._fitted:  # a frame changes nothing else that takes space
+        if needs != self._fitted:  # nothing else that takes space changes in a frame
             self._fit()
             self._fitted = needs
 
@@ -339,7 +346,7 @@ class Transport(QToolBar):
             self._fit()
 
     def _show_waiting(self) -> None:
-        """Show that the run waits for its model, or the progress of a long update."""
+        """Show that the run is waiting for its model, or the progress of a long update."""
         run = self._workspace.run
         language = run is not None and run.origin.settings.is_language
         self.status.moving = self._player.staged
@@ -361,13 +368,13 @@ class Transport(QToolBar):
 
 
 def _width_of(widget: QWidget) -> int:
-    """Width in pixels of a toolbar widget. 0 for the one that takes the remaining space."""
+    """Return the width in pixels of a toolbar widget, or 0 for the one that takes the remaining space."""
     fixed = widget.minimumWidth() == widget.maximumWidth()
     return widget.width() if fixed else max(widget.sizeHint().width(), 0)
 
 
 def _size(path: Path) -> str:
-    """Size of a run's file including its log, as a text."""
+    """Return the size of a run's file including its log as text."""
     total = 0
     for part in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):

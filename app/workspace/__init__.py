@@ -1,2 +1,4 @@
-"""The model behind the window: runs, cursor, selection and edited settings. Panels see only the ``View`` of
-``view.py``."""
+"""The model behind the window: runs, cursor, selection and edited settings.
+
+Panels see only the ``View`` in ``view.py``.
+"""

@@ -1,4 +1,4 @@
-"""Verdicts on completions as answers: right or wrong by their reward, and a description in words."""
+"""Verdicts on completions as answers: right or wrong, judged by their reward, and a description in words."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from grpo_core.record import Origin, Step
 from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
 
 RIGHT = 0
-"""Index of the right-answer part among the parts of a language model's reward. The parts' names are in the language in
-which the run was made, so they cannot identify it."""
+"""Index of the part for right answers among the parts of a language model's reward.
+
+It cannot be found by name, because the names are in the language in which the run was created.
+"""
 GLYPHS = {True: "◆", False: "◇", None: "·"}
-"""Glyphs for right, wrong, and undecidable."""
+"""Symbols for right, wrong, and undecidable."""
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
-    """Which completions were paid for a right answer, boolean (B,). None where answers are neither right nor wrong."""
+    """Return which completions were paid for a right answer, boolean (B,), or None if there is no right or wrong."""
     if step.reward_parts is None or not _pays_for_right(origin):
         return None
     return np.asarray(step.reward_parts[:, RIGHT] > 0.5)
 
 
 def _pays_for_right(origin: Origin) -> bool:
-    """Whether the run's reward has a part for right answers, as every language model trained by this program has."""
+    """Return whether the run's reward has a part for right answers, as for all language models trained here."""
     return origin.settings.is_language and not origin.settings.is_recorded and bool(origin.reward_names)
 
 
 def words(step: Step, row: int, origin: Origin) -> str:
-    """The verdict on completion ``row`` in words, such as “went left to right”. Empty where that cannot be told."""
+    """Return a description of completion ``row``, for example “went left to right”, or an empty string."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
     tokens = step.tokens[row][step.there[row]]
@@ -48,7 +50,7 @@ def words(step: Step, row: int, origin: Origin) -> str:
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
-    """A description of a typed completion in words, such as “went left to right”. Empty where it cannot be told."""
+    """Return a description of a typed completion, for example “went left to right”, or an empty string."""
     if not _pays_for_right(origin):
         return ""
     if origin.settings.model.folder:
@@ -57,18 +59,18 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
-    """The likeliest answer to fixed prompt ``place`` before the update, without its end sign, and its verdict.
+    """Return the likeliest answer to fixed prompt ``place`` before the update, and its verdict.
 
-    The answer of a model from a folder is on one line.
+    The answer is without its end-of-sequence token. That of a model from a folder is put on one line.
     """
     assert step.watched_tokens is not None
     return judged(origin.watched[place], step.watched_tokens[place], origin)
 
 
 def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """The answer that ``tokens`` (L,) spell, without its end sign, and its verdict. Padding is −1.
+    """Return the answer spelled by ``tokens`` (L,), without its end-of-sequence token, and its verdict. Padding is −1.
 
-    The answer of a model from a folder is on one line.
+    The answer of a model from a folder is put on one line.
     """
     if origin.settings.model.folder:
         return _in_words(prompt, tokens, origin)
@@ -78,21 +80,21 @@ def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdic
 
 
 def verdict(prompt: str, text: str, origin: Origin, *, ended: bool = True) -> Verdict:
-    """Verdict on an answer of the character model, by the task of its run."""
+    """Return the verdict on an answer of the character model, given the task of its run."""
     if origin.settings.language.has_tool:
         return calculator.verdict(calculator.prompt(prompt.rstrip("=")), text, ended=ended)
     return problems.verdict(prompt, text, ended=ended)
 
 
 def on_one_line(tokens: np.ndarray, origin: Origin) -> str:
-    """The text of a completion (L,) or of its beginning, on one line and without its end sign."""
+    """Return the text of a completion (L,), or of its beginning, on one line and without its end-of-sequence token."""
     if origin.settings.model.folder:
         return " ".join(tokens_text(answer_tokens(tokens, origin), origin).split())
     return tokens_text(tokens, origin).removesuffix(origin.vocabulary[STOP])
 
 
 def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """A completion of a model from a folder on one line, and its verdict."""
+    """Return a completion of a model from a folder on one line, and its verdict."""
     there = tokens[tokens >= 0]
     bare = answer_tokens(there, origin)
     text = tokens_text(bare, origin)

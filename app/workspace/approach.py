@@ -1,5 +1,7 @@
-"""Preparation, in a thread, of an update that takes long to read, before the cursor goes there. The latest goal
-counts."""
+"""Background preparation of an update that is slow to read, before the cursor moves there.
+
+Only the latest goal counts.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ from app.workspace.run_handle import RunHandle
 
 
 class Approach(QObject):
-    """Delays the cursor's move to an update until that update can be shown at once. The current one stays on screen.
+    """Delays the cursor's move to an update until that update can be shown immediately.
+
+    The current one stays on screen.
 
     Attributes:
         run: the run whose updates are prepared.
-        goal: where the cursor is going; None while nothing is awaited.
+        goal: where the cursor is moving; None if nothing is awaited.
 
     Signals:
-        arrived: the goal can be shown now.
-        changed: the goal has changed, or is gone.
+        arrived: emitted when the goal can be shown.
+        changed: emitted when the goal changes or is dropped.
     """
 
     arrived = Signal(object)
@@ -42,7 +46,7 @@ class Approach(QObject):
         return self._runner.busy
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
-        """Start moving to ``cursor``. Returns whether the cursor has to wait; ``arrived`` follows then."""
+        """Start moving to ``cursor``, and return whether the cursor has to wait until ``arrived`` is emitted."""
         work = run.preparation(cursor)
         if work is None:
             self.drop()
@@ -54,7 +58,7 @@ class Approach(QObject):
         return True
 
     def drop(self) -> None:
-        """Cancel the current goal. An update that is already being read is still kept when it is ready."""
+        """Cancel the current goal. An update that is already being read is still stored when it is ready."""
         if self.goal is not None:
             self.goal = None
             self.changed.emit()
@@ -83,9 +87,9 @@ class Approach(QObject):
         if run is None or goal is None:
             return
         work = None if why_not and run is self._reads else run.preparation(goal)
-        if work is not None:  # the goal changed meanwhile
+        if work is not None:  # the goal has changed in the meantime
             self._begin(work)
             return
         self.goal = None
-        self.arrived.emit(goal)  # if it could not be read, the panel that shows it says why
+        self.arrived.emit(goal)  # if it could not be read, the panel that shows it reports why
         self.changed.emit()

@@ -1,5 +1,4 @@
-"""The breakpoints of a window: an editable list, and the first update of a recorded run at which each would have
-stopped it."""
+"""The breakpoints of a window: an editable list, and the update of a recorded run at which each would have stopped."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ class Breakpoints(QObject):
     """The conditions that stop training.
 
     Attributes:
-        all: in the order in which they were added.
+        all: the breakpoints, in the order in which they were added.
 
     Signals:
-        changed: one was added, removed, or switched on or off.
+        changed: emitted when a breakpoint is added, removed, or switched on or off.
     """
 
     changed = Signal()
@@ -28,13 +27,13 @@ class Breakpoints(QObject):
         self.all: tuple[Breakpoint, ...] = ()
 
     def set_all(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Replace the list by these breakpoints."""
+        """Replace the list with these breakpoints."""
         if breakpoints != self.all:
             self.all = breakpoints
             self.changed.emit()
 
     def add(self, one: Breakpoint) -> None:
-        """Add a breakpoint, or switch on an equal one that is already listed."""
+        """Add a breakpoint, or switch on an equal one that is already in the list."""
         there = [replace(other, on=True) if other.text == one.text else other for other in self.all]
         self.set_all((*there,) if replace(one, on=True) in there else (*there, one))
 
@@ -50,10 +49,10 @@ class Breakpoints(QObject):
 
 
 class FirstTime:
-    """The first update at which a breakpoint's condition became true, in a series that grows.
+    """The first update at which a breakpoint's condition became true, in a growing series.
 
     Attributes:
-        first: number of that update, None if it has not happened yet.
+        first: number of that update; None if there is none yet.
     """
 
     def __init__(self, one: Breakpoint, series: Pyramid) -> None:
@@ -62,7 +61,7 @@ class FirstTime:
         self._seen, self._holds = 0, False
 
     def look(self) -> int | None:
-        """Examine the values added since the last call. Returns ``first``."""
+        """Examine the values added since the last call, and return ``first``."""
         if self.first is None and len(self._series) > self._seen:
             places, self._holds = self._one.became(self._series.values[self._seen :], self._holds)
             if len(places):

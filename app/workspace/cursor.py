@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """The stages of one update, in the order in which they happen."""
+    """The stages of an update, in the order in which they happen."""
 
     SAMPLE = 0
     SCORE = 1
@@ -17,14 +17,14 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cursor:
-    """A place inside a run.
+    """A position within a run.
 
     Attributes:
-        step: the update that is shown; 0 is the run before its first update.
-        stage: how much of it is revealed.
-        passed: the inner pass that is shown, counted from 0; −1 is the last of however many there are.
-        progress: played share of the stage's film, from 0 to 1; 1 where no film plays.
-        quick: the film is too short for panels to rearrange themselves for the stage.
+        step: the current update; 0 is the run before its first update.
+        stage: how much of the update is revealed.
+        passed: the current inner pass, counted from 0; −1 means the last pass, however many there are.
+        progress: share of the stage's film played so far, from 0 to 1; 1 if no film is playing.
+        quick: whether the film is too short for panels to rearrange themselves for the stage.
     """
 
     step: int = 0
@@ -39,15 +39,15 @@ class Cursor:
         return self if self.progress == 1.0 else replace(self, progress=1.0, quick=False)
 
     def at(self, step: int) -> Cursor:
-        """The cursor at update ``step``, with all stages revealed."""
+        """Return the cursor at update ``step``, with all stages revealed."""
         return replace(self, step=step, stage=Stage.UPDATE, passed=-1, progress=1.0, quick=False)
 
     def pass_of(self, passes: int) -> int:
-        """The pass shown, counted from 0, in an update of ``passes`` passes."""
+        """Return the current pass, counted from 0, in an update of ``passes`` passes."""
         return passes - 1 if self.passed < 0 else min(self.passed, passes - 1)
 
     def next_stage(self, passes: int) -> Cursor | None:
-        """The cursor one stage further. None at the end of the update."""
+        """Return the cursor one stage further, or None at the end of the update."""
         if self.stage < Stage.UPDATE:
             stage = Stage(self.stage + 1)
             return Cursor(step=self.step, stage=stage, passed=0 if stage is Stage.UPDATE else -1)
@@ -55,7 +55,7 @@ class Cursor:
         return replace(self.still, passed=here + 1) if here + 1 < passes else None
 
     def previous_stage(self, passes: int) -> Cursor | None:
-        """The cursor one stage back. None at the beginning of the update."""
+        """Return the cursor one stage back, or None at the beginning of the update."""
         here = self.pass_of(passes)
         if self.stage is Stage.UPDATE and here > 0:
             return replace(self.still, passed=here - 1)
@@ -71,7 +71,7 @@ class Selection:
     Attributes:
         row: the completion, counted from 0.
         token: the token within that completion, counted from 0.
-        action: an entry of the vocabulary.
+        action: the action, an entry of the vocabulary.
     """
 
     row: int | None = None

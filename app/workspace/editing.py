@@ -1,4 +1,4 @@
-"""Editing of the settings for the next update at the head: edits, refusals, undo and redo."""
+"""Editing of the settings for the next update at the head: edits, rejected values, undo and redo."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 STRUCTURAL_GESTURES = itertools.count(-2, -1)
-"""Numbers of structural edits, distinct from those of drags. Edits with the same number are one step of undo."""
+"""Gesture numbers of structural edits, distinct from those of drags. Edits with the same number form one undo step."""
 
 
 @dataclass
 class RunsOfEdit:
-    """The runs before and after an edit with structural changes. None where such a run does not exist yet.
+    """The runs before and after an edit with structural changes. Either is None until it exists.
 
     Attributes:
-        before: the run that was shown before the edit, and that undo returns to.
-        after: the run that was made for it, and that redo returns to.
+        before: the run that was shown before the edit, to which undo returns.
+        after: the run that was created for the edit, to which redo returns.
     """
 
     before: RunHandle | None = None
@@ -36,14 +36,14 @@ class Editing(QObject):
     """The settings that the controls show and change.
 
     Attributes:
-        settings: of the next update at the head.
-        pending: structural changes for which a run has still to be made, dotted path -> value.
-        goal: the existing run that undo or redo returns to for them, None to make a new one.
-        undo: every edit of settings and rewards.
-        locked, hidden: controls that a session locks or hides: dotted paths, and the names of two choices.
+        settings: settings of the next update at the head.
+        pending: structural changes that still need a new run, dotted path -> value.
+        goal: the existing run to which undo or redo returns for them; None to create a new run.
+        undo: undo stack with all edits of settings and rewards.
+        locked, hidden: controls that a session locks or hides, as dotted paths and the names of two choices.
 
     Signals:
-        changed: the settings have changed.
+        changed: emitted when the settings change.
     """
 
     changed = Signal()
@@ -61,7 +61,7 @@ class Editing(QObject):
 
     @property
     def wanted(self) -> Settings:
-        """The settings, including the structural changes that wait for their run."""
+        """The settings including the structural changes that still need a new run."""
         return self.settings.replace(self.pending) if self.pending else self.settings
 
     @property
@@ -71,19 +71,19 @@ class Editing(QObject):
         return self._runs.after if self._forwards else self._runs.before
 
     def edit(self, changes: dict[str, Any], text: str, gesture: int | None = None) -> None:
-        """Change settings by dotted path, as one step of undo. Edits of one ``gesture`` (a drag) merge into one.
+        """Change settings by dotted path, as one undo step. Edits of the same ``gesture`` (a drag) are merged.
 
         Raises:
-            SettingsError: what was wrong and what is allowed; nothing has changed.
+            SettingsError: a value is not allowed; the message says what is, and nothing has changed.
         """
         for path in changes.keys() & self.locked:
             raise SettingsError(path, changes[path], tr("it is locked for this session"))
         self.change_to(self.wanted.replace(changes), text, gesture)
 
     def change_to(self, wanted: Settings, text: str, gesture: int | None = None) -> None:
-        """Change all settings at once, as one step of undo. The kind of policy may change too.
+        """Change all settings at once, as one undo step. The kind of policy can change too.
 
-        Edits made while a structural change waits for its run are part of the same undo step.
+        Edits made while a structural change is still pending are part of the same undo step.
         """
         before = self.wanted
         if wanted == before:
@@ -103,8 +103,10 @@ class Editing(QObject):
         self.changed.emit()
 
     def restart(self, settings: Settings, *, keep_edits: bool = False) -> None:
-        """Take over the settings of a newly shown run. The edit history is kept only if one of its edits led to this
-        run."""
+        """Adopt the settings of a newly shown run.
+
+        The edit history is kept only if one of its edits led to this run.
+        """
         if not keep_edits:
             self.undo.clear()
             self._runs = None
@@ -113,7 +115,7 @@ class Editing(QObject):
         self.changed.emit()
 
     def put(self, wanted: Settings, runs: RunsOfEdit | None = None, *, forwards: bool = True) -> None:
-        """Split ``wanted`` into settings that apply at once and structural ones that need another run.
+        """Split ``wanted`` into settings that take effect immediately and structural ones that need another run.
 
         ``runs`` belongs to the edit that is being made (``forwards``) or undone.
         """
@@ -124,12 +126,12 @@ class Editing(QObject):
         structural = {path: value for path, value in differing.items() if path in needs_run}
         try:
             self.settings, self.pending = self.settings.replace(live), structural
-        except SettingsError:  # a live value that is valid only with a structural one waits with it
+        except SettingsError:  # a live setting that is valid only with a structural one is pending with it
             self.pending = differing
         self.changed.emit()
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:
-        """Record the run left and the run shown by a structural edit, so that its undo and redo can return to them."""
+        """Record which run a structural edit left and which it showed, so that undo and redo can return to them."""
         if self._runs is None:
             return
         if self._forwards:
@@ -139,12 +141,14 @@ class Editing(QObject):
             self._runs.before = shown
 
     def drop_pending(self) -> None:
-        """Discard the waiting structural changes because no run can be made for them. The controls show the current run
-        again."""
+        """Discard pending structural changes because no run can be created for them.
+
+        The controls show the current run again.
+        """
         self.put(self.settings)
 
     def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
-        """Take over the runs of an edit that absorbed this one. ``forwards`` is False if the merged edit undoes it."""
+        """Adopt the runs of an edit that was merged with this one. ``forwards`` is False if that edit was undone."""
         self._runs, self._forwards = runs, forwards
 
 

@@ -1,4 +1,4 @@
-"""Updates worth stopping at: the first clip, a dead group, a new best action, changed settings."""
+"""Updates worth stopping at: the first clipped token, a dead group, a new best action, changed settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 
 def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
-    """The nearest update after (or before) ``step`` at which an event begins, and the event's description. None if
-    there is none."""
+    """Return the nearest update after (or before) ``step`` at which an event begins, with its description, or None."""
     nearest = [
         (onsets.after(step) if forwards else onsets.before(step), what)
         for onsets, what in zip(run.onsets, (CLIP, DEAD, BEST), strict=True)
@@ -24,7 +23,7 @@ def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, s
 
 
 def _changed(run: RunHandle, step: int, forwards: bool) -> int | None:
-    """The nearest change of settings, not counting the run's start."""
+    """Return the nearest update after (or before) ``step`` with changed settings, not counting the start of the run."""
     firsts = [first for first, _ in run.changes[1:]]
     place = bisect_right(firsts, step) if forwards else bisect_left(firsts, step) - 1
     return firsts[place] if 0 <= place < len(firsts) else None

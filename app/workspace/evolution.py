@@ -1,4 +1,4 @@
-"""Answers of a run's model to its fixed prompts, update by update, read from the steps a little every frame."""
+"""Answers of a run's model to its fixed prompts, update by update. A few steps are read in every frame."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from grpo_core.lm.vocabulary import STOP
 from grpo_core.record import Origin, Step
 
 BUDGET = 0.005
-"""Seconds of a frame that reading may take."""
+"""Maximum time in seconds that reading takes per frame."""
 
 
 class Mark(IntFlag):
-    """The verdict on the answer to a prompt at one update, or the union over several. Zero if it could not be read."""
+    """The verdict on the answer to a prompt at one update, or the union over several.
+
+    Zero if the answer could not be read.
+    """
 
     RIGHT = 1
     WRONG = 2
@@ -35,9 +38,9 @@ class Change:
     """An update at which the answer to a prompt changed.
 
     Attributes:
-        step: the first update at which it is given.
+        step: the first update with this answer.
         text: the answer.
-        verdict: whether it is right, and a description of it in a few words.
+        verdict: whether it is right, with a short description.
     """
 
     step: int
@@ -55,8 +58,8 @@ class Turn:
     """The last turn of the answer to one prompt from wrong to right or back.
 
     Attributes:
-        since: the update since which it has been right, or wrong, without a break; 1 if from the start.
-        former: the last answer before that, with the opposite verdict; None where there was none.
+        since: the update since which the answer has been right, or wrong, without interruption; 1 if from the start.
+        former: the last answer before that, with the opposite verdict; None if there was none.
     """
 
     since: int
@@ -64,8 +67,11 @@ class Turn:
 
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
-    """The answers of a run's starting weights to its fixed prompts, as update 0. They come from the run's model once it
-    has computed them, before that from the copy stored with the weights. None where there is no copy."""
+    """Return the answers of a run's starting weights to its fixed prompts, as update 0.
+
+    They come from the run's model once it has computed them, and before that from the copy stored with the weights.
+    An entry is None if there is no copy.
+    """
     origin = run.origin
     if run.first_answers is not None:
         rows = zip(origin.watched, run.first_answers, strict=True)
@@ -83,15 +89,15 @@ def _change(prompt: str, text: str, origin: Origin) -> Change:
 
 
 class Evolution:
-    """The answers of one run. Its file is read once, from the first update on; one byte per answer is kept.
+    """The answers of one run. Its file is read once, starting at the first update, and one byte per answer is kept.
 
     Attributes:
         run: the run.
-        prompts: the distinct fixed prompts. From a short list some are drawn several times, with the same answer.
-        places: for each of them, its index among the watched prompts of the run.
-        read: updates taken in so far.
-        changes: for each prompt, its answers in the order in which they came.
-        marks: for each prompt, one byte an update: see :class:`Mark`.
+        prompts: the distinct fixed prompts; if the list is short, some are drawn several times, with the same answer.
+        places: for each prompt, its index among the watched prompts of the run.
+        read: number of updates read so far.
+        changes: for each prompt, its answers in order of appearance.
+        marks: for each prompt, one byte per update; see :class:`Mark`.
     """
 
     def __init__(self, run: RunHandle) -> None:
@@ -105,13 +111,13 @@ class Evolution:
 
     @property
     def complete(self) -> bool:
-        """Whether every recorded update that can be read has been taken in."""
+        """Whether every recorded update that can be read has been read."""
         return self._lost or not self.prompts or self.read >= self.run.head
 
     def take(self, shown: Step | None = None, budget: float = BUDGET) -> None:
-        """Take in further updates for at most about ``budget`` seconds, but at least one.
+        """Read further updates for about ``budget`` seconds at most, but at least one.
 
-        ``shown`` is the update on screen: reading must not evict it from the few that the run keeps in memory.
+        ``shown`` is the update on screen. Reading must not evict it from the few updates that the run keeps in memory.
         """
         end = time.perf_counter() + budget
         while not self.complete:
@@ -148,13 +154,13 @@ class Evolution:
             marks.extend(bytes(count))
 
     def at(self, place: int, step: int) -> Change | None:
-        """The answer to prompt ``place`` at update ``step``. None where it has not been read."""
+        """Return the answer to prompt ``place`` at update ``step``, or None if it has not been read."""
         if not 1 <= step <= self.read or not self.marks[place][step - 1]:
             return None
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """The last turn of the answer to prompt ``place`` up to ``step``. None where the answer has not been read."""
+        """Return the last turn of the answer to prompt ``place`` up to ``step``, or None if the answer was not read."""
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]
@@ -164,7 +170,7 @@ class Evolution:
         return Turn(since=past[last].step, former=past[last - 1] if last else None)
 
     def turns(self, place: int) -> list[int]:
-        """The updates at which the answer turned from wrong to right or back."""
+        """Return the updates at which the answer turned from wrong to right or back."""
         return [
             after.step
             for before, after in pairwise(self.changes[place])
@@ -172,7 +178,7 @@ class Evolution:
         ]
 
     def columns(self, place: int, count: int) -> np.ndarray:
-        """The marks of all updates up to the head in at most ``count`` columns, each the union of its updates."""
+        """Return the marks of all updates up to the head in at most ``count`` columns, each a union of marks."""
         head = self.run.head
         marks = np.zeros(head, dtype=np.uint8)
         marks[: self.read] = np.frombuffer(self.marks[place], dtype=np.uint8)
@@ -181,7 +187,7 @@ class Evolution:
         return np.bitwise_or.reduceat(marks, np.arange(count) * head // count)
 
     def distinct(self, place: int) -> dict[str, Change]:
-        """Every answer ever given to prompt ``place``, by its text, at its first appearance."""
+        """Return every answer ever given to prompt ``place``, by its text, with its first appearance."""
         first: dict[str, Change] = {}
         for change in self.changes[place]:
             first.setdefault(change.text, change)

@@ -24,9 +24,9 @@ class Result:
     """The results of examining a run.
 
     Attributes:
-        diagnosis: its findings; None before they are known.
-        verdict: the audit's verdict on its loss; None before it is known.
-        problem: why the examination did not finish; empty otherwise.
+        diagnosis: findings of the diagnosis; None until they are known.
+        verdict: the audit's verdict on the loss; None until it is known.
+        problem: message explaining why the examination did not finish, or an empty string.
         head: number of updates at the last examination.
     """
 
@@ -45,13 +45,13 @@ class Examination(QObject):
     """Examines one run at a time, and keeps the results on each open run.
 
     Attributes:
-        run: id of the run that is being examined or was examined last, empty for none.
+        run: id of the run examined now or last; empty if there is none.
         seconds: duration of the last examination.
         ended_at: when it ended, by ``time.monotonic``.
 
     Signals:
-        changed: there are further results, or the examination has ended.
-        ended: the examination of this run (its id) is over, complete or not.
+        changed: emitted when there are further results, or the examination has ended.
+        ended: emitted with the id of a run when its examination ends, complete or not.
     """
 
     changed = Signal()
@@ -73,14 +73,13 @@ class Examination(QObject):
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """The results on the run with this id. None if it was never examined."""
+        """Return the results for the run with this id, or None if it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int) -> None:
-        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``. Any other examination
-        is cancelled.
+        """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``.
 
-        Earlier results on this run are kept until there are new ones.
+        Any other examination is cancelled. Earlier results for this run are kept until there are new ones.
         """
         self.run, self._begun = run, time.monotonic()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
@@ -88,7 +87,7 @@ class Examination(QObject):
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
-        """Discard the results on all runs but these (ids), and cancel the examination of any other."""
+        """Discard the results of all runs except these (ids), and cancel the examination of any other run."""
         if self._runner.busy and self.run not in runs:
             self._runner.leave()
         if not self._results.keys() <= set(runs):
@@ -96,11 +95,11 @@ class Examination(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Cancel the examination. Results found so far are kept."""
+        """Cancel the examination, keeping the results found so far."""
         self._runner.cancel()
 
     def close(self) -> None:
-        """Cancel the examination as the program closes."""
+        """Cancel the examination when the program closes."""
         self._runner.close()
 
     @Slot(object)

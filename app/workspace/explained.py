@@ -10,8 +10,10 @@ from grpo_core.explain.quantity import KINDS
 
 
 def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
-    """The same kind of number for the selected completion and action. A number that belongs to neither is returned
-    unchanged."""
+    """Return the same kind of number for the selected completion and action.
+
+    A number that has neither is returned unchanged.
+    """
     if quantity.row is not None and selection.row is not None:
         token = None if quantity.token is None else selection.token
         quantity = replace(quantity, row=selection.row, token=token)
@@ -21,8 +23,10 @@ def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
 
 
 def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
-    """The same number in pass ``after`` (from 0), if it was one of pass ``before``. Numbers of other passes were chosen
-    explicitly and stay."""
+    """Return the same number in pass ``after`` (from 0) if it belonged to pass ``before``.
+
+    Numbers of other passes were chosen explicitly and are returned unchanged.
+    """
     kind = KINDS.get(quantity.name)
     if kind is None or "pass" not in kind.axes or quantity.passed != before:
         return quantity
@@ -30,6 +34,6 @@ def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
 
 
 def same_kind(one: Quantity, other: Quantity) -> bool:
-    """Whether two addresses name the same kind of number, whatever their completion, action and pass."""
+    """Return whether two addresses name the same kind of number, regardless of completion, action and pass."""
     place = {"row": None, "token": None, "action": None, "passed": 0}
     return replace(one, **place) == replace(other, **place)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The film of one update as a schedule: the stage shown at each second, and the played share of it."""
+"""The film of an update as a schedule: the stage shown at each second, and how much of it has been played."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from app.workspace.cursor import Cursor, Stage
 
 SECONDS = {Stage.SAMPLE: 0.4, Stage.SCORE: 0.35, Stage.NORMALIZE: 0.35, Stage.UPDATE: 0.5}
-"""Seconds that each stage plays. The passes of the update share its time."""
+"""Duration of each stage in seconds. The passes of the update share its time."""
 BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
-"""The stages that play in an update of less than a second."""
+"""The stages played in an update of less than a second."""
 WHOLE = 1.0
-"""Seconds per update from which on all stages play."""
+"""Seconds per update from which all stages are played."""
 SHORT = 1.2
-"""Seconds below which the film of a whole update is too short for lanes that grow and shrink."""
+"""Seconds below which the film of an entire update is too short for lanes to grow and shrink."""
 LONGEST = 7.0
-"""Longest film of an update in seconds: at the lowest speeds, and for the first update of a tour."""
+"""Maximum duration in seconds of an update's film: at the lowest speeds, and for the first update of a tour."""
 PLAYED = 0.9
-"""Share of an update's time in which its film plays. It then stays still until the next update comes."""
+"""Share of an update's time in which its film plays. After that, the picture stays still until the next update."""
 SLOWEST = LONGEST / PLAYED
-"""Seconds per update from which on its film has its full length."""
+"""Seconds per update from which the film has its full length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,8 @@ class Film:
     """A sequence of parts.
 
     Attributes:
-        step: the update whose film it is.
-        parts: in the order in which they play.
+        step: the update that the film shows.
+        parts: the parts, in the order in which they are played.
     """
 
     step: int
@@ -55,7 +55,7 @@ class Film:
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """The cursor ``seconds`` into the film. After its end, the last place."""
+        """Return the cursor ``seconds`` into the film, or at the end of the film after that."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
@@ -63,8 +63,10 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Seconds into the film at which the cursor is at ``cursor``. The film's end for an update that is shown
-        whole."""
+        """Return the number of seconds into the film at which the cursor is at ``cursor``.
+
+        For a fully revealed update, this is the end of the film.
+        """
         before = 0.0
         for part in self.parts:
             if (part.stage, part.passed) == (cursor.stage, cursor.passed):
@@ -74,7 +76,7 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """The film of a whole update within ``interval`` seconds: all stages, or three of them if it is short.
+    """Return the film of an entire update within ``interval`` seconds: all stages, or three of them if it is short.
 
     An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
@@ -89,7 +91,7 @@ def update_film(step: int, passes: int, interval: float) -> Film:
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:
-    """The film of the stage or pass at ``cursor``."""
+    """Return the film of the stage or pass at ``cursor``."""
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
     seconds = SECONDS[cursor.stage]
     parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))

@@ -1,4 +1,4 @@
-"""The one clock that moves the cursor through the film of an update."""
+"""The clock that moves the cursor through the film of an update."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from app.workspace.film import Film
 from app.workspace.workspace import Workspace
 
 TICK_MS = 33
-"""Milliseconds between two pictures of a film, thirty pictures a second."""
+"""Milliseconds between two pictures of a film: thirty pictures per second."""
 
 
 class FilmClock(QObject):
-    """Plays a film by moving the cursor. It pauses when the user scrubs, and ends when anything else moves the cursor.
+    """A clock that plays a film by moving the cursor.
+
+    It pauses when the user scrubs, and ends when anything else moves the cursor.
 
     Attributes:
-        clock: a monotonic clock in seconds; a test passes its own and calls :meth:`tick`.
-        film: the film that plays or is paused; None if there is none.
-        playing: whether it plays rather than being paused.
+        clock: a monotonic clock in seconds; a test can pass its own and call :meth:`tick`.
+        film: the film being played or paused; None if there is none.
+        playing: whether the film is being played rather than paused.
 
     Signals:
-        changed: it has started playing, paused or ended.
-        finished: a film has played to its end.
+        changed: emitted when the film starts, pauses or ends.
+        finished: emitted when a film has been played to its end.
     """
 
     changed = Signal()
@@ -49,14 +51,14 @@ class FilmClock(QObject):
         self._timer.timeout.connect(self.tick)
 
     def play(self, film: Film, *, whole: bool = False) -> None:
-        """Play ``film`` from its beginning. ``whole`` leaves the update fully revealed at its end."""
+        """Play ``film`` from the beginning. With ``whole``, the update is fully revealed at the end."""
         self.pause()
         self.film, self._played, self._whole = film, 0.0, whole
         self._show()
         self.resume()
 
     def resume(self) -> None:
-        """Resume the film where it was paused."""
+        """Resume the film at the position where it was paused."""
         if self.film is not None and not self.playing:
             self._last = self.clock()
             self.playing = True
@@ -64,7 +66,7 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def pause(self) -> None:
-        """Pause the film at the current place."""
+        """Pause the film at its current position."""
         if self.playing:
             self.playing = False
             self._timer.stop()
@@ -77,16 +79,16 @@ class FilmClock(QObject):
 
     @property
     def whole(self) -> bool:
-        """Whether the film covers a whole update rather than one stage."""
+        """Whether the film covers an entire update rather than one stage."""
         return self.playing and self._whole
 
     @property
     def paused(self) -> bool:
-        """Whether a film is paused within an update that is still shown as it was left."""
+        """Whether a film is paused within an update that is still displayed as the film left it."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Pause in ``film``, ``seconds`` after the cursor's place in it."""
+        """Pause in ``film``, ``seconds`` after the cursor's position in it."""
         self.pause()
         self.film, self._whole = film, True
         self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)
@@ -97,8 +99,7 @@ class FilmClock(QObject):
 
     @Slot()
     def tick(self) -> None:
-        """Move the cursor to the film's place at this time. If something else has moved the cursor meanwhile, the film
-        ends."""
+        """Move the cursor to the current position of the film. If anything else has moved the cursor, the film ends."""
         if self.film is None or not self.playing:
             return
         if self._workspace.cursor != self._shown:

@@ -1,4 +1,4 @@
-"""The one frame timer: at most 60 frames a second, a pause after each, none while nothing changes."""
+"""The only frame timer: at most 60 frames per second, a pause after each, and none while nothing changes."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import time
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
-"""Milliseconds between two deadlines. Each is one interval after the one before, so that frames are as even as the
-screen's."""
+"""Milliseconds between two deadlines. Each is one interval after the previous one, so that frames are evenly spaced."""
 REST = 0.1
-"""Idle time after a frame, as a share of the frame's processor time. It leaves time for everything else the window
-does."""
+"""Idle time after a frame, as a share of the frame's processor time.
+
+It leaves time for the rest of the window's work.
+"""
 
 
 class FrameTimer(QObject):
-    """Ticks while there is something to draw, then stops.
+    """A timer that ticks while there is something to draw, and then stops.
 
-    The cost of a frame is measured in this thread's processor time: a busy machine makes frames late, not rare. If a
-    run is computed in this process, the timer pauses as long as the frame took: because of Python's global interpreter
-    lock, the run's thread gets only the time in which this one is idle.
+    The cost of a frame is measured as processor time of this thread, so that a busy machine makes frames late rather
+    than rare. If a run is computed in this process, the timer pauses for as long as the frame took: because of
+    Python's global interpreter lock, the run's thread gets only the time in which this thread is idle.
 
     Attributes:
         shared: whether a run is computed in this process.
-        cost: milliseconds of this thread's processor time that the last frame took to draw and paint.
+        cost: milliseconds of this thread's processor time for drawing and painting the last frame.
 
     Signals:
-        tick: a frame is due.
-        drawn: the frame that was due is drawn and painted.
+        tick: emitted when a frame is due.
+        drawn: emitted when the frame has been drawn and painted.
     """
 
     tick = Signal()
@@ -46,7 +47,7 @@ class FrameTimer(QObject):
         self.cost = 0.0
         self._began = self._spent = 0.0
         self._deadline = 0.0
-        """Milliseconds on the clock of :func:`time.perf_counter` at which the frame was due, or the next one is."""
+        """When the last frame was due, or the next one is, in milliseconds of :func:`time.perf_counter`."""
 
     @property
     def due(self) -> bool:
@@ -54,13 +55,13 @@ class FrameTimer(QObject):
         return self._wanted
 
     def request(self) -> None:
-        """Request a frame: at once if the timer is idle, with the next tick if it runs."""
+        """Request a frame: immediately if the timer is idle, otherwise with the next tick."""
         self._wanted = True
         if not (self._timer.isActive() or self._drawing):
             self._timer.start(0)
 
     def set_live(self, live: bool) -> None:
-        """Tick continually while updates may arrive."""
+        """Set whether to tick continually because updates may arrive."""
         self._live = live
         if live:
             self.request()
@@ -75,13 +76,13 @@ class FrameTimer(QObject):
         self._wanted = False
         self._drawing = True
         self._began, self._spent = time.perf_counter(), time.thread_time()
-        if 1000 * self._began - self._deadline > INTERVAL_MS:  # it was idle
+        if 1000 * self._began - self._deadline > INTERVAL_MS:  # the timer was idle
             self._deadline = 1000 * self._began
         try:
             self.tick.emit()
         finally:
-            if self._drawing:  # not stopped meanwhile
-                self._timer.start(0)  # after whoever paints, who has started one during the tick
+            if self._drawing:  # not stopped in the meantime
+                self._timer.start(0)  # after all painting requested during the tick
 
     def _finish(self) -> None:
         self._drawing = False
@@ -90,10 +91,10 @@ class FrameTimer(QObject):
         self.drawn.emit()
 
     def rest(self, spent: float) -> float:
-        """Milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
+        """Return how many milliseconds to wait after a frame that took ``spent`` milliseconds of processor time.
 
-        The next deadline is one interval after the last one. A frame that was late by more than an interval restarts
-        the count.
+        The next deadline is one interval after the last one. A frame that is more than an interval late restarts the
+        count.
         """
         now = 1000 * time.perf_counter()
         took = now - 1000 * self._began
@@ -103,6 +104,6 @@ class FrameTimer(QObject):
         return max(self._deadline - now, 0.0)
 
     def stop(self) -> None:
-        """Request no more frames."""
+        """Cancel any requested frame."""
         self._wanted = self._live = self._drawing = False
         self._timer.stop()

@@ -12,12 +12,13 @@ from grpo_core.update_time import UNMEASURED, UpdateTime
 def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
-    """The line about a run under ``settings``. Where the folder is gone, it says that answers come with the first
-    update.
+    """Return the line about a run under ``settings``.
+
+    If the folder is gone, it says that answers come with the first update.
 
     Args:
-        settings: of the run.
-        update_time: measured duration of an update on this machine, None if not measured.
+        settings: settings of the run.
+        update_time: measured duration of an update on this machine; None if not measured.
         remembered: the duration measured in an earlier session, used until it is measured again.
     """
     files = _files(settings.model.folder, settings.model.digest)
@@ -38,7 +39,7 @@ def model_summary(
 
 
 def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) -> str:
-    """The essential part of :func:`model_summary` before Run: how long an update takes, or else the memory it needs."""
+    """Return the main part of :func:`model_summary`: the duration of an update or, if unknown, the memory needed."""
     if update_time is not None:
         return update_time.brief
     files = _files(settings.model.folder, settings.model.digest)
@@ -51,5 +52,8 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
 
 
 def _files(folder: str, digest: str) -> ModelFiles | None:
-    """The headers of the model's files, if they have been read already. This function never reads a model's folder."""
+    """Return the headers of the model's files if they have already been read.
+
+    This function never reads from the folder.
+    """
     return known(folder, digest).files

@@ -14,8 +14,8 @@ from app.plotting.pyramid import Pyramid
 class Onsets:
     """The updates at which a series enters a state. As the series grows, only its new values are examined.
 
-    ``begins`` takes values (n + 1,) and returns for the last n whether the state begins there, boolean (n,). The first
-    value is the one before them (NaN before the first update).
+    ``begins`` takes values (n + 1,) and returns whether the state begins at each of the last n, boolean (n,). The
+    first value is the one before them (NaN before the first update).
     """
 
     def __init__(self, series: Pyramid, begins: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -25,19 +25,19 @@ class Onsets:
         self._places = array("q")
 
     def after(self, step: int) -> int | None:
-        """The first onset after update ``step``."""
+        """Return the first onset after update ``step``."""
         self._look()
         place = bisect_right(self._places, step)
         return self._places[place] if place < len(self._places) else None
 
     def before(self, step: int) -> int | None:
-        """The last onset before update ``step``."""
+        """Return the last onset before update ``step``."""
         self._look()
         place = bisect_left(self._places, step)
         return self._places[place - 1] if place else None
 
     def begin_anew(self) -> None:
-        """Examine the whole series again because earlier values in it have changed."""
+        """Examine the entire series again because earlier values have changed."""
         self._seen, self._places = 0, array("q")
 
     def _look(self) -> None:
@@ -50,13 +50,13 @@ class Onsets:
 
 
 def leaves_zero(values: np.ndarray) -> np.ndarray:
-    """Places at which a series that was zero (or unknown) is above zero."""
+    """Return where a series that was zero or unknown rises above zero."""
     with np.errstate(invalid="ignore"):
         above = values > 0
     return np.asarray(above[1:] & ~above[:-1])
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """Places at which a series changes its value. The first value never counts as a change."""
+    """Return where a series changes its value. The first value never counts as a change."""
     now, then = values[1:], values[:-1]
     return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))

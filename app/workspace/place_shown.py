@@ -10,7 +10,7 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """The first token, from 0, at which the completions of ``group`` differ. None where all are the same."""
+    """Return the first token, from 0, at which the completions of ``group`` differ, or None if none differ."""
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)
@@ -18,10 +18,10 @@ def fork_of(step: Step, group: int) -> int | None:
 
 
 def place_shown(view: View) -> tuple[int, int] | None:
-    """(completion, token), both counted from 0, whose numbers are shown. None where there is no update.
+    """Return the (completion, token), from 0, whose numbers are shown, or None without an update.
 
-    It is the selected token. If there is none, it is in the first completion of the first group with a signal, at the
-    token where the completions of that group diverge.
+    It is the selected token, if any. Otherwise it is in the first completion of the first group with a signal, at
+    the token where the completions of that group diverge.
     """
     step = view.step.step
     if step is None or not len(step.group):
@@ -37,6 +37,6 @@ def _unselected(view: StepView) -> tuple[int, int]:
     step = view.step
     assert step is not None
     dead = view.dead
-    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first group where all are dead
+    group = int(step.group[0]) if dead is None else int((~dead).argmax())  # the first group if all groups are dead
     first = int((step.group == group).argmax())
     return first, fork_of(step, int(step.group[first])) or 0

@@ -1,4 +1,7 @@
-"""The transport: run, pause, step, step back, one stage. Before the head it replays, at the head it computes."""
+"""The playback controls: run, pause, step, step back, one stage.
+
+Before the head they replay; at the head they compute.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ from grpo_core.errors import GrpoError
 from grpo_core.progress import Progress
 
 STAGED_SPEED = 2.0
-"""At this many updates per second and below, the stages of an update play one after the other."""
+"""Updates per second up to which the stages of an update are played one after another."""
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
-"""Recorded updates shown per second at most. A faster replay skips some."""
+"""Maximum number of recorded updates shown per second. A faster replay skips some."""
 MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
 class Mode(Enum):
-    """Modes of the transport."""
+    """Modes of playback."""
 
     RESTING = "resting"
     REPLAYING = "replaying"
@@ -42,12 +45,13 @@ class Player(QObject):
         tempi: speed and length, for bandits (False) and for language models (True).
         staged: whether slow runs and single stages are played as films (off with reduced motion).
         film: the clock of these films.
-        prepare: gives the active run to the controller before anything is computed; may raise ``GrpoError``.
+        prepare: hands the active run to the controller before anything is computed; may raise ``GrpoError``.
 
     Signals:
-        changed: mode, speed or length has changed.
-        progressed: :attr:`progress` has changed.
-        starting: the user is about to continue from the update shown; listeners make that possible first.
+        changed: emitted when the mode, speed or length changes.
+        progressed: emitted when :attr:`progress` changes.
+        starting: emitted when the user is about to continue from the current update, so that listeners can make
+            that possible.
     """
 
     changed = Signal()
@@ -86,9 +90,9 @@ class Player(QObject):
 
     @Slot()
     def run(self) -> None:
-        """Replay up to the head, then continue computing.
+        """Replay up to the head, and then continue computing.
 
-        A run that cannot be continued is only replayed; at its head, from the start.
+        A run that cannot be continued is only replayed, starting over if the cursor is at its head.
         """
         if self.film.paused:
             self.film.resume()
@@ -118,18 +122,20 @@ class Player(QObject):
             self.changed.emit()
 
     def rest(self) -> None:
-        """Stop replaying. The update that is being computed goes on."""
+        """Stop replaying. The update being computed continues."""
         self._stop_replay()
         self.film.end()
 
     @Slot()
     def step(self) -> None:
-        """Show the next update: replayed if it is recorded, computed if not. A half-revealed update is first revealed
-        in full."""
+        """Show the next update, replayed if recorded and otherwise computed.
+
+        A partially revealed update is first revealed completely.
+        """
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
-        impatient = self.film.whole  # pressed again while the film of the last step plays
+        impatient = self.film.whole  # pressed again while the film of the last step is playing
         if self._half_revealed:
             self._reveal()
             if not impatient:
@@ -154,7 +160,7 @@ class Player(QObject):
 
     @Slot()
     def stage(self) -> None:
-        """Reveal the next stage of the update. Past its last stage, go to the next update."""
+        """Reveal the next stage of the update. After its last stage, go to the next update."""
         self.starting.emit()
         self._stop_replay()
         self._run_after_film = False
@@ -179,15 +185,15 @@ class Player(QObject):
             self.step_back()
 
     def scrub(self, seconds: float) -> None:
-        """Move ``seconds`` forward in the film of the update shown, and pause there."""
+        """Move ``seconds`` forward in the film of the current update, and pause there."""
         self.pause()
         if self._workspace.cursor.step > 0:
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
     def run_n(self, updates: int, *, at_once: bool = False) -> None:
-        """Compute ``updates`` updates from here, then stop.
+        """Compute ``updates`` updates from here, and then stop.
 
-        ``at_once``: as fast as they can be computed, regardless of the speed setting.
+        ``at_once``: as fast as possible, regardless of the speed setting.
         """
         self.starting.emit()
         self._stop_replay()
@@ -202,16 +208,16 @@ class Player(QObject):
 
     @property
     def speed(self) -> float | None:
-        """Updates per second for this kind of run, None for as many as possible."""
+        """Updates per second for this kind of run, or None for as many as possible."""
         return self.tempi[_is_language(self._workspace.run)].speed
 
     @property
     def length(self) -> int | None:
-        """Number of updates after which this kind of run stops by itself, None for no limit."""
+        """Number of updates after which this kind of run stops automatically, or None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
     def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
-        """Set the updates per second for one kind of run, by default the kind of the run shown.
+        """Set the updates per second for one kind of run, by default the kind of the current run.
 
         None means as many as possible.
         """
@@ -225,7 +231,7 @@ class Player(QObject):
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Set the number of updates after which this kind of run stops by itself. None for no limit."""
+        """Set the number of updates after which this kind of run stops automatically. None means no limit."""
         kind = _is_language(self._workspace.run)
         self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()
@@ -233,7 +239,7 @@ class Player(QObject):
     # -- replaying and films -------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
-        """Play the stages of an update that has arrived, at slow speeds or after a single step."""
+        """Play the stages of an update that has arrived, if the speed is slow or it was a single step."""
         if self._begin is not None:
             begin, self._begin = self._begin, None
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
@@ -241,24 +247,24 @@ class Player(QObject):
             self._play_update(by_hand=self._by_hand)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
-        """Play the film of the update shown: after a single step always, otherwise only at slow speeds."""
+        """Play the film of the current update: always after a single step, otherwise only at slow speeds."""
         slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
-            self._run_after_film = False  # of an update that was already computing when the run was paused
+            self._run_after_film = False  # for an update that was already being computed when the run was paused
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
 
     def _show_stage(self, here: Cursor) -> None:
-        """Reveal a stage: as a film, or at once."""
+        """Reveal a stage, either as a film or immediately."""
         self._workspace.show_stage(here.stage, here.passed)
         if self.staged:
             self.film.play(stage_film(self._workspace.cursor, self._passes))
 
     @property
     def busy(self) -> bool:
-        """Whether the run shown is moving: a film plays, recorded updates are replayed, or new ones are computed.
+        """Whether the current run is moving, that is, playing a film, replaying updates, or computing new ones.
 
-        A run whose model is still loading does not count: it can be started, and will run once loaded.
+        A run whose model is still loading does not count. It can be started, and will run once loaded.
         """
         here = self._workspace.training in (None, self._workspace.run)
         computing = self.mode is Mode.COMPUTING and (self._ordered or not self.loading)
@@ -266,12 +272,12 @@ class Player(QObject):
 
     @property
     def loading(self) -> bool:
-        """Whether the run's learner is being prepared, which takes some seconds for a language model."""
+        """Whether the run's learner is being prepared, which takes several seconds for a language model."""
         return self._controller.state is State.PREPARING
 
     @property
     def progress(self) -> Progress | None:
-        """Progress of the update that is being computed. None where updates are quick or none is computed."""
+        """Progress of the update being computed, or None if updates are quick or none is being computed."""
         return self._controller.progress
 
     @property
@@ -328,7 +334,7 @@ class Player(QObject):
             self._compute(self.length)
 
     def _stop_replay(self) -> None:
-        """Stop replaying. Another run may be training meanwhile."""
+        """Stop replaying. Another run may still be training."""
         self._run_on = False
         self._replay.stop()
         if self.mode is Mode.REPLAYING:

@@ -18,9 +18,9 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Completions, Source
 
 LARGE_TOKENS = 200_000
-"""Number of tokens from which evaluating an update would block the window for several frames."""
+"""Number of tokens above which evaluating an update would block the window for several frames."""
 LARGE_TEXT = 4_000_000
-"""Number of characters from which reading an update's texts would block it."""
+"""Number of characters above which reading the text of an update would block it."""
 
 Reasons = Mapping[str, Reason | None]
 
@@ -30,11 +30,11 @@ class Prepared:
     """The precomputed parts of an update that panels need.
 
     Attributes:
-        number: of the update.
+        number: number of the update.
         stamp: identifies the state of its files when it was read.
-        step: its record; None where the source holds only texts.
-        why_no_step: why there is none, in a sentence.
-        table: its completions; None where none are recorded.
+        step: its record; None if the source contains only text.
+        why_no_step: message explaining why there is no record.
+        table: its completions; None if none are recorded.
         numbers: its numbers by name.
         evaluated: its arrays, computed for the passes in ``reasons``.
         reasons: pass -> metric -> the reason for its value.
@@ -50,12 +50,12 @@ class Prepared:
     reasons: dict[int, Reasons]
 
     def is_ready(self, cursor: Cursor) -> bool:
-        """Whether everything that is shown at ``cursor`` has been computed."""
+        """Return whether everything shown at ``cursor`` has been computed."""
         return self.step is None or cursor.pass_of(self.step.passes) in self.reasons
 
     @property
     def tokens(self) -> int:
-        """Token slots, padding included. 0 where only texts are recorded."""
+        """Number of token slots, padding included, or 0 if only text is recorded."""
         return 0 if self.step is None else self.step.tokens.size
 
     @property
@@ -65,7 +65,7 @@ class Prepared:
 
 
 def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
-    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` holds the parts prepared before.
+    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` contains the parts prepared before.
 
     Raises:
         RunFileError: its file cannot be read.
@@ -102,7 +102,7 @@ def _read(source: Source, number: int) -> Prepared:
 
 def _with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
     reasons: dict[str, Reason | None] = {}
-    with suppress(GrpoError), np.errstate(all="ignore"):  # panels say what a source lacks
+    with suppress(GrpoError), np.errstate(all="ignore"):  # panels report what a source lacks
         # it alone needs the first pass's gradient, so it comes first
         for key in sorted(METRICS, key="grad_norm".__ne__):
             reasons[key] = reason_for(evaluated, passed, key)

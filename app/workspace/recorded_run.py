@@ -1,4 +1,4 @@
-"""A run that another program trained, as open in the window. It is read in place, never written and never continued."""
+"""A run trained by another program, as opened in the window. It is read in place, never written and never continued."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Source
 
 KEPT_TABLES = 8
-"""Completion tables kept in memory."""
+"""Maximum number of completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
-"""Tokens of all evaluated updates kept in memory, if there are several: some 70 bytes a token."""
+"""Maximum number of tokens in the evaluated updates kept in memory, if there are several: about 70 bytes per token."""
 
 
 class RecordedRun(RunHandle):
-    """A recorded run. Its last update is available at once; its series grow as they are computed elsewhere.
+    """A recorded run. Its last update is available immediately; its series grow as they are computed elsewhere.
 
     Attributes:
         source: the importer's run, replaced by :meth:`take`.
-        read_again: number of times an update was read again because it had been half written.
+        read_again: number of times an update was reread because it had been only partly written.
         large: whether its updates are so large that they are evaluated in a thread.
     """
 
@@ -65,20 +65,19 @@ class RecordedRun(RunHandle):
         self.take(source)
 
     def take(self, source: Source) -> None:
-        """Replace the source by one that includes what the trainer has written since."""
+        """Replace the source with one that includes what the trainer has written since."""
         for number in range(max(self.head - 1, 1), min(self.head, len(source)) + 1):
             if number in self._stamps and _stamp(source, number) != self._stamps[number]:
-                self._forget(number)  # it was half written when it was read
+                self._forget(number)  # it was only partly written when it was read
         self.source = source
         self.head = len(source)
         self.note = " ".join(source.notes)
         self.version += 1
 
     def _forget(self, number: int) -> None:
-        """Mark an update as outdated, so that it is read again: the trainer has written more of it.
+        """Mark an update as outdated, so that it is reread, because the trainer has written more of it.
 
-        A large update that is on screen stays as it is until the cursor leaves it, since reading it would block the
-        window.
+        A large update on screen is left as it is until the cursor leaves it, because reading it would block the window.
         """
         if not self.large:
             for kept in (self.in_memory, self._tables, self._prepared, self._stamps):
@@ -90,18 +89,21 @@ class RecordedRun(RunHandle):
 
     @property
     def computed(self) -> int:
-        """Number of updates, from the first on, whose numbers are in the series."""
+        """Number of updates, counted from the first, whose numbers are in the series."""
         return self._computed
 
     def is_computed(self, number: int) -> bool:
-        """Whether the numbers of update ``number`` are in the series. Those of the last may be there first."""
+        """Return whether the numbers of update ``number`` are in the series.
+
+        Those of the last update can be added first.
+        """
         return 1 <= number <= self._computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
         """Add the numbers of updates (:func:`grpo_core.recorded_series.numbers`) to the series.
 
         Args:
-            rows: of consecutive updates.
+            rows: numbers of consecutive updates.
             start: number of updates before the first of them; by default they follow those already added.
         """
         start = self._computed if start is None else start
@@ -131,7 +133,7 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """The trainer's own number of the update at ``position`` (from 1). None where there is no such update."""
+        """Return the trainer's own number of the update at ``position`` (from 1), or None if there is none."""
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
@@ -193,7 +195,7 @@ class RecordedRun(RunHandle):
         return self._prepared.get(number)
 
     def table(self, number: int) -> Completions | None:
-        """The completions of update ``number`` as a table. None where none are recorded.
+        """Return the completions of update ``number`` as a table, or None if none are recorded.
 
         Raises:
             RunFileError: its file cannot be read.
@@ -214,8 +216,10 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Every number of update ``number`` by name, from the series or else computed now. Empty where it is
-        unreadable."""
+        """Return every number of update ``number`` by name, from the series or computed now.
+
+        Empty if it cannot be read.
+        """
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
@@ -242,20 +246,20 @@ class RecordedRun(RunHandle):
         return self.head
 
     def rest(self) -> None:
-        """Do nothing: no learner of this program computes a recorded run."""
+        """Do nothing, because no learner of this program computes a recorded run."""
 
     def close_file(self) -> None:
-        """Do nothing: no file stays open between two calls."""
+        """Do nothing, because no file stays open between calls."""
 
     def _name_tokens(self, step: Step) -> None:
-        """Name tokens by their numbers, since there is no tokenizer. The list grows as larger numbers appear."""
+        """Name tokens by their numbers because there is no tokenizer. The list grows as larger numbers appear."""
         most = int(step.tokens.max(initial=-1)) + 1
         if not self._named and most > len(self.origin.vocabulary):
             self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
 
 
 def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
-    """The stamp of an update. None where the source has none."""
+    """Return the stamp of an update, or None if the source has none."""
     try:
         return source.stamp(number)
     except RunFileError:

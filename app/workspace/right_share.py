@@ -18,9 +18,9 @@ class RightShare:
     """Measurements of the share of right answers in one run.
 
     Attributes:
-        steps: (n,) updates that were measured, ascending.
+        steps: (n,) updates with a measurement, ascending.
         shares: (n,) the measured share, from 0 to 1.
-        asked: number of answers judged in one measurement; 0 if unknown.
+        asked: number of answers judged per measurement; 0 if unknown.
     """
 
     steps: np.ndarray
@@ -29,17 +29,21 @@ class RightShare:
 
     @classmethod
     def held_out(cls, run: RunHandle, cursor: int) -> RightShare | None:
-        """Shares of right likeliest answers to held-out prompts before each update, up to update ``cursor``. None where
-        the run is trained on its watched prompts, as with fewer than sixteen prompts of the user's, because none is
-        held out then."""
+        """Return the share of right likeliest answers to held-out prompts before each update, up to update ``cursor``.
+
+        None if the run is trained on its watched prompts, as with fewer than sixteen prompts of the user's own,
+        because then no prompt is held out.
+        """
         task = run.origin.settings.language
         own = task.problem == "own"
         return None if own and _trained_on(run) else cls._of(run, cursor, GREEDY, 0 if own else task.held_out)
 
     @classmethod
     def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
-        """Shares of right sampled completions in each update up to ``cursor``, which has ``completions`` of them (0 if
-        unknown)."""
+        """Return the share of right sampled completions in each update up to ``cursor``.
+
+        ``completions`` is the number of completions in that update (0 if unknown).
+        """
         return cls._of(run, cursor, SAMPLED, completions)
 
     @classmethod
@@ -50,7 +54,7 @@ class RightShare:
 
     @property
     def measured_at(self) -> int:
-        """The last measured update. 0 where none was."""
+        """The last measured update, or 0 if there is none."""
         return int(self.steps[-1]) if len(self.steps) else 0
 
     @property
@@ -65,12 +69,12 @@ class RightShare:
 
     @property
     def right(self) -> int:
-        """Number of right answers in the newest measurement. 0 where there is none."""
+        """Number of right answers in the newest measurement, or 0 if there is none."""
         return round((self.last or 0.0) * self.asked)
 
 
 def _trained_on(run: RunHandle) -> bool:
-    """Whether the first update was trained on a prompt that is watched."""
+    """Return whether the first update was trained on a watched prompt."""
     step = run.step(1) if run.head else None
     if step is None or step.prompt_tokens is None:
         return False

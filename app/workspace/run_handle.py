@@ -1,4 +1,4 @@
-"""An open run: its scalars in memory, its steps on disk or, while not yet written, in the worker's buffer."""
+"""An open run: its scalars in memory, and its steps on disk or, until they are written, in the worker's buffer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime
 
 KEPT_STEPS = 64
-"""Decoded steps kept in memory."""
+"""Maximum number of decoded steps kept in memory."""
 KEPT_TOKENS = 4_000_000
-"""Tokens of all of these together, if there are several: some 100 bytes a token."""
+"""Maximum total number of tokens in these steps, if there are several: about 100 bytes per token."""
 
 
 class RunHandle:
@@ -40,29 +40,30 @@ class RunHandle:
 
     Attributes:
         id: unique among the runs of a window.
-        title: shown in the list of runs.
+        title: title shown in the list of runs.
         origin: the run before its first update.
-        path: its file; the file exists from the first update on.
-        resolved: the path with links resolved, so that two names of one file compare equal.
-        branched_at: update of the parent from which it continues, None for a run that is no branch.
+        path: path of its file, which exists from the first update on.
+        resolved: the path with links resolved, so that two names of the same file compare equal.
+        branched_at: update of the parent from which it continues; None if the run is not a branch.
         parent: the run it branched from, as long as that is open in this window.
         head: number of the last computed update.
-        series: every scalar, by name; index i is update i + 1.
+        series: every scalar by name; index i is update i + 1.
         in_memory: recently read updates, by number.
         onsets: updates at which clipping, a dead group or a new best action begins.
         changes: (first update under these settings, settings), in order.
         version: increases whenever a panel might have to redraw.
-        saved: the user has named and kept this run.
-        note: a sentence that the user should know about its file, or empty.
-        read_only: the reason why it cannot be continued, in a sentence, or empty.
-        held: it is read-only because another window writes its file.
-        thinned: stretches where updates were dropped to keep a file small, in this run and in the run it branched from.
-        own_thinned: those of its own file only.
+        saved: whether the user has named and kept this run.
+        note: message about its file that the user should know, or an empty string.
+        read_only: message explaining why it cannot be continued, or an empty string.
+        held: whether it is read-only because another window writes its file.
+        thinned: stretches where updates were dropped to limit the file size, in this run and in the run it branched
+            from.
+        own_thinned: those stretches in its own file only.
         next_settings: settings of its next update, if they differ from those of its last one.
         first_answers: tokens of its model's answers to the fixed prompts before the first update; None until computed.
         update_time: duration of an update on this machine, measured before the first one; None if not measured.
-        remembered_time: the duration kept from an earlier measurement of the same model; None if there is none.
-        why_no_step: why its updates show no tokens, and how to get them, in a sentence; empty where they do.
+        remembered_time: the duration stored from an earlier measurement of the same model; None if there is none.
+        why_no_step: message explaining why its updates show no tokens, and how to get them; empty if they do show them.
     """
 
     def __init__(self, *, title: str, origin: Origin, path: Path) -> None:
@@ -98,15 +99,15 @@ class RunHandle:
 
     @classmethod
     def open(cls, path: Path, poll: Poll | None = None) -> RunHandle:
-        """Open a run from its file. It may be opened in one thread and used in another afterwards.
+        """Open a run from its file. A run can be opened in one thread and then used in another.
 
         Args:
-            path: of the file.
-            poll: tells whether to cancel, and receives the progress of the reading.
+            path: path of the file.
+            poll: tells whether to cancel, and receives the progress of reading.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
-            Cancelled: ``poll`` asked for it.
+            Cancelled: requested by ``poll``.
         """
         reader = RunReader.open(path)
         try:
@@ -134,7 +135,7 @@ class RunHandle:
         return handle
 
     def release(self) -> bool:
-        """Allow this window to continue a run that was :attr:`held`, once no other window writes its file.
+        """Allow this window to continue a run that was :attr:`held`, if no other window writes its file any more.
 
         Returns:
             Whether the run can be continued now.
@@ -147,11 +148,11 @@ class RunHandle:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether another program trained the run. It can be viewed and recomputed, never continued."""
+        """Whether another program trained the run. It can be viewed and recomputed, but never continued."""
         return self.origin.settings.is_recorded
 
     def label(self, step: int) -> int:
-        """The displayed number of update ``step``. For a recorded run it is the trainer's own."""
+        """Return the displayed number of update ``step``. For a recorded run it is the trainer's own number."""
         return step
 
     def position(self, label: int) -> int | None:
@@ -159,7 +160,7 @@ class RunHandle:
         return label if 1 <= label <= self.head else None
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
-        """Take in the scalars of the updates up to ``head``."""
+        """Append the scalars of the updates up to ``head``."""
         for name, values in scalars.items():
             if name in self.series:
                 self.series[name].extend(values)
@@ -180,8 +181,10 @@ class RunHandle:
         self.version += 1
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest fully recorded update at or after ``number`` (at or before it unless ``forwards``). ``number`` if
-        there is none."""
+        """Return the nearest fully recorded update at or before ``number``, or at or after it if ``forwards``.
+
+        If there is none, return ``number`` itself.
+        """
         if stretch_at(self.thinned, number) is None or self.elsewhere(number) is not None:
             return number
         if self.parent is not None and number <= (self.branched_at or 0):
@@ -192,13 +195,13 @@ class RunHandle:
             return number
 
     def note_settings(self, step: int, settings: Settings) -> None:
-        """Record that ``settings`` apply from update ``step`` on."""
+        """Record that ``settings`` apply from update ``step``."""
         if settings != self.changes[-1][1]:
             self.changes.append((step, settings))
             self.version += 1
 
     def settings_at(self, step: int) -> Settings:
-        """The settings of update ``step``."""
+        """Return the settings of update ``step``."""
         latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
@@ -207,10 +210,10 @@ class RunHandle:
         return latest
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
-        """The work to do in a thread before the place of ``cursor`` can be shown. None if there is none.
+        """Return the work to do in a thread before the position of ``cursor`` can be shown, or None if none is needed.
 
-        Pass its result to :meth:`adopt`. Updates trained in this window need no preparation: they are small or in
-        memory.
+        Pass its result to :meth:`adopt`. Updates trained in this window need no preparation, because they are small
+        or in memory.
         """
         return None
 
@@ -218,7 +221,7 @@ class RunHandle:
         """Store the result of :meth:`preparation`."""
 
     def prepared(self, number: int) -> Prepared | None:
-        """The prepared parts of update ``number``. None if it was not prepared."""
+        """Return the prepared parts of update ``number``, or None if it was not prepared."""
         return None
 
     def keep(self, step: Step) -> None:
@@ -231,7 +234,7 @@ class RunHandle:
             self.in_memory.popitem(last=False)
 
     def step(self, number: int) -> Step | None:
-        """The record of update ``number``. None at update 0.
+        """Return the record of update ``number``, or None for update 0.
 
         Raises:
             RunFileError: the file cannot be read there.
@@ -250,7 +253,7 @@ class RunHandle:
         return self.in_memory[number]
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """The model's earlier answer, if its file holds it.
+        """Return the model's earlier answer if the file contains it, otherwise None.
 
         Raises:
             RunFileError: the file cannot be read.
@@ -260,7 +263,7 @@ class RunHandle:
         return self._files(question.step).reader.answer(question)
 
     def file_with(self, number: int) -> Path:
-        """The file that holds update ``number``: its own, or that of a run it branched from.
+        """Return the file that contains update ``number``: the run's own, or that of a run it branched from.
 
         Raises:
             RunFileError: that file is gone.
@@ -297,8 +300,10 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """Take note that the learner has left this run. Everything is in its file now, including updates not taken in
-        yet."""
+        """Register that the learner has left this run.
+
+        All its updates are in its file now, including those not yet loaded.
+        """
         self.elsewhere = _nowhere
         with suppress(RunFileError):  # callers that need an update get the error
             if self.path.exists() and self.on_disk > self.head:
@@ -313,7 +318,7 @@ class RunHandle:
                     self.note_settings(step, settings)
 
     def close_file(self) -> None:
-        """Close the file. It is opened again when a step is needed."""
+        """Close the file. It is reopened when a step is needed."""
         if self._lineage is not None:
             self._lineage.close()
             self._lineage.reader.close()
@@ -327,7 +332,7 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """The reason why a run file cannot be continued, in a sentence. Empty where it can be."""
+    """Return a message explaining why a run file cannot be continued, or an empty string if it can."""
     if is_example(path):
         return RECORDED
     if newer:

@@ -27,15 +27,15 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 
 class RunManager(QObject):
-    """Keeps the list of runs, the files on disk and the learner in step.
+    """Keeps the list of runs, the files on disk and the learner consistent.
 
     Attributes:
-        folder: where runs save themselves.
-        training: the run that the learner holds.
-        times: measured durations of updates; None if nothing is kept between starts.
+        folder: folder in which runs save themselves.
+        training: the run that the learner is working on.
+        times: measured durations of updates; None if they are not kept between starts.
 
     Signals:
-        runs_changed: a run was added, removed or renamed.
+        runs_changed: emitted when a run is added, removed or renamed.
     """
 
     runs_changed = Signal()
@@ -58,23 +58,23 @@ class RunManager(QObject):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
-        """Make a run at update 0, numbered if ``title`` is empty. Its file is created with its first update."""
+        """Create a run at update 0, numbered if ``title`` is empty. Its file is created with the first update."""
         run = self._made(settings, title or tr("Run {next}").format(next=self._next()))
         self._begin(run)
         return run
 
     def change_structure(self, settings: Settings, goal: RunHandle | None = None) -> RunHandle:
-        """Make a run at update 0 under settings with which the run shown cannot continue.
+        """Create a run at update 0 under settings with which the current run cannot continue.
 
-        It replaces the run shown if that has no update yet; otherwise the old run stays in the list. The edits that led
-        to it can be undone.
+        It replaces the current run if that has no updates yet; otherwise the old run stays in the list. The edits
+        that led to it can be undone.
 
         Args:
             settings: the settings in the controls.
-            goal: a run to return to instead, if it is still listed and can go on under these settings.
+            goal: a run to return to instead, if it is still listed and can continue under these settings.
 
         Raises:
-            GrpoError: such a run is impossible; the message says why, and the run shown stays.
+            GrpoError: such a run is impossible; the message says why, and the current run stays.
         """
         left = self._workspace.run
         assert left is not None
@@ -94,7 +94,7 @@ class RunManager(QObject):
         return run
 
     def _made(self, settings: Settings, title: str) -> RunHandle:
-        """A run at update 0 with a path that no other run of this window has."""
+        """Return a run at update 0 with a path that no other run of this window has."""
         path = library.new_path(self.folder, title)
         known, count = {run.path for run in self._workspace.runs}, 1
         while path in known:
@@ -103,10 +103,12 @@ class RunManager(QObject):
         return RunHandle(title=title, origin=learners.origin(settings), path=path)
 
     def open(self, path: Path) -> RunHandle:
-        """Open a run from a file at its last update, and wait until it is read. Training goes on meanwhile.
+        """Open a run from a file at its last update, and wait until it has been read.
+
+        Training continues in the meantime.
 
         Raises:
-            RunFileError: with a sentence that says what was wrong.
+            RunFileError: the file cannot be opened; the message says why.
         """
         ours = self.trained_from(path)
         if ours is not None:
@@ -115,8 +117,7 @@ class RunManager(QObject):
         return self.adopt(RunHandle.open(path))
 
     def trained_from(self, path: Path) -> RunHandle | None:
-        """The run at ``path`` that this window trains or is about to train. None if the file has to be opened
-        instead."""
+        """Return the run at ``path`` if this window trains it or is about to, or None if the file has to be opened."""
         for run in self._workspace.runs:
             ours = run is self._workspace.training and self._controller.state is not State.FAILED
             if run.path == path and (ours or not run.head):
@@ -124,8 +125,7 @@ class RunManager(QObject):
         return None
 
     def adopt(self, run: RunHandle) -> RunHandle:
-        """Show a run that was read from its file. If it is open already and its file has not grown, show that one
-        instead."""
+        """Show a run that was read from its file, or the open run with the same file if that has not grown."""
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
             run.close_file()
@@ -146,12 +146,15 @@ class RunManager(QObject):
             self.close_run(before)
 
     def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
-        """Whether another window writes, or has written, the file of an open run, up to update ``on_disk``."""
+        """Return whether another window writes, or has extended, the file of an open run.
+
+        ``on_disk`` is the last update in the file.
+        """
         ours = run is self._workspace.training and self._controller.state is not State.FAILED
         return not ours and (bool(run.read_only) or on_disk > run.head)
 
     def branch(self, step: int) -> RunHandle:
-        """Make a run that continues from update ``step`` of the active one, with the settings of the controls.
+        """Create a run that continues from update ``step`` of the active one, with the settings in the controls.
 
         Raises:
             GrpoError: the update is not recorded.
@@ -187,17 +190,17 @@ class RunManager(QObject):
         return run
 
     def save_as(self, run: RunHandle, target: Path) -> None:
-        """Copy a run's file to ``target``, and wait until it is written.
+        """Copy a run's file to ``target``, and wait until it has been written.
 
         Raises:
-            RunFileError: with a sentence that says what was wrong.
+            RunFileError: the file cannot be copied; the message says why.
         """
         self.commit(run)
         copy_run(run.path, target)
         self.mark_saved(run)
 
     def commit(self, run: RunHandle) -> None:
-        """Write everything of a run into its file, so that it can be copied.
+        """Write all of a run's data to its file, so that it can be copied.
 
         Raises:
             GrpoError: it has no file yet, or none of its own.
@@ -219,9 +222,9 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def close_run(self, run: RunHandle) -> None:
-        """Take a run off the list. Its file stays. A window without a run gets a new one.
+        """Remove a run from the list, but keep its file. If no run is left, a new one is created.
 
-        Closing a run twice does nothing: a lesson ends when another run is shown and closes its own runs.
+        Closing a run twice has no effect: a lesson ends when another run is shown, and closes its own runs.
         """
         if run not in self._workspace.runs:
             return
@@ -237,14 +240,14 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def _fresh(self, settings: Settings) -> None:
-        """A new run under ``settings``, or the first bandit if their prompts are missing or unusable."""
+        """Create a run under ``settings``, or the default bandit if their prompts are missing or unusable."""
         try:
             self.new_run(settings if at_hand(settings) else Settings())
         except GrpoError:
             self.new_run(Settings())
 
     def show(self, run: RunHandle) -> None:
-        """Make another open run the active one. Training goes on."""
+        """Make another open run the active one. Training continues."""
         self._show(run)
 
     def _show(self, run: RunHandle, *, keep_edits: bool = False) -> None:
@@ -253,7 +256,7 @@ class RunManager(QObject):
         self.runs_changed.emit()
 
     def _begin(self, run: RunHandle, *, keep_edits: bool = False) -> None:
-        """Show a new run. The edits made for it belong to it; the run left behind keeps the settings it ran under."""
+        """Show a new run. The edits made for it belong to it; the previous run keeps the settings it ran under."""
         before = self._workspace.run
         self._show(run, keep_edits=keep_edits)
         if before is not None:
@@ -262,7 +265,7 @@ class RunManager(QObject):
             self.load_model(run)
 
     def load_model(self, run: RunHandle) -> None:
-        """Start loading a language model as soon as its run is shown, because that takes seconds."""
+        """Start loading a language model as soon as its run is shown, because loading takes seconds."""
         try:
             self.training.make_ready()
         except GrpoError as error:
@@ -276,7 +279,7 @@ class RunManager(QObject):
 
     @Slot(object)
     def answer_asked(self, question: AnyQuestion) -> None:
-        """Pass a question to the active run's model, unless its file holds the answer."""
+        """Pass a question to the active run's model unless its file contains the answer."""
         run = self._workspace.run
         assert run is not None
         known = run.answer(question)
@@ -302,8 +305,10 @@ class RunManager(QObject):
             self._workspace.answered.emit(question, answer)
 
     def _take_before_training(self, run: RunHandle, answer: AnyAnswer | str) -> None:
-        """Take in what the model of a run reports before its first update: its answers, then the duration of an update
-        unless the user has pressed Run meanwhile."""
+        """Store what a run's model reports before its first update.
+
+        These are its answers and then, unless the user has pressed Run in the meantime, the duration of an update.
+        """
         if isinstance(answer, FixedAnswers):
             run.first_answers = answer.tokens
             idle = self._controller.run_id == run.id and self._controller.state is not State.RUNNING
@@ -320,7 +325,7 @@ class RunManager(QObject):
         self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:
-        """The first number that no title in the list begins with."""
+        """Return the lowest number with which no title in the list begins."""
         self._count += 1
         while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
             self._count += 1
@@ -328,5 +333,5 @@ class RunManager(QObject):
 
 
 def _fits(run: RunHandle, settings: Settings) -> bool:
-    """Whether a run can continue under ``settings``, that is, no structural setting differs."""
+    """Return whether a run can continue under ``settings``, that is, whether no structural setting differs."""
     return all(is_live(path) for path in run.origin.settings.differences(settings))

@@ -1,4 +1,4 @@
-"""Reader of every scalar series of a run's file. A long run is read by two threads with a connection each."""
+"""Reader of all scalar series in a run's file. A long run is read by two threads with a connection each."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
 
 LONG = 100_000
-"""Number of updates from which a second connection pays: opening it takes a millisecond, a series of a million updates
-five."""
+"""Number of updates from which a second connection pays off.
+
+Opening one takes a millisecond; reading a series of a million updates takes five.
+"""
 
 
 class Poll(Protocol):
-    """The poll that is passed to a long reading."""
+    """The poll passed to a long read."""
 
     def __call__(self) -> bool:
-        """Whether to cancel the reading."""
+        """Return whether to cancel the read."""
 
     def tell(self, fraction: float) -> None:
-        """Report the finished share, from 0 to 1."""
+        """Report the completed share, from 0 to 1."""
 
 
 def all_series(path: Path, reader: RunReader, poll: Poll | None = None) -> dict[str, np.ndarray]:
-    """Every scalar of a run by name, (n,) with one entry an update up to the reader's last.
+    """Return every scalar of a run by name, (n,), with one entry per update up to the reader's last.
 
-    A series that only a language model's updates have is NaN throughout a bandit's run, and takes no memory there.
+    A series that only language models have is NaN throughout a bandit's run, and takes no memory there.
 
     Args:
-        path: of the file.
+        path: path of the file.
         reader: the open reader of that file.
         poll: tells whether to cancel, and receives the progress.
 
     Raises:
         RunFileError: the file cannot be read.
-        Cancelled: ``poll`` asked for it.
+        Cancelled: requested by ``poll``.
     """
     language = reader.meta.settings.is_language
     names = [name for name, metric in METRICS.items() if language or not metric.language]
@@ -74,7 +76,7 @@ class _Progress:
         """Report that another series is about to be read.
 
         Raises:
-            Cancelled: the poll asked for it.
+            Cancelled: requested by the poll.
         """
         with self._lock:
             if self._poll is not None:
@@ -93,8 +95,10 @@ def _read(reader: RunReader, names: Sequence[str], progress: _Progress) -> dict[
 
 
 class _Beside(threading.Thread):
-    """A thread that reads series through a connection of its own. It is a daemon: an unresponsive disk must not keep
-    the program from ending."""
+    """A thread that reads series through its own connection.
+
+    It is a daemon, so that an unresponsive disk cannot keep the program from ending.
+    """
 
     def __init__(self, path: Path, last: int, names: Sequence[str], progress: _Progress) -> None:
         super().__init__(name="series", daemon=True)
@@ -103,7 +107,7 @@ class _Beside(threading.Thread):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Read the series, leaving out updates written after the first connection was opened."""
+        """Read the series, omitting updates written after the first connection was opened."""
         try:
             with RunReader.open(self._path) as reader:
                 read = _read(reader, self._names, self._progress)
@@ -115,7 +119,7 @@ class _Beside(threading.Thread):
         """Wait for the thread and return every series.
 
         Raises:
-            RunFileError, Cancelled: what ended it.
+            RunFileError, Cancelled: the error that ended the thread.
         """
         self.join()
         if self._error is not None:

@@ -1,4 +1,4 @@
-"""One update as all panels share it, evaluated once and on demand."""
+"""One update as shared by all panels, evaluated once and on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.record import Origin, Step
 
 T = TypeVar("T")
 MOST_TOKENS = 4_000_000
-"""Tokens of all cached views together, if there are several: some 150 bytes a token once evaluated."""
+"""Maximum total number of tokens in the cached views, if there are several: about 150 bytes per evaluated token."""
 
 
 class StepView:
@@ -30,12 +30,12 @@ class StepView:
 
     Attributes:
         origin: the run before its first update.
-        step: the record, None at update 0.
+        step: the record; None at update 0.
         stage: how much of the update is revealed.
-        passed: the pass shown, counted from 0.
+        passed: the current pass, counted from 0.
         key: a unique token that identifies the view without keeping its arrays in memory.
 
-    ``prepared`` holds the parts that a thread has computed in advance.
+    ``prepared`` contains the parts that a thread has computed in advance.
     """
 
     def __init__(
@@ -54,18 +54,20 @@ class StepView:
 
     @property
     def record(self) -> ref[Step] | None:
-        """Weak reference to the record, which it does not keep in memory. Views of the same record have equal
-        references."""
+        """Weak reference to the record, which does not keep it in memory.
+
+        Views of the same record have equal references.
+        """
         return None if self.step is None else ref(self.step)
 
     @property
     def number(self) -> int:
-        """The update's number, 0 before the first."""
+        """The update's number, or 0 before the first."""
         return self.step.step if self.step else 0
 
     @property
     def passes(self) -> int:
-        """Inner passes of this update."""
+        """Number of inner passes of this update."""
         return self.step.passes if self.step else 0
 
     @property
@@ -84,46 +86,45 @@ class StepView:
 
     @property
     def logp_after(self) -> np.ndarray | None:
-        """Log-probabilities (B, T) as far as the update is revealed. None where the completions were not scored at that
-        point."""
+        """Log-probabilities (B, T) at the point up to which the update is revealed, or None if there are none."""
         known = self.step is not None and self.updated < len(self.step.logp)
         return np.asarray(self.step.logp[self.updated]) if known and self.step is not None else None
 
     @cached_property
     def numbers(self) -> Numbers | None:
-        """Every number of the update by its address, for the explanations and reasons."""
+        """Every number of the update by its address, for explanations and reasons."""
         if self._evaluated is not None and self._evaluated.step is self.step:
             return self._evaluated
         return None if self.step is None else Numbers(self.step)
 
     @cached_property
     def assumption(self) -> str:
-        """Sentences on the assumptions made because the source does not record something. Empty if there are none."""
+        """Message about the assumptions made because the source does not record something, or an empty string."""
         return "" if self.step is None else assumption(self.step)
 
     @property
     def terms(self) -> Terms | None:
-        """The loss of the pass shown and every number on the way to it, (B, T)."""
+        """The loss of the current pass with all intermediate numbers, (B, T)."""
         return None if self.numbers is None else self.numbers.terms(self.passed)
 
     @property
     def advantage(self) -> np.ndarray | None:
-        """(B,), or (B, T) with a critic."""
+        """The advantages: (B,), or (B, T) with a critic."""
         return None if self.numbers is None else self.numbers.advantage
 
     @property
     def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """d loss / d log π of the pass shown, (B, T): from the surrogate, and from the KL."""
+        """d loss / d log π of the current pass, (B, T): from the surrogate, and from the KL."""
         return None if self.numbers is None else self.numbers.gradient_parts(self.passed)
 
     @cached_property
     def gradient(self) -> np.ndarray | None:
-        """d loss / d log π of the pass shown, (B, T)."""
+        """d loss / d log π of the current pass, (B, T)."""
         return None if self.numbers is None else self.numbers.gradient(self.passed)
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The scalars on the cards."""
+        """The scalars shown on the cards."""
         return at_start(self.origin) if self.numbers is None else self.numbers.cards
 
     def rounding(self, name: str) -> float:
@@ -131,13 +132,13 @@ class StepView:
         return 0.0 if self.numbers is None else self.numbers.rounding(name)
 
     def reason(self, key: str) -> Reason | None:
-        """The reason for the value of the number ``key`` (a metric, or "group:<p>"). None where it needs none."""
+        """Return the reason for the value of ``key`` (a metric, or "group:<p>"), or None if it needs none."""
         if key not in self._reasons:
             self._reasons[key] = None if self.numbers is None else reason_for(self.numbers, self.passed, key)
         return self._reasons[key]
 
     def at(self, stage: Stage, passed: int) -> StepView:
-        """The view of this update at another stage or pass. Computed results are shared."""
+        """Return the view of this update at another stage or pass. Computed results are shared."""
         if stage is self.stage and passed == self.passed:
             return self
         other = StepView(self.origin, self.step, stage, passed)
@@ -145,7 +146,7 @@ class StepView:
         return other
 
     def derived(self, function: Callable[[StepView], T]) -> T:
-        """Value of ``function`` for this view, computed once. Panels use it for derived arrays."""
+        """Return the value of ``function`` for this view, computed once. Panels use it for derived arrays."""
         if function not in self._derived:
             self._derived[function] = function(self)
         value: T = self._derived[function]
@@ -157,13 +158,16 @@ class StepView:
         return None if self.numbers is None else self.numbers.silent
 
     def policy(self, passed: int) -> np.ndarray | None:
-        """Probabilities (C, V) after ``passed`` passes. At update 0 the starting policy."""
+        """Return the probabilities (C, V) after ``passed`` passes.
+
+        At update 0, they are those of the starting policy.
+        """
         logp = self.origin.dist_logp if self.step is None else self.step.distribution(passed)
         return None if logp is None else np.exp(logp)
 
     @cached_property
     def now(self) -> np.ndarray | None:
-        """Probabilities (C, V) as far as the update is revealed."""
+        """Probabilities (C, V) at the point up to which the update is revealed."""
         return self.policy(self.updated)
 
     @cached_property
@@ -192,10 +196,10 @@ class StepViews:
     def get(
         self, run: str, origin: Origin, step: Step | None, stage: Stage, passed: int, prepared: Prepared | None = None
     ) -> StepView:
-        """The view of a step, evaluated at most once while it stays among the last few.
+        """Return the view of a step, evaluated at most once while it is among the most recent ones.
 
-        Two runs without an update may share a name if one follows the other within a second: their origins tell them
-        apart.
+        Two runs without an update can share a name if one follows the other within a second. Their origins
+        distinguish them.
         """
         key = (run, step.step if step else 0, stage, passed)
         view = self._views.pop(key, None)
@@ -208,7 +212,7 @@ class StepViews:
 
 
 def advantage_of(view: StepView, row: int, token: int = 0) -> float | None:
-    """The advantage shown for one completion, or for its token with a critic."""
+    """Return the advantage shown for a completion or, with a critic, for its token."""
     if view.advantage is None:
         return None
     return float(view.advantage[row] if view.advantage.ndim == 1 else view.advantage[row, token])

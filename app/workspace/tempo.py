@@ -10,8 +10,8 @@ class Tempo:
     """The tempo of one kind of run.
 
     Attributes:
-        speed: updates per second, None for as many as possible.
-        length: updates after which a run stops by itself, None for no limit.
+        speed: updates per second; None for as many as possible.
+        length: number of updates after which a run stops automatically; None for no limit.
     """
 
     speed: float | None

@@ -1,4 +1,4 @@
-"""A throttle for taking in what a run has computed."""
+"""A throttle for loading what a run has computed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 
 INTERVAL = 0.1
-"""Seconds between two updates of the window while a run is fast, since nobody reads more than ten numbers a second."""
+"""Seconds between two updates of the window while a run is fast. Nobody reads more than ten numbers per second."""
 SLACK = 0.01
-"""Seconds by which an interval may be shorter, so that a run of ten updates a second shows all of them."""
+"""Seconds by which an interval can be shorter, so that a run at ten updates per second shows all of them."""
 
 
 class Throttle:
-    """Admits the first call at once, and then one call per interval.
+    """A throttle that admits the first call immediately, and then one call per interval.
 
     Args:
-        clock: a monotonic clock in seconds; a test passes its own.
+        clock: a monotonic clock in seconds; tests can pass their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""The link between the active run and the learner: hands the run over, and takes in the updates that arrive."""
+"""The link between the active run and the learner: hands over the run, and loads the updates that arrive."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.text import tr
 
 
 class Training(QObject):
-    """Hands the active run to the learner when it is to continue, and takes in the learner's updates.
+    """Hands the active run to the learner when it is to continue, and loads the learner's updates.
 
-    When the learner leaves a run, the update in progress is cancelled, but it may be finished before the learner
-    notices. Such updates are read from the file when it is closed or when the run continues.
+    When the learner leaves a run, the update in progress is cancelled, but it may finish before the learner notices.
+    Such updates are read from the file when it is closed or when the run continues.
 
     Attributes:
         limit: file size in bytes at which a run pauses.
-        thin: at the limit, drop some older updates instead of pausing, except for language models.
+        thin: whether to drop some older updates at the limit instead of pausing, except for language models.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Training(QObject):
         self._workspace = workspace
         self._controller = controller
         self._player = player
-        self._leaving: Counter[str] = Counter()  # files still to be closed, by run
+        self._leaving: Counter[str] = Counter()  # files that still have to be closed, by run
         self._throttle = Throttle()
         self.limit: int | None = None
         self.thin = False
@@ -47,7 +47,7 @@ class Training(QObject):
         controller.closed.connect(self._on_closed)
 
     def set_thinning(self, on: bool) -> None:
-        """Switch thinning on or off. The current run follows it the next time it is started."""
+        """Switch thinning on or off. It takes effect the next time the current run is started."""
         self.thin, training = on, self._workspace.training
         if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
             self.take()
@@ -56,7 +56,7 @@ class Training(QObject):
             self._workspace.training = None
 
     def make_ready(self) -> None:
-        """Give the active run to the learner, unless it already has it.
+        """Hand the active run to the learner unless it already has it.
 
         Raises:
             GrpoError: the run cannot be continued; the message says why.
@@ -103,23 +103,23 @@ class Training(QObject):
             run.elsewhere = self._controller.buffer.uncommitted
 
     def _let_finish(self) -> None:
-        """Let the update in progress finish if it does not take long."""
+        """Wait for the update in progress if it does not take long."""
         self._controller.pause()
         self._controller.commit()
         self.take()
 
     @Slot()
     def _on_pull(self) -> None:
-        """Take in new updates at most ten times a second while the run goes on.
+        """Load new updates, at most ten times per second while the run continues.
 
-        Nothing else changes the run shown, so all panels show the same update whenever they draw.
+        Nothing else changes the current run, so all panels show the same update whenever they draw.
         """
         if self._throttle.ready or not self._workspace.running:
             self.take()
         self._follow_progress()
 
     def take(self) -> None:
-        """Take in the updates that have arrived."""
+        """Load the updates that have arrived."""
         run = self._workspace.training
         if run is not None and self._controller.buffer is not None and self._controller.buffer.run_id == run.id:
             self._controller.group = self._workspace.watched_group
@@ -169,7 +169,7 @@ class Training(QObject):
             self._rest(run)
 
     def _rest(self, run: RunHandle) -> None:
-        """Take note that the learner has left ``run``."""
+        """Register that the learner has left ``run``."""
         head = run.head
         run.rest()
         if run is self._workspace.run and run.head > head:
@@ -177,7 +177,7 @@ class Training(QObject):
 
     @Slot()
     def _on_edited(self) -> None:
-        """Apply the controls from the next update on, if the run shown is the one that trains."""
+        """Apply the controls from the next update on, if the current run is the one in training."""
         if self._workspace.training is not None and self._workspace.training is self._workspace.run:
             self._controller.set_settings(self._workspace.editing.settings)
 

@@ -1,4 +1,4 @@
-"""Trials: earlier runs that are shown beside the current one for comparison. All data comes from their files."""
+"""Trials: earlier runs shown next to the current one for comparison. All data comes from their files."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from grpo_core.errors import RunFileError
 from grpo_core.text import tr
 
 MOST = 5
-"""Runs that are compared with the one shown: the newest of those open."""
+"""Maximum number of runs compared with the current one: the newest open runs."""
 HALF = 0.5
-"""Probability past which an action holds most of the policy."""
+"""Probability above which an action holds most of the policy."""
 LOOK_SECONDS = 1.0
-"""Seconds between two checks whether the files still exist, and between two pictures of a growing trial."""
+"""Seconds between two checks whether the files still exist, and between two redraws of a growing trial."""
 NAMED = 2
-"""Settings that are named one by one. Beyond that, only their number is given."""
+"""Maximum number of settings that are named individually. If there are more, only their number is given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """An earlier run as shown beside the current one.
+    """An earlier run as shown next to the current one.
 
     Attributes:
         run: the earlier run.
         updates: number of its updates.
-        differs: the settings in which it differs from the run shown, except the seed, such as "G 4".
+        differs: the settings in which it differs from the current run, except the seed, for example "G 4".
         past_half: its first update after which the largest probability, averaged over the visited contexts, exceeds
             0.5; None if there is none, and for a language model, whose tokens are that likely from the start.
-        action: name of the likeliest action after that update where the run has one context; else empty.
-        policy: probabilities (C, A) after its last update; None for a language model, or where they are not recorded.
-        shown: whether its lines and outlines are drawn; those of another task only where the user wants them.
+        action: name of the likeliest action after that update if the run has a single context; otherwise empty.
+        policy: probabilities (C, A) after its last update; None for a language model, or if they are not recorded.
+        shown: whether its lines and outlines are drawn; a run of another task is drawn only at the user's request.
     """
 
     run: RunHandle
@@ -57,18 +57,18 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The trial's name: its seed, and its other differences from the run shown."""
+        """The trial's name: its seed, and its other differences from the current run."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
         return tr("seed {seed}, {differences}").format(seed=self.seed, differences=", ".join(self.differs))
 
 
 class Trials:
-    """The earlier runs that are compared with the run shown.
+    """The earlier runs that are compared with the current one.
 
     Attributes:
-        wanted: whether trials are shown at all; not beside a lesson, which is about its own runs.
-        changed: called when the user shows or hides one.
+        wanted: whether trials are shown at all; they are not shown next to a lesson, which has its own runs.
+        changed: called when the user shows or hides a trial.
     """
 
     def __init__(self, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,19 +77,19 @@ class Trials:
         self._clock = clock
         self._hidden: set[str] = set()
         self._wanted: set[str] = set()
-        """Ids of runs of another task that the user has chosen to see."""
+        """Ids of runs of another task that the user has chosen to show."""
         self._halves: WeakKeyDictionary[RunHandle, Onsets] = WeakKeyDictionary()
         self._stamp: tuple[object, ...] = ()
         self._looked = -np.inf
         self._present: tuple[Trial, ...] = ()
 
     def of(self, run: RunHandle, runs: Sequence[RunHandle], *, growing: bool) -> tuple[Trial, ...]:
-        """The trials beside ``run``, the oldest first. The same tuple until one of them changes.
+        """Return the trials for ``run``, oldest first. The same tuple is returned until one of them changes.
 
         Args:
-            run: the run shown.
-            runs: the open runs, the newest last.
-            growing: updates are being computed; a growing trial is then updated once a second.
+            run: the current run.
+            runs: the open runs, newest last.
+            growing: whether updates are being computed; a growing trial is then updated once per second.
         """
         here = run.changes[-1][1]
         others = [other for other in runs if _compares(other, run)][-MOST:] if self.wanted else []
@@ -106,7 +106,7 @@ class Trials:
         return self._present
 
     def past_half(self, run: RunHandle) -> int | None:
-        """The first update of ``run`` after which its largest probability exceeds one half. None if not reached yet."""
+        """Return the first update of ``run`` after which its largest probability exceeds one half, or None."""
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
@@ -114,7 +114,7 @@ class Trials:
         return self._halves[run].after(0)
 
     def toggle(self, run: RunHandle) -> None:
-        """Show a trial that is hidden, or hide it."""
+        """Show a hidden trial, or hide a visible one."""
         drawn = next((trial.shown for trial in self._present if trial.run is run), run.id not in self._hidden)
         hide, let = (self._hidden, self._wanted) if drawn else (self._wanted, self._hidden)
         hide.add(run.id)
@@ -122,7 +122,7 @@ class Trials:
         self.changed()
 
     def show(self, wanted: bool) -> None:
-        """Set whether earlier runs are shown beside the current one."""
+        """Set whether earlier runs are shown next to the current one."""
         if wanted != self.wanted:
             self.wanted = wanted
             self.changed()
@@ -142,7 +142,7 @@ class Trials:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether a file still exists. A file without read permission counts as missing."""
+    """Return whether a file still exists. A file without read permission counts as missing."""
     try:
         return path.exists()
     except OSError:
@@ -150,21 +150,23 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Whether ``other`` can be compared with ``run``: another run of the same kind of policy, trained here, with
-    updates."""
+    """Return whether ``other`` is another run of the same kind of policy, trained here, with updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 
 
 def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Places at which a series rises above one half, from at most one half or from an unknown value."""
+    """Return where a series rises above one half, from at most one half or from an unknown value."""
     with np.errstate(invalid="ignore"):
         above = values > HALF
     return np.asarray(above[1:] & ~above[:-1])
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:
-    """Name of the likeliest action of ``run`` after update ``step``. Empty for no update, or several contexts."""
+    """Return the name of the likeliest action of ``run`` after update ``step``.
+
+    Empty if ``step`` is None or there are several contexts.
+    """
     if step is None or len(run.origin.context_names) > 1:
         return ""
     action = run.series["best_action"].values[step - 1]
@@ -172,7 +174,7 @@ def likeliest(run: RunHandle, step: int | None) -> str:
 
 
 def _policy(run: RunHandle) -> np.ndarray | None:
-    """Probabilities (C, A) after the last update of a bandit's run."""
+    """Return the probabilities (C, A) after the last update of a bandit's run, or None."""
     if run.origin.settings.is_language:
         return None
     try:
@@ -184,7 +186,7 @@ def _policy(run: RunHandle) -> np.ndarray | None:
 
 
 def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
-    """Differences of ``settings`` from ``here``, except the seed, in a few words each.
+    """Return the differences of ``settings`` from ``here``, except the seed, in a few words each.
 
     If several switches of a preset differ, the preset is named instead.
     """
@@ -202,7 +204,7 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    """Letter or name, and value, of each setting."""
+    """Return the symbol (or name) and the value of each setting."""
     paths = list(paths)
     of_task = [path for path in paths if path.split(".")[0] == "task"]
     named = [tr("another task")] if of_task else []

@@ -20,21 +20,21 @@ class View:
 
     Attributes:
         run: the active run.
-        head: its last update.
+        head: number of its last update.
         step: the update under the cursor, evaluated on demand.
-        cursor: the place within the run that is shown.
-        following: the cursor follows the head.
+        cursor: the position shown within the run.
+        following: whether the cursor follows the head.
         selection: the completion, token and action marked in every panel.
         quantity: the number being explained, if any.
-        next_settings: what the next update at the head will run under.
-        wanted: those settings together with the structural changes that wait for a new run.
-        running: updates are being computed or replayed.
+        next_settings: the settings of the next update at the head.
+        wanted: those settings together with the structural changes that need a new run.
+        running: whether updates are being computed or replayed.
         theme: the colours.
-        scale: the user's scale, 1 = 100 %.
+        scale: the user's scale; 1 is 100 %.
         locked, hidden: the controls that a session locks or hides.
-        trials: earlier runs shown for comparison, the oldest first.
-        progress: progress of the update being computed, with the completions being sampled; None where it is quick or
-            none is computed. It is not part of the stamp: panels that show it check it in every frame.
+        trials: earlier runs shown for comparison, oldest first.
+        progress: progress of the update being computed, with the completions being sampled; None if it is quick or
+            none is being computed. It is not part of the stamp: panels that show it check it in every frame.
     """
 
     run: RunHandle
@@ -55,8 +55,9 @@ class View:
     progress: Progress | None = None
 
     def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
-        """A stamp that is equal for views that look the same, so that an unchanged frame costs one comparison. The
-        place comes first.
+        """Return a stamp that is equal for views that look the same, so that an unchanged frame costs one comparison.
+
+        The position is its first entry.
 
         Args:
             planned: whether the settings of the next update are shown.
@@ -79,7 +80,7 @@ class View:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """The run's data, the update shown, and how much of it is revealed."""
+        """The run's data, the current update, and how much of it is revealed."""
         return self.run.version, self.head, self.step.key, self.cursor.still
 
     @property

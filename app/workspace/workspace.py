@@ -31,33 +31,33 @@ class Workspace(QObject):
     """The state of one window.
 
     Attributes:
-        runs: all open runs, the newest last.
-        run: the active one.
-        training: the run that the learner holds.
-        cursor: the place within the run that is shown.
+        runs: all open runs, newest last.
+        run: the active run.
+        training: the run that the learner is working on.
+        cursor: the position shown within the run.
         following: whether the cursor moves with the head.
         selection: the completion, token and action marked in all panels.
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
         breakpoints: the conditions that stop training.
         trials: the earlier runs compared with the active one.
-        progress: progress of the update being computed, None where it is quick or there is none.
+        progress: progress of the update being computed; None if it is quick or there is none.
         watched_group: the group whose completions are reported while they are sampled.
         jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
         examination: the search for faults in recorded runs.
-        approach: prepares updates that take long to read before the cursor goes there; None to move at once.
+        approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
 
     Signals:
-        frame: panels redraw what has changed; at most 60 times a second.
-        pull: emitted before each frame, to take in new updates.
-        drawn: the frame is on the screen.
-        activated: another run became the active one.
-        explained: the user has requested the explanation of a number.
-        problem: a sentence that the user should read, and the severity ("info", "warning", "error").
-        asked: a question (:data:`AnyQuestion`) for the model of the active run.
-        answered: the question and its answer.
-        refused: the question and a sentence why it cannot be answered.
+        frame: emitted at most 60 times per second, to make panels redraw what has changed.
+        pull: emitted before each frame, to load new updates.
+        drawn: emitted when the frame is on the screen.
+        activated: emitted when another run becomes the active one.
+        explained: emitted when the user has requested the explanation of a number.
+        problem: emitted with a message for the user and its severity ("info", "warning", "error").
+        asked: emitted with a question (:data:`AnyQuestion`) for the model of the active run.
+        answered: emitted with the question and its answer.
+        refused: emitted with the question and a message explaining why it cannot be answered.
     """
 
     frame = Signal()
@@ -105,9 +105,9 @@ class Workspace(QObject):
         self._views = StepViews()
         self._view: View | None = None
         self._problem: tuple[str, str] | None = None
-        """A message about the update shown, with its severity, until the frame that reports it begins."""
+        """A message about the current update, with its severity, kept until the frame that reports it begins."""
         self._changed = False
-        """Whether something was changed since the last frame began."""
+        """Whether anything has changed since the last frame began."""
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
@@ -117,7 +117,7 @@ class Workspace(QObject):
 
     @property
     def view(self) -> View:
-        """The current state, built once a frame. Reading it has no side effects."""
+        """The current state, built once per frame. Reading it has no side effects."""
         if self._view is None:
             self._view = self._build()
         return self._view
@@ -148,8 +148,10 @@ class Workspace(QObject):
         )
 
     def _found(self, run: RunHandle) -> tuple[Cursor, Step | None, tuple[str, str] | None]:
-        """The cursor, its update, and a message with its severity. If the update was thinned out meanwhile, the nearest
-        kept one takes its place and the message says so."""
+        """Return the cursor, its update, and a message with its severity, if any.
+
+        If the update has been thinned out, the nearest recorded one replaces it, and the message says so.
+        """
         try:
             return self.cursor, run.step(self.cursor.step), None
         except RunFileError as error:
@@ -165,9 +167,9 @@ class Workspace(QObject):
     # ----------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed. At the head the cursor follows from then on.
+        """Show update ``step``, fully revealed. At the head, the cursor follows from then on.
 
-        If that was thinned out, show the next kept one on the way there.
+        If that update was thinned out, show the next recorded one in the direction of movement.
         """
         head = self.run.head if self.run else 0
         step = min(max(step, self._first), head)
@@ -177,15 +179,15 @@ class Workspace(QObject):
         self._go(self.cursor.at(step))
 
     def _go(self, cursor: Cursor) -> None:
-        """Move the cursor, at once or as soon as the update there can be shown without blocking the window."""
+        """Move the cursor, immediately or as soon as the update there can be shown without blocking the window."""
         if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
             self.cursor = cursor
         self.request_frame()
 
     def prepare_in_thread(self) -> Approach:
-        """Read and evaluate large updates of recorded runs in a thread from now on, before the cursor goes there.
+        """From now on, read and evaluate large updates of recorded runs in a thread before the cursor moves there.
 
-        Exporters of pictures do not call this: they wait for each update anyway.
+        Picture exporters do not call this, because they wait for each update anyway.
         """
         self.approach = Approach(self)
         self.approach.arrived.connect(self._on_arrived)
@@ -203,7 +205,10 @@ class Workspace(QObject):
 
     @property
     def _first(self) -> int:
-        """The first update that can be shown. It is 1 for recorded runs, of which nothing is known before."""
+        """The first update that can be shown.
+
+        It is 1 for recorded runs, since nothing is known about them before that.
+        """
         return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
@@ -213,8 +218,8 @@ class Workspace(QObject):
     def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0, *, quick: bool = False) -> None:
         """Reveal the update under the cursor up to ``stage`` (and pass ``passed``), with its film at ``progress``.
 
-        The explained number moves to that pass too. ``quick`` marks a film too short for panels to rearrange themselves
-        for a stage.
+        The explained number moves to that pass too. ``quick`` marks a film too short for panels to rearrange
+        themselves for a stage.
         """
         goal = None if self.approach is None else self.approach.goal
         step = self.cursor.step if goal is None else goal.step
@@ -223,7 +228,7 @@ class Workspace(QObject):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
-        """Move the cursor. The explained number moves to the cursor's pass."""
+        """Move the cursor, and the explained number to the cursor's pass."""
         before = self.view.step
         self.cursor = cursor
         if self.quantity is not None and before.step is not None:
@@ -234,7 +239,7 @@ class Workspace(QObject):
     def select(self, *, row: int | None = None, token: int = 0, action: int | None = None) -> None:
         """Mark a completion (and its token) or an action in every panel.
 
-        If a number of another completion or action is being explained, the same number of this one takes its place.
+        If a number of another completion or action is being explained, the same number of this one replaces it.
         """
         self.selection = Selection(row=row, token=token, action=action)
         if self.quantity is not None:
@@ -242,16 +247,16 @@ class Workspace(QObject):
         self.request_frame()
 
     def select_token(self, row: int, token: int) -> None:
-        """Mark a token of a completion, and the action that it is, in every panel."""
+        """Mark a token of a completion, and the action it represents, in every panel."""
         self.select(row=row, token=token, action=self._action_at(row, token))
 
     def explain(self, quantity: Quantity) -> None:
-        """Explain a number on the user's request: select its completion and bring Explain to the front."""
+        """Explain a number at the user's request: select its completion and bring the Explain panel to the front."""
         self.show_explanation(quantity)
         self.explained.emit()
 
     def show_explanation(self, quantity: Quantity) -> None:
-        """Explain a number in Explain, without bringing that to the front. Its completion is selected."""
+        """Explain a number in the Explain panel without bringing the panel to the front. Its completion is selected."""
         self.quantity = quantity
         row, token = quantity.row, quantity.token or 0
         if row is not None and (row, token) != (self.selection.row, self.selection.token):
@@ -259,13 +264,13 @@ class Workspace(QObject):
         self.request_frame()
 
     def _action_at(self, row: int, token: int) -> int | None:
-        """The token at this place of the update shown. None if there is none."""
+        """Return the token at this position of the current update, or None if there is none."""
         step = self.view.step.step
         known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
         return int(step.tokens[row, token]) if step is not None and known else None
 
     def ask(self, question: AnyQuestion) -> None:
-        """Pass a question to the active run's model. ``answered`` or ``refused`` follows."""
+        """Pass a question to the active run's model. Either ``answered`` or ``refused`` is emitted later."""
         self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -278,7 +283,7 @@ class Workspace(QObject):
     def activate(self, run: RunHandle, *, keep_edits: bool = False) -> None:
         """Show ``run`` at its head.
 
-        ``keep_edits`` keeps the undo history because an edit, or its undo, leads to this run.
+        ``keep_edits`` keeps the undo history, because an edit or its undo leads to this run.
         """
         if run not in self.runs:
             self.runs.append(run)
@@ -287,7 +292,7 @@ class Workspace(QObject):
         self.run = run
         self.selection = Selection()
         self.quantity = None
-        if run.is_recorded:  # the controls stay those of a run that can be trained here
+        if run.is_recorded:  # the controls keep the settings of a run that can be trained here
             self.editing.restart(self.editing.settings)
         else:
             self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
@@ -314,7 +319,7 @@ class Workspace(QObject):
 
     @Slot()
     def request_frame(self) -> None:
-        """Request that every visible panel is drawn with the next frame."""
+        """Request that every visible panel be drawn with the next frame."""
         self._changed, self._view = True, None
         self._timer.request()
 
@@ -324,18 +329,18 @@ class Workspace(QObject):
         return self._timer.due
 
     def share_process(self, shared: bool) -> None:
-        """Set whether a run is computed in this process. Frames then leave it half of the time."""
+        """Set whether a run is computed in this process. If so, frames leave it half of the time."""
         self._timer.shared = shared
 
     def set_running(self, running: bool) -> None:
-        """Set whether frames continue by themselves because updates may arrive."""
+        """Set whether frames continue automatically because updates may arrive."""
         self.running = running
         self._timer.set_live(running)
         self.request_frame()
 
     @Slot()
     def _on_tick(self) -> None:
-        """Draw the changes since the last tick, if there are any."""
+        """Draw what has changed since the last tick, if anything."""
         self.pull.emit()
         if self.run is not None and self._changed:
             self._changed, self._view = False, None
@@ -345,7 +350,7 @@ class Workspace(QObject):
             self.frame.emit()
 
     def close(self) -> None:
-        """Stop the frames, close every file, and end the processes of experiments."""
+        """Stop the frames, close all files, and end the processes of experiments."""
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()

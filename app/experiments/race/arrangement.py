@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
-"""Pixels at 100 %: least height of the picture, and of the ranking below it; least width of both side by side."""
+"""Minimum sizes in pixels at 100 % scale: picture height, ranking height below it, width of both side by side."""
 
 
 class Split(QSplitter):
-    """The splitter with the picture and the ranking."""
+    """Splitter between the picture and the ranking."""
 
     def __init__(self, picture: QWidget, standing: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -23,7 +23,7 @@ class Split(QSplitter):
             self.setStretchFactor(self.count() - 1, share)
 
     def arrange(self, space: QSize, scale: float) -> None:
-        """Place both side by side if ``space`` is wide enough and not much taller than needed."""
+        """Place both parts side by side if ``space`` is wide enough and not much taller than needed."""
         narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
@@ -39,10 +39,10 @@ class Split(QSplitter):
 
 
 class RaceArrangement(QScrollArea):
-    """The choices, the progress bar, the result in a sentence, the splitter and the line below, stacked.
+    """The choices, the progress bar, the one-sentence result, the splitter and the bottom row, stacked.
 
     Attributes:
-        bar: a thin progress bar; it keeps its place when it is hidden.
+        bar: a thin progress bar, which keeps its space while hidden.
     """
 
     def __init__(self, choices: QWidget, headline: QWidget, split: Split, says: QWidget) -> None:

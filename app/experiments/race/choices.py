@@ -1,5 +1,4 @@
-"""The line above a race: start and stop, the algorithms, what is equal for all, the seeds, and the landscape's
-rewards."""
+"""The controls above a race: start and stop, the algorithms, the fairness, the seeds, and the rewards."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ FAIR = {
         ),
     ),
 }
-"""What is equal for all algorithms -> the choice, and its meaning."""
+"""Quantity held equal for all algorithms -> label of the choice, and its explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
@@ -53,7 +52,7 @@ PASSES = (
     (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
     (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
 )
-"""Numbers of passes over each batch: the choice, and its meaning."""
+"""Number of passes over each batch: label of the choice, and its explanation."""
 AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
@@ -62,10 +61,10 @@ class RaceChoices(QWidget):
     """The controls that define and start a race.
 
     Signals:
-        changed: the definition of the race has changed.
-        shown_otherwise: another measure or axis was chosen.
-        pressed: start the race now.
-        cancelled: stop the race.
+        changed: emitted when the definition of the race changes.
+        shown_otherwise: emitted when another measure or axis is chosen.
+        pressed: emitted to start the race now.
+        cancelled: emitted to stop the race.
     """
 
     changed = Signal()
@@ -74,8 +73,11 @@ class RaceChoices(QWidget):
     cancelled = Signal()
 
     def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Make the controls. ``table`` is the button that shows the picture as a table, ``computed_on`` chooses where a
-        race is computed."""
+        """Create the controls.
+
+        ``table`` is the button that shows the picture as a table; ``computed_on`` is the field for where a race is
+        computed.
+        """
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
         self.fast = fast_box()
@@ -121,7 +123,7 @@ class RaceChoices(QWidget):
         self.set_spacious(True)
 
     def set_spacious(self, on: bool) -> None:
-        """Show the terms of the race if there is space, else a button that shows and hides them."""
+        """Show the terms of the race if there is space. Otherwise a button reveals and hides them."""
         self.setup.setVisible(not on)
         for widget in self._terms:
             widget.setVisible(on or self.setup.isChecked())
@@ -160,7 +162,7 @@ class RaceChoices(QWidget):
         return box
 
     def plan(self, base: Settings) -> RacePlan:
-        """The chosen race, on ``base``."""
+        """Return the chosen race with the common settings of ``base``."""
         return RacePlan(
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,
@@ -181,16 +183,16 @@ class RaceChoices(QWidget):
 
     @property
     def over_samples(self) -> bool:
-        """Whether x counts completions instead of updates."""
+        """Whether the x axis counts completions rather than updates."""
         return self.axis.currentIndex() == 1
 
     @property
     def chosen_fairness(self) -> str:
-        """The chosen fairness, an entry of ``FAIRNESS``."""
+        """The quantity that is held equal, an entry of ``FAIRNESS``."""
         return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
-        """Show the run's prompts as the first choice of prompts. While a race runs, the button stops it."""
+        """Offer the run's prompts as the first choice of prompts, and make the button stop a race that is running."""
         with QSignalBlocker(self.prompts):
             self.prompts.setItemText(
                 0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)
@@ -205,7 +207,7 @@ class RaceChoices(QWidget):
             self._name()
 
     def _name(self) -> None:
-        """Set the button's text, with a width that fits both texts so that nothing moves when they alternate."""
+        """Set the button's text. Its width fits either text, so that nothing moves when they alternate."""
         self.race.setMinimumWidth(0)
         widths = []
         for word in (tr("Race"), tr("Cancel")):

@@ -1,4 +1,4 @@
-"""Computation of races: one at a time in the background. Results are shown as they come in."""
+"""Computation of races: one at a time in the background, with results shown as they arrive."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from grpo_core.experiments.digest import Digest
 
 
 class RaceController(ExperimentController[RaceResults]):
-    """The race shown and the one being computed.
+    """The race shown and the race being computed.
 
     Attributes:
-        asked: the last requested race.
+        asked: the last race requested.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -25,12 +25,12 @@ class RaceController(ExperimentController[RaceResults]):
 
     @property
     def running(self) -> str:
-        """The algorithm being computed. Empty if none is."""
+        """The algorithm being computed, or an empty string."""
         names = self._coming.plan.names if self._coming is not None else ()
         return names[self.done] if self.done < len(names) else ""
 
     def start(self, plan: RacePlan) -> None:
-        """Compute ``plan``. A race that is still being computed is cancelled."""
+        """Compute ``plan``, cancelling any race still being computed."""
         self.asked = plan
         self._begin(RaceResults(plan), lambda poll: plan.digests(self._jobs, poll))
 

@@ -1,5 +1,4 @@
-"""The result of a race in one sentence made of claims: who leads, by how much, since when, and how many seeds
-failed."""
+"""The result of a race as a sentence of claims: who leads, by how much, since when, and how many seeds failed."""
 
 from __future__ import annotations
 
@@ -9,12 +8,15 @@ from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """The result of a complete race. Empty before that and, if NumPy computed it, for fewer than two algorithms."""
+    """Return a sentence about the result of a complete race.
+
+    It is empty before the race is complete and, if NumPy computed it, for fewer than two algorithms.
+    """
     if not results.complete:
         return ""
     return " ".join(filter(None, (sentence(*results.outcome), sentence(*of_fast(by_both(results.lanes.values()))))))
 
 
 def rest(results: RaceResults) -> str:
-    """The algorithms that had not converged at the end of a complete race. Empty if all had."""
+    """Return a sentence about the algorithms that did not converge in a complete race, or an empty string."""
     return sentence(*results.details) if results.complete else ""

@@ -1,7 +1,8 @@
 """Line styles and short names of algorithms, the same in every race.
 
-Here, and only here, colours tell algorithms apart; GRPO has that of the policy. The usual six have a colour each, the
-others share one and differ by the kind of line; the name at the end of a line says which it is.
+This is the only place in the program where colours distinguish algorithms. GRPO has the colour of the policy. The
+usual six have a colour each; the others share one and differ by line style, and a label at the end of the line names
+them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _Line = Qt.PenStyle
 
 
 class LaneLook(NamedTuple):
-    """A line style: the theme's name of a colour, and a kind of line."""
+    """A line style: the theme's name for a colour, and a pen style."""
 
     meaning: str
     line: Qt.PenStyle
@@ -40,7 +41,7 @@ LOOKS: dict[str, LaneLook] = {
     "GMPO": LaneLook("entropy", _Line.DashDotLine),
 }
 ANY = LaneLook("reference", _Line.SolidLine)
-"""The line style of presets without one of their own."""
+"""Line style of presets that have none of their own."""
 SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
     "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
@@ -49,10 +50,10 @@ SHORT = {
 
 
 def look(name: str) -> LaneLook:
-    """The line style of an algorithm."""
+    """Return the line style of an algorithm."""
     return LOOKS.get(name, ANY)
 
 
 def short(name: str) -> str:
-    """The label at the end of an algorithm's line."""
+    """Return the label at the end of an algorithm's line."""
     return SHORT.get(name, name)

@@ -11,12 +11,12 @@ from grpo_core.text import tr
 
 
 class Measure(NamedTuple):
-    """A quantity that every algorithm of a race has after every update, such as the expected reward.
+    """A quantity that every algorithm of a race has after every update, for example the expected reward.
 
     Attributes:
-        title: in words.
-        unit: such as "nats".
-        help: one sentence.
+        title: displayed name.
+        unit: for example "nats".
+        help: one-sentence explanation.
     """
 
     title: str
@@ -43,7 +43,10 @@ MEASURES: dict[str, Measure] = {
 
 
 def scale_of(measure: str, settings: Settings) -> Scale:
-    """The axis of a measure in a race under ``settings``, from the worst possible reward to the best."""
+    """Return the axis of a measure in a race.
+
+    Rewards range from the worst to the best possible one under ``settings``.
+    """
     what = MEASURES[measure]
     if measure in ("best_prob", "wrong_way"):
         return Scale(low=0, high=1)

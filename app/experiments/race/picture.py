@@ -1,4 +1,4 @@
-"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, one seed over it."""
+"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and one seed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 ASIDE = 0.4
-"""Opacity of the bands of algorithms that are not selected."""
+"""Opacity of the bands of unselected algorithms."""
 SEED = "seed"
-"""Name of the line of one seed."""
+"""Name of the line for a single seed."""
 
 
 def race_picture(
     results: RaceResults, measure: str, *, samples: bool, chosen: str = "", place: int | None = None, named: bool = True
 ) -> LinePicture:
-    """Results of a race so far, over updates or over the completions drawn, as lines.
+    """Return the results of a race so far as lines over updates or over the completions drawn.
 
     Args:
-        measure: a name of ``MEASURES``.
-        samples: whether x counts completions.
-        chosen: the algorithm of which one seed is drawn; the bands of the others are dimmed.
-        place: index of that seed; None draws none.
-        named: whether each line is labelled at its end; the ranking shows a sample of every line anyway.
+        results: the results.
+        measure: a key of ``MEASURES``.
+        samples: whether the x axis counts completions.
+        chosen: the algorithm for which one seed is drawn; the bands of the other algorithms are dimmed.
+        place: index of that seed; None for no seed.
+        named: whether each line is labelled at its end; the ranking shows a sample of every line in any case.
     """
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
@@ -51,12 +52,12 @@ def race_picture(
         y=scale_of(measure, results.plan.settings),
         ranked=True,
         leaders=named,
-        lines=(*lines, *(() if seed is None else (seed,))),  # short of space, drop labels of algorithms first
+        lines=(*lines, *(() if seed is None else (seed,))),  # if space is short, drop the labels of algorithms first
     )
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """The line of one seed, in another line style than the median. None where a seed lacks such a measure."""
+    """Return the line of one seed, styled differently from the median, or None if the seed lacks this measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None
@@ -76,5 +77,5 @@ def _line(course: Course, *, name: str, **look: object) -> Line:
 
 
 def _spacing(runs: Ensemble, *, samples: bool) -> float:
-    """Distance between two updates, in updates or in completions drawn."""
+    """Return the distance between two updates, in updates or in completions drawn."""
     return float(runs.samples[1]) if samples else 1.0

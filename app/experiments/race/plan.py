@@ -1,4 +1,4 @@
-"""The plan of a race: algorithms, landscape, seeds, and what is equal for all."""
+"""The definition of a race: algorithms, landscape, seeds, and fairness."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
-"""Rewards of three prompts that differ in level, so that a common baseline fits none of them."""
+"""Rewards of three prompts that differ in level, so that no common baseline fits them all."""
 NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
 NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
 
 
 def base_of(settings: Settings) -> Settings:
-    """The part of ``settings`` that a race uses: task, sampling, optimizer and β. The rest is specific to each
-    algorithm."""
+    """Return the part of ``settings`` that a race uses: task, sampling, optimizer and β.
+
+    The rest depends on the algorithm.
+    """
     if settings.is_language:
         return base_of(Settings())
     task = settings.bandit if settings.bandit.landscape not in TASKS else BanditTask()
@@ -40,7 +42,7 @@ def base_of(settings: Settings) -> Settings:
 
 
 def remark_on(settings: Settings) -> str:
-    """The reason why a race cannot use all of ``settings``, in a sentence. Empty where it can."""
+    """Return a message explaining why a race cannot use all of ``settings``, or an empty string if it can."""
     if settings.is_language:
         return NOT_THE_BANDIT
     return NOT_ONE_DECISION if settings.bandit.landscape in TASKS else ""
@@ -48,20 +50,20 @@ def remark_on(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RacePlan:
-    """A race. Equal plans give equal numbers.
+    """Definition of a race. Equal plans give equal numbers.
 
     Attributes:
         base: the common settings, including the number of passes μ; see :func:`base_of`.
         names: the racing algorithms, keys of ``PRESETS``.
-        fairness: what is equal: "updates", "samples" or "step_length".
+        fairness: the quantity held equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
-        updates: U, of each algorithm; at equal samples, of the one that draws most samples per update.
+        updates: U, the updates of each algorithm; with equal samples, of the one that draws most samples per update.
         constant: a constant added to every reward.
-        levels: reward levels of the prompts, instead of those of ``base``.
+        levels: reward levels of the prompts, replacing those of ``base``.
         local_peak: whether the landscape has two peaks and a start near the lower one.
-        own_mu: whether each algorithm makes the number of passes that its source specifies, instead of that of
+        own_mu: whether each algorithm makes the number of passes that its source specifies, rather than that of
             ``base``.
-        fast: whether JAX computes it, with equal results up to rounding.
+        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -80,20 +82,22 @@ class RacePlan:
         """Settings shared by all algorithms.
 
         Raises:
-            SettingsError: the two peaks do not fit on so few actions.
+            SettingsError: there are too few actions for two peaks.
         """
         levels = self.base.bandit.levels if self.levels is None else self.levels
         changes: dict[str, Any] = {"task.levels": tuple(level + self.constant for level in levels)}
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Differences between the algorithms besides the objective, by name. See
-        :func:`grpo_core.experiments.race.differing`."""
+        """Return the differences between the algorithms other than the objective, by name.
+
+        See :func:`grpo_core.experiments.race.differing`.
+        """
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
     def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
-        """Results of one algorithm after the other, computed by ``jobs``.
+        """Yield the results of one algorithm after another, computed by ``jobs``.
 
         Raises:
             GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.

@@ -15,7 +15,10 @@ from grpo_core.text import tr
 
 
 class StayingMenu(QMenu):
-    """A menu that stays open when a check mark is clicked or toggled with Space. Return toggles and closes."""
+    """A menu that stays open when an item is clicked or toggled with Space.
+
+    Return toggles the item and closes the menu.
+    """
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._toggled(self.actionAt(event.position().toPoint())):
@@ -33,10 +36,10 @@ class StayingMenu(QMenu):
 
 
 class PresetMenu(QToolButton):
-    """A button whose menu has a check mark for each preset. The checked ones race.
+    """A button whose menu has a check mark for each preset. The checked presets take part in the race.
 
     Signals:
-        changed: the set of checked presets has changed.
+        changed: emitted when the set of checked presets changes.
     """
 
     changed = Signal()
@@ -62,7 +65,7 @@ class PresetMenu(QToolButton):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The checked presets: the usual six in their order, then the others."""
+        """The checked presets: the usual six in their order, then the rest."""
         order = [*SIX, *(name for name in PRESETS if name not in SIX)]
         return tuple(name for name in order if self.entries[name].isChecked())
 

@@ -1,4 +1,4 @@
-"""Sentences on a race."""
+"""Sentences about a race."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BANDS = tr("Bands hold the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names joined as an enumeration, such as "A, B and C"."""
+    """Return names joined as an enumeration: "A, B and C"."""
     return (
         tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
         if len(names) > 1
@@ -32,13 +32,13 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """A sentence on the most urgent part of a race's state.
+    """Return a message about the most urgent aspect of a race's state.
 
     Args:
         controller: the controller that computes it.
-        wanted: the race currently defined by the choices.
-        remark: a sentence on settings of the run that a race cannot use.
-        settling: whether it will soon race again by itself.
+        wanted: the race that the choices currently define.
+        remark: a message about settings of the run that a race cannot use.
+        settling: whether a new race is about to start automatically.
     """
     results = controller.results
     if controller.busy:
@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Sentences on algorithms whose runs are identical, seed by seed. Empty if there are none."""
+    """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -62,8 +62,10 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """A sentence on what differs besides the algorithm at equal step length. Empty otherwise, and where nothing
-    does."""
+    """Return a sentence about what else differs between the algorithms of a race with equal step length.
+
+    It is empty for other races, and if nothing else differs.
+    """
     if results.plan.fairness != "step_length":
         return ""
     patterns = {
@@ -81,7 +83,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """Lines on how far each algorithm is behind the leader of a complete race."""
+    """Return lines of text stating how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
@@ -96,7 +98,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """A sentence on the changes since the race shown."""
+    """Return a sentence about what has changed since the displayed race."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
@@ -114,7 +116,10 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """A sentence on what the opened run repeats. ``lanes``: the runs of every algorithm, including ``runs``."""
+    """Return a sentence about what the opened run repeats.
+
+    ``lanes``: the runs of all algorithms, including ``runs``.
+    """
     updates = len(runs.measures["reward"]) - 1
     if runs.beside is not None:
         return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(
@@ -126,7 +131,7 @@ def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble])
 
 
 def summary(results: RaceResults) -> str:
-    """The whole race in one sentence, for screen readers."""
+    """Return a one-sentence summary of the race for screen readers."""
     plan = results.plan
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:

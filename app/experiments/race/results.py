@@ -1,4 +1,4 @@
-"""The results of a race as they come in: each algorithm's runs, the table about them, and which of them coincide."""
+"""The results of a race as they arrive: each algorithm's runs, their summary table, and which of them coincide."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ COLUMNS = (
 
 
 class RaceResults:
-    """The results of a race, added algorithm by algorithm.
+    """The results of a race, added one algorithm at a time.
 
     Attributes:
         plan: the race.
         digests: name of an algorithm -> the displayed digest of its runs, in the order of computation.
-        note: the reason for missing results, in a sentence; empty while they are being computed and when they are
+        note: message explaining why results are missing; empty while they are being computed and when they are
             complete.
     """
 
@@ -84,7 +84,7 @@ class RaceResults:
 
     @property
     def so_far(self) -> str:
-        """A sentence on how many of all algorithms have been computed."""
+        """Message stating how many of all algorithms have been computed."""
         return tr("As far as it got: {count} of {wanted} algorithms.").format(
             count=self.count, wanted=len(self.plan.names)
         )
@@ -94,7 +94,7 @@ class RaceResults:
         self.digests[digest.name] = digest
 
     def rows(self) -> list[list[object]]:
-        """The summary, one row per algorithm. See :data:`COLUMNS`."""
+        """Return the summary table, one row per algorithm. See :data:`COLUMNS`."""
         beside, behind = self.plan.differing(), self.behind if self.complete else {}
         rows: list[list[object]] = []
         for name, digest in self.digests.items():
@@ -105,7 +105,7 @@ class RaceResults:
         return rows
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and mean final rewards, the best first. A diverged seed counts as the lowest possible reward."""
+        """Return names and mean final rewards, best first. A diverged seed counts as the lowest possible reward."""
         means = {
             name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
         }
@@ -113,17 +113,17 @@ class RaceResults:
 
     @property
     def trained(self) -> Trained:
-        """The raw arrays so far, by the displayed names of the algorithms."""
+        """The raw arrays so far, by displayed name of the algorithm."""
         return trained({spoken(name): runs for name, runs in self.lanes.items()})
 
     @cached_property
     def outcome(self) -> tuple[Claim[Trained], ...]:
-        """The main claims on a complete race."""
+        """The main claims about a complete race."""
         return outcome(self.trained)
 
     @cached_property
     def details(self) -> tuple[Claim[Trained], ...]:
-        """Further claims on a complete race."""
+        """Further claims about a complete race."""
         return details(self.trained)
 
     @cached_property
@@ -133,7 +133,7 @@ class RaceResults:
         return data.against(data.ranked()[0][0])
 
     def coinciding(self) -> list[list[str]]:
-        """Groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""
+        """Return groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""
         groups: dict[str, list[str]] = {}
         for name, digest in self.digests.items():
             groups.setdefault(digest.repeats or name, []).append(name)

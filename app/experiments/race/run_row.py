@@ -1,4 +1,4 @@
-"""One of the runs of a race: its algorithm, its seed, and a button that opens it."""
+"""A selected run of a race: its algorithm, its seed, and a button that opens it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class RunRow(QWidget):
     """A name, a seed and a button.
 
     Signals:
-        seed_chosen: index of the chosen seed.
-        open_wanted: this run is to be opened.
+        seed_chosen: emitted with the index of the chosen seed.
+        open_wanted: emitted when the run is to be opened.
     """
 
     seed_chosen = Signal(int)
@@ -47,7 +47,7 @@ class RunRow(QWidget):
         self._fit()
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
-        """Offer a run. Without seeds there is none."""
+        """Offer a run to open. Without ``seeds``, there is none."""
         allow(self, "" if seeds else tr("The race has no run yet."))
         self.name.setText(text)
         with QSignalBlocker(self.seed):
@@ -62,7 +62,7 @@ class RunRow(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        """Set a width that fits the seed with its suffix, so that nothing moves while seeds are chosen."""
+        """Set a width that fits the seed with its suffix, so that nothing moves while the user steps through seeds."""
         metrics = self.seed.fontMetrics()
         # sizes do not include the padding of the style sheet
         self.seed.lineEdit().setTextMargins(round(0.35 * metrics.height()), 0, 0, 0)

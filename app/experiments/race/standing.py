@@ -1,4 +1,4 @@
-"""The ranking: one row per algorithm, the best first, sortable, copied with all digits."""
+"""The ranking: one row per algorithm, best first, sortable, and copied with all digits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 REWARD = 1
-"""Index of the column by which the ranking is sorted at first, the best algorithm on top."""
+"""Index of the column by which the ranking is initially sorted, best algorithm first."""
 
 
 class RaceStanding(TableTwin):
     """The summary table of a race, with as many columns as fit.
 
     Signals:
-        opened: Return or a double click on a row of the data.
+        opened: emitted after Return or a double click on a data row.
     """
 
     opened = Signal(int)
@@ -31,7 +31,7 @@ class RaceStanding(TableTwin):
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:
-        """Set whether rows are narrow, so that a low panel shows the usual six without scrolling."""
+        """Set whether rows are low, so that a low panel shows the usual six algorithms without scrolling."""
         if on != self._compact:
             self._compact = on
             self._apply_style()
@@ -42,7 +42,7 @@ class RaceStanding(TableTwin):
             self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 
     def fit(self) -> None:
-        """Show the columns that fit, from the left. The tooltip names the others."""
+        """Show the columns that fit, from the left. The tooltip names the hidden ones."""
         bar = self.verticalScrollBar().sizeHint().width()
         hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)
@@ -53,7 +53,7 @@ class RaceStanding(TableTwin):
         self.fit()
 
     def explain_current(self) -> None:
-        """Do nothing: these numbers belong to many runs and have no single explanation."""
+        """Do nothing: these numbers summarize many runs and have no single explanation."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():

@@ -1,5 +1,4 @@
-"""The panel Recorded series: the trainer's numbers beside the recomputed ones, and another recorded run beside this
-one."""
+"""The Recorded series panel: the trainer's numbers next to the recomputed ones, and a second recorded run."""
 
 from __future__ import annotations
 
@@ -29,8 +28,10 @@ COLUMNS = (
 
 
 class RunComparisonPanel(Panel):
-    """One quantity over the trainer's steps. With a second run, also the differing settings and where the runs
-    diverge."""
+    """One quantity over the trainer's steps.
+
+    For a second run, also the settings that differ and where the runs diverge.
+    """
 
     plans = False
 

@@ -1,4 +1,4 @@
-"""Series of recorded runs over the trainer's own steps: recomputed beside recorded, one run beside another."""
+"""Series of recorded runs over the trainer's own steps: recomputed next to recorded, and one run next to another."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PAIRS = {
     "dead_groups": ("frac_reward_zero_std",),
     "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
 }
-"""Series of this program, and the names of the same quantities in TRL 1.16. Averages may be over other tokens there."""
+"""Series of this program, and their names in TRL 1.16, which may average over different tokens."""
 PARTS_AT = 1e-6
-"""Relative difference from which two runs are considered different."""
+"""Relative difference above which two runs are considered different."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A quantity on offer.
+    """A quantity that can be selected.
 
     Attributes:
         title: displayed name.
@@ -45,8 +45,7 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """The quantities for which a run has a value: this program's, paired with the trainer's, then the trainer's
-    others."""
+    """Return the recorded quantities of a run: this program's paired with the trainer's, then the trainer's others."""
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
@@ -60,7 +59,10 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """The lines of a quantity over the trainer's step numbers. Those of ``other`` are behind."""
+    """Return a chart of a quantity over the trainer's step numbers.
+
+    The lines of ``other`` are behind those of ``run``.
+    """
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -95,17 +97,19 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """The trainer's step numbers of the updates reached by the series, (n,). Some in between may not be computed
-    yet."""
+    """Return the trainer's step numbers of the updates that the series cover, (n,).
+
+    Some in between may not be computed yet.
+    """
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
 PLACES = ("output_dir", "logging_dir", "run_name", "hub_model_id", "resume_from_checkpoint")
-"""Trainer settings with the location and name of a run, which always differ between runs."""
+"""Trainer settings for the location and name of a run, which always differ between runs."""
 
 
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:
-    """(setting, here, there) of all settings that are known for both runs and differ."""
+    """Return (setting, here, there) for all settings that are known for both runs and differ."""
     return [
         [name, worded(here), worded(there)]
         for name, (here, there) in _pairs(_settings(run), _settings(other)).items()
@@ -118,7 +122,7 @@ def _pairs(here: dict[str, object], there: dict[str, object]) -> dict[str, tuple
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
-    """The objective in this program's terms, and the trainer's own settings."""
+    """Return the objective in this program's terms, followed by the trainer's own settings."""
     settings = run.origin.settings
     known = {name: value for name, value in flat(settings).items() if name.startswith(("objective.", "learner."))}
     theirs = settings.recorded.trainer_values
@@ -126,7 +130,7 @@ def _settings(run: RecordedRun) -> dict[str, object]:
 
 
 def parting(run: RecordedRun, other: RecordedRun) -> str:
-    """A sentence on the first step at which the runs differ, and in which quantity."""
+    """Return a sentence about the first step at which the runs differ, and the quantity that differs."""
     here, there = _by_label(run), _by_label(other)
     shared = sorted(here.keys() & there.keys())
     if not shared:
@@ -144,5 +148,5 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:
-    """The trainer's step number -> index in the series."""
+    """Return a mapping from the trainer's step number to the index in the series."""
     return {label: place for place, label in enumerate(run.source.labels[: run.computed])}

@@ -1,4 +1,4 @@
-"""The chart of a sweep: a line chart in which a place of the grid can be selected, dragged and opened."""
+"""The chart of a sweep: a line chart in which a position of the grid can be selected, dragged and opened."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from app.plotting.plot import CLICK
 
 ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 FINE = 0.1
-"""Distance in places by which Shift and an arrow key move the selected place."""
+"""Distance by which Shift and an arrow key move the selection, as a share of the grid spacing."""
 EDGE = 0.35
-"""Space before the first and after the last place of the axis, in places."""
+"""Space before the first and after the last position of the axis, as a share of the grid spacing."""
 REACH = 24
-"""Largest distance in pixels at which a click selects a mark, if the axis is not a grid."""
+"""Maximum distance in pixels at which a click selects a mark if the axis is not a grid."""
 
 
 class SweepChart(LineChart):
-    """A line chart over the places of a grid, over training, or of one measure against another.
+    """A line chart over the positions of a grid, over training, or of one measure against another.
 
     Attributes:
-        axis: meaning of x: "grid" for places of the grid; "updates", where a click and the arrows move the cursor as in
-            other plots; "measure" otherwise.
-        grid: the places of the sweep.
+        axis: what x means: "grid" for positions of the grid; "updates" for training, where clicks and arrow keys
+            move the cursor as in other charts; "measure" otherwise.
+        grid: the grid of the sweep.
         rows: number of values of the second setting.
-        place, row: the place and the row selected by the user.
+        place, row: the position and the row selected by the user.
 
     Signals:
-        picked: the user has selected this place, on this row.
-        dragged: the pointer is dragged over this place.
+        picked: emitted with the position and the row that the user selected.
+        dragged: emitted with the position over which the pointer is dragged.
     """
 
     picked = Signal(float, int)
@@ -51,16 +51,16 @@ class SweepChart(LineChart):
 
     @property
     def _holds(self) -> bool:
-        """Whether a click and the arrow keys move the selection."""
+        """Whether clicks and arrow keys move the selection."""
         return self.axis != "updates"
 
     def x_axis(self) -> Scale:
         lowered = self.axis == "grid" and any("\n" in text for _, text in self._names())
-        # the second line of values takes the place of the axis label
+        # the second line of values replaces the axis label
         return dataclasses.replace(self.picture.x, label=" ") if lowered else self.picture.x
 
     def _names(self) -> list[tuple[float, str]]:
-        """The labels of the grid at their places, laid out for the current width."""
+        """Return the labels of the grid at their positions, laid out for the current width."""
         return self.grid.labels(self.words.width, self.view_box.width() / (len(self.grid) - 1 + 2 * EDGE))
 
     def refresh(self) -> None:
@@ -70,7 +70,7 @@ class SweepChart(LineChart):
         super().refresh()
 
     def spot(self, point: QPointF) -> tuple[float, int] | None:
-        """The place and row of the mark meant by a click at a point of the viewport."""
+        """Return the position and row of the mark that a click at a point of the viewport selects, or None."""
         at, column = self.frame.mapFromScene(self.mapToScene(point.toPoint())), self._x_at(point)
         near_by = []
         for row in range(self.rows):
@@ -97,7 +97,7 @@ class SweepChart(LineChart):
     # -- input ---------------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        """Handle Home and End as keys for the ends of the grid rather than of the run."""
+        """Handle Home and End as keys for the ends of the grid rather than the ends of the run."""
         press = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
         if press is not None and self._holds and press.key() in ENDS and not press.modifiers():
             event.accept()

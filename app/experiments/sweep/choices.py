@@ -1,4 +1,4 @@
-"""The choices of a sweep: a row above the plots, and a second row with the values."""
+"""The choices of a sweep: a row above the charts, and a second row with the values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
-"""Long and short text of the button, the latter for narrow panels."""
+"""Long and short label of the button. The short one is for narrow panels."""
 ADD, REMOVE = tr("Add runs of a sweep…"), tr("Take those runs away")
 SEEDS = (16, 64, 256)
 VALUES = 20
-"""Width of a field of values in digits, halved in narrow panels."""
+"""Width in digits of a field for values, halved in narrow panels."""
 STEPS = 20
-"""Slider positions per place of the grid."""
+"""Slider positions per interval of the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,9 @@ class SweepChoice:
 
     Attributes:
         over, across: the swept settings.
-        seeds, updates: number of each.
+        seeds, updates: number of seeds and of updates.
         known: whether to use the settings with a known optimum rather than those of the run.
-        fast: whether JAX computes it.
+        fast: whether to compute with JAX.
     """
 
     over: Swept = field(default_factory=lambda: Swept.of(BETA))
@@ -60,12 +60,12 @@ class SweepChoices(QWidget):
         choice: the current choices.
 
     Signals:
-        chosen: the definition of the sweep has changed.
-        shown_otherwise: another view or measure was chosen, or tables.
-        pressed: Sweep was pressed, or Cancel while one runs.
-        slid: the slider has been moved to this place.
-        refused: a sentence why the typed values cannot be swept.
-        real_wanted: show or hide the runs of a sweep of real training beside this one.
+        chosen: emitted when the definition of the sweep changes.
+        shown_otherwise: emitted when another view or measure is chosen, or tables.
+        pressed: emitted when Sweep is pressed, or Cancel while a sweep is running.
+        slid: emitted with the position to which the slider was moved.
+        refused: emitted with a message explaining why the typed values cannot be swept.
+        real_wanted: emitted to show or hide the runs of a sweep of real training next to this one.
     """
 
     chosen = Signal()
@@ -76,7 +76,7 @@ class SweepChoices(QWidget):
     real_wanted = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Make the controls. ``computed_on`` chooses where a sweep is computed."""
+        """Create the controls. ``computed_on`` is the field for where a sweep is computed."""
         super().__init__(parent)
         self.choice = SweepChoice()
         self.computed_on = ComputedOnField(computed_on)
@@ -117,7 +117,7 @@ class SweepChoices(QWidget):
         self.show_choice()
 
     def _spoken(self, position: int) -> str:
-        """The slider's value for a screen reader, as in the label beside it."""
+        """Return the slider's value for screen readers, as in the label next to it."""
         return self.value_label.text()
 
     def _build_parts(self) -> None:
@@ -180,7 +180,7 @@ class SweepChoices(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale. Both rows take the height of their content."""
+        """Set the theme and the scale. Both rows become as high as their content."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
@@ -195,9 +195,11 @@ class SweepChoices(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the controls without scrolling sideways: in a narrow panel a button has a shorter text, and value, slider
-        and progress are hidden. The line below the pictures repeats them, and the place can be moved in the
-        pictures."""
+        """Fit the controls to the width without scrolling sideways.
+
+        In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The line below
+        the charts repeats them, and the position can be changed in the charts.
+        """
         extras, line = (self.value_label, self.slider), inside(self.first)
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
@@ -222,7 +224,7 @@ class SweepChoices(QWidget):
 
     @property
     def cramped(self) -> bool:
-        """Whether the chosen settings need more space than their own row."""
+        """Whether the selected settings need more space than their own row has."""
         return self.setup.isChecked() and not self._roomy
 
     @property
@@ -231,7 +233,7 @@ class SweepChoices(QWidget):
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
     def show_choice(self) -> None:
-        """Fill every widget from ``choice``."""
+        """Set all widgets from ``choice``."""
         choice = self.choice
         views = [FINAL, TRAINING, FRONTIER, *((SIDE, HEAT) if choice.across is not None else ())]
         here = self.view_wanted
@@ -258,7 +260,7 @@ class SweepChoices(QWidget):
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
     def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
-        """Move the slider to place ``x`` and show its value."""
+        """Move the slider to position ``x`` and show the value there."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, (len(grid) - 1) * STEPS)
             self.slider.setPageStep(STEPS)
@@ -279,11 +281,11 @@ class SweepChoices(QWidget):
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_real(self, *, there: bool) -> None:
-        """Set whether real runs are shown beside the sweep. The button then removes them."""
+        """Set whether real runs are shown next to the sweep. If they are, the button removes them."""
         self.real.setText(REMOVE if there else ADD)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Show Sweep or Cancel. ``done`` is None if no sweep runs."""
+        """Show the Sweep or the Cancel button. ``done`` is None if no sweep is running."""
         self.bar.setVisible(done is not None and self._roomy)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)
@@ -299,7 +301,7 @@ class SweepChoices(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def choose(self, **changes: object) -> None:
-        """Change fields of the choice to the values in ``changes``."""
+        """Change the fields of the choice named in ``changes``."""
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
@@ -333,7 +335,7 @@ class SweepChoices(QWidget):
 
     @Slot()
     def _on_numbers(self) -> None:
-        """Apply the values, seeds and updates in their fields."""
+        """Apply the values, seeds and updates typed into their fields."""
         before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
         try:
             over = before.over

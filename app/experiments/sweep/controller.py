@@ -1,4 +1,4 @@
-"""Computation of sweeps: one at a time in the background. Results are shown as they come in."""
+"""Computation of sweeps: one at a time in the background, with results shown as they arrive."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 TELL_MS = 100
-"""Milliseconds between two reports of progress."""
+"""Minimum number of milliseconds between two progress reports."""
 
 
 class SweepController(ExperimentController[SweepResults]):
-    """The sweep shown, the one being computed, and the dragged place.
+    """The sweep shown, the sweep being computed, and the dragged position.
 
     Attributes:
-        place_runner: trains at the selected place.
+        place_runner: trains at the selected position.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -46,11 +46,11 @@ class SweepController(ExperimentController[SweepResults]):
 
     @property
     def wanted(self) -> int:
-        """Number of points of the sweep being computed, or 1."""
+        """Number of points of the sweep being computed, or 1 if there is none."""
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:
-        """Compute ``sweep``. One that is still being computed is cancelled."""
+        """Compute ``sweep``, cancelling any sweep still being computed."""
         try:
             points = sweep.points()
         except SettingsError as error:
@@ -64,7 +64,7 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            if sweep.fast:  # JAX uses all cores by itself
+            if sweep.fast:  # JAX uses all cores on its own
                 return self._jobs.compiled(
                     "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
                 )
@@ -74,7 +74,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._begin(SweepResults(sweep), compute)
 
     def look(self, x: float, row: int) -> None:
-        """Show the runs at place ``x`` of the sweep shown, from its results or newly computed."""
+        """Show the runs at position ``x`` of the current sweep, either from its results or newly computed."""
         if self.results is None:
             return
         sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)
@@ -93,7 +93,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner.close()
 
     def progress(self) -> str:
-        """A sentence on the progress. Empty if no sweep runs."""
+        """Return a message about the progress, or an empty string if no sweep is running."""
         coming = self._coming
         if coming is None:
             return ""

@@ -27,7 +27,7 @@ from grpo_core.text import tr
 
 
 def frontier_picture(state: SweepState) -> LinePicture:
-    """A mark per point, joined in the order of the grid, over the exact frontier if theory has one."""
+    """Return a chart with one mark per point, joined in grid order, over the exact frontier if theory provides one."""
     results, front = state.results, state.front()
     if results is None:
         return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))
@@ -68,7 +68,7 @@ def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
 
 
 def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
-    """The value at every mark of the front row, the selected one first, and the label of the frontier."""
+    """Return the value at every mark of the front row, the selected one first, and the label of the frontier."""
     sweep, best = results.sweep, results.optimum(state.front())
     known = np.flatnonzero(np.isfinite(front.x)).tolist()
     tags = [Tag(name(sweep.over.values[n]), float(front.x[n]), float(front.y[n])) for n in known]
@@ -82,7 +82,7 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
 
 
 def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
-    """The read-out of the selected point, since several may share a KL."""
+    """Return the read-out of the selected point. It is named because several points may share a KL."""
     near = state.grid.nearest(state.x)
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
     return [
@@ -93,7 +93,7 @@ def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[st
 
 
 def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
-    """One row per point: its value, KL and reward with their middle halves."""
+    """Return one row per point: its value, and its KL and reward with their middle halves."""
     sweep = results.sweep
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
     numeric = sweep.over.places.numeric

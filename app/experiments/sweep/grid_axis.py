@@ -1,7 +1,7 @@
-"""An axis that places the values of a swept setting evenly, in their order.
+"""An axis that spaces the values of a swept setting evenly, in their order.
 
-A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. Here all
-values have the same distance, and a label each.
+A grid like 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. On this axis,
+all values are equally spaced, and each has a label.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class GridAxis:
-    """The values of a grid as places 0, 1, ..., n - 1. Numbers are sorted, words keep their order."""
+    """The values of a grid at positions 0, 1, ..., n - 1. Numbers are sorted; words keep their order."""
 
     values: tuple[Any, ...]
 
@@ -28,16 +28,16 @@ class GridAxis:
 
     @property
     def numeric(self) -> bool:
-        """Whether there are values between two neighbours."""
+        """Whether there are values in between two neighbours."""
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
 
     @property
     def whole(self) -> bool:
-        """Whether the values are whole numbers."""
+        """Whether the values are integers."""
         return self.numeric and all(isinstance(value, int) for value in self.values)
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """The places (n,) of these values (n,). NaN outside the grid."""
+        """Return the positions (n,) of these values (n,), NaN outside the grid."""
         if not self.numeric:
             return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
         grid = np.array(self.values, dtype=float)
@@ -45,11 +45,14 @@ class GridAxis:
         return np.asarray(places)
 
     def nearest(self, x: float) -> int:
-        """The index of the value nearest to place ``x``."""
+        """Return the index of the value nearest to position ``x``."""
         return min(max(round(x), 0), len(self.values) - 1)
 
     def value(self, x: float) -> Any:
-        """The value at place ``x``. Between two places it is rounded to three digits, or to a whole number."""
+        """Return the value at position ``x``.
+
+        Between two grid values it is rounded to three digits, or to an integer.
+        """
         near = self.nearest(x)
         if not self.numeric or abs(x - near) < 1e-9:
             return self.values[near]
@@ -57,14 +60,14 @@ class GridAxis:
         return round(found) if self.whole else float(f"{found:.3g}")
 
     def between(self, steps: int) -> np.ndarray:
-        """Evenly spaced places from the first to the last, ``steps`` to each gap."""
+        """Return evenly spaced positions from the first to the last, ``steps`` per interval."""
         return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
 
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
-        """(place, label) of every value, for ``space`` pixels a gap.
+        """Return (position, label) of every value, given ``space`` pixels per interval.
 
-        If they do not fit on one line, every other label moves to a second line; then leading zeros are dropped; if
-        that is still too wide, some labels are left out, never the first.
+        If the labels do not fit on one line, every other one moves to a second line, and then leading zeros are
+        dropped. If they are still too wide, some labels are omitted, but never the first.
         """
         full = [name(value) for value in self.values]
         short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]
@@ -84,7 +87,7 @@ class GridAxis:
 
 
 GAP = 4.0
-"""Pixels between two labels."""
+"""Gap in pixels between two labels."""
 
 
 def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> bool:
@@ -93,12 +96,12 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> 
 
 
 def name(value: object) -> str:
-    """A short label for a setting's value."""
+    """Return a short label for the value of a setting."""
     return tr("none") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The distinct values, numbers in ascending order."""
+    """Return the distinct values, with numbers in ascending order."""
     once = list(dict.fromkeys(values))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
     return tuple(sorted(once) if numbers else once)

@@ -1,5 +1,8 @@
-"""The result of a sweep in sentences made of claims: where reward is highest, how KL varies, where training is
-smoothest, and which runs are still improving."""
+"""The result of a sweep in sentences made of claims.
+
+They say where the reward is highest, how the KL varies, where training is smoothest, and which runs are still
+improving.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """The result of a complete sweep. Empty before that, and for fewer than two places."""
+    """Return sentences about the result of a complete sweep. Empty before that, and for fewer than two positions."""
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

@@ -1,4 +1,4 @@
-"""A sweep of two settings as a table whose cells show, and are tinted by, the final median or mean."""
+"""A sweep of two settings as a table. Cells show the final median or mean and are tinted by it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROLE = Qt.ItemDataRole
 
 
 class HeatModel(QAbstractTableModel):
-    """Model of the table. Rows are values of the second setting, columns of the first."""
+    """Model of the table. Rows are values of the second setting; columns are values of the first."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class HeatModel(QAbstractTableModel):
         self.chosen = (0, 0)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Show the final median or mean of ``measure`` at every place of a sweep. None for an empty table."""
+        """Show the final median or mean of ``measure`` at every point of a sweep. None clears the table."""
         self.beginResetModel()
         self.results, self.measure, self.theme = results, measure, theme
         rows = range(len(results.sweep.rows)) if results is not None else ()
@@ -80,7 +80,7 @@ class HeatModel(QAbstractTableModel):
         return f"{sweep.across.symbol} {name(sweep.rows[section])}" if sweep.across is not None else ""
 
     def place(self, row: int, column: int) -> str:
-        """The two values of a cell, as a text."""
+        """Return the two setting values of a cell as text."""
         sides = (
             self.headerData(section, way)
             for section, way in ((column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical))
@@ -98,7 +98,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Paints tinted cells. The selected one has a ring rather than a fill."""
+    """Delegate that paints tinted cells. A ring rather than a fill marks the selected one."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -115,12 +115,12 @@ class _Tinted(QStyledItemDelegate):
 
 
 class HeatTable(QTableView):
-    """The view of the table.
+    """View of the table.
 
     Signals:
-        picked: the user has moved to this cell: place and row.
-        activated_place: the cell was activated by Return or a double click.
-        explain_wanted: the key E was pressed.
+        picked: emitted with the position and row of the cell to which the user moved.
+        activated_place: emitted when a cell is activated by Return or a double click.
+        explain_wanted: emitted when the E key is pressed.
     """
 
     picked = Signal(float, int)
@@ -154,7 +154,7 @@ class HeatTable(QTableView):
         self.heat.show_results(results, measure, theme)
 
     def show_chosen(self, x: float, row: int) -> None:
-        """Mark the cell of the selected place and row, without emitting a signal."""
+        """Mark the cell at the selected position and row without emitting a signal."""
         index = self.heat.index(row, round(x))
         if index.isValid() and index != self.currentIndex():
             blocked = self.selectionModel().blockSignals(True)
@@ -163,7 +163,7 @@ class HeatTable(QTableView):
             self.viewport().update()
 
     def explain_current(self) -> None:
-        """Request an explanation, as the key E does. A run is opened by Return or a double click."""
+        """Request an explanation, like the E key. Return or a double click opens a run instead."""
         self.explain_wanted.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -175,10 +175,10 @@ class HeatTable(QTableView):
             super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Do nothing, because letters are commands here rather than a search."""
+        """Do nothing, because letter keys are commands here rather than a search."""
 
     def tsv(self) -> str:
-        """All numbers at full precision as tab-separated values, with both headers."""
+        """Return all numbers at full precision as tab-separated values, with both headers."""
         heat, across = self.heat, Qt.Orientation.Horizontal
         lines = ["\t".join(["", *(str(heat.headerData(n, across)) for n in range(heat.columnCount()))])]
         for row, values in enumerate(heat.values.tolist()):

@@ -1,4 +1,4 @@
-"""The run shown as points of a sweep's chart: each update at the value of the setting under which it ran."""
+"""The current run as points of a sweep's chart: each update at the value of the setting under which it ran."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
 
 MOST = 1000
-"""Points drawn of a long run."""
+"""Maximum number of points drawn for a long run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRun:
-    """The data of the run shown that a sweep draws.
+    """The data of the current run that a sweep draws.
 
     Attributes:
         values, kl: (n,) the swept setting and the KL of a selection of updates.
-        values_now, kl_now: (1,) the same of the update under the cursor; (0,) without one.
-        course: the KL after each of its updates.
+        values_now, kl_now: (1,) the same for the update under the cursor; (0,) if there is none.
+        course: the KL after each update.
         cursor: the update under the cursor; None at update 0.
     """
 
@@ -37,9 +37,10 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """The data of ``run`` for a sweep, with ``cursor`` at an update, 0 for none.
+    """Return the data of ``run`` for a sweep, with ``cursor`` at an update, or 0 for none.
 
-    ``path``: the swept setting; None where it is not a single setting, so that updates have no place on its axis.
+    ``path`` is the swept setting, or None if more than one setting is swept, so that updates have no position on its
+    axis.
     """
     series = run.series["kl"]
     kl = series.values
@@ -56,8 +57,10 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
 
 
 def drawn_of(head: int) -> np.ndarray:
-    """The updates that are drawn of a run of ``head``: every 1st, 2nd, 4th ..., so that the selection changes
-    rarely."""
+    """Return every k-th update of a run of ``head`` updates, for drawing.
+
+    k is a power of two, so that the selection rarely changes as the run grows.
+    """
     every = 1
     while head > MOST * every:
         every *= 2
@@ -65,13 +68,13 @@ def drawn_of(head: int) -> np.ndarray:
 
 
 def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
-    """A grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
+    """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """The value of a setting under which each of these updates (n,) ran. NaN where it is not a number."""
+    """Return the value of a setting under which each of these updates (n,) ran, NaN if it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

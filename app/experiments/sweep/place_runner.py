@@ -1,4 +1,4 @@
-"""Computation of a single place of a sweep while the user drags it."""
+"""Computation of a single point of a sweep while the user drags it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grpo_core.experiments.ensemble import Ensemble
 
 KEPT = 16
 QUICK = 0.04
-"""Seconds that a user who drags may wait for the beginning of a curve."""
+"""Maximum number of seconds that a user who is dragging waits for the beginning of a curve."""
 
 
 class PlaceRuns(NamedTuple):
-    """Requested runs: seeds 0 to ``seeds`` - 1 under ``settings``."""
+    """The requested runs: seeds 0 to ``seeds`` - 1 under ``settings``."""
 
     settings: Settings
     seeds: int
@@ -27,18 +27,18 @@ class PlaceRuns(NamedTuple):
 
 
 class PlaceRunner(QObject):
-    """Computes the last requested place.
+    """Computes the point requested last.
 
-    A computation is finished rather than cancelled, because otherwise fast dragging would never show anything. If all
-    updates take too long to wait for, only the first ones are computed while dragging, and the rest, which continue the
-    same runs, when dragging stops.
+    A computation is finished rather than cancelled, because otherwise fast dragging would never show anything. If
+    training all updates takes too long, only the first ones are computed during dragging; the rest, which continue
+    the same runs, follow when dragging stops.
 
     Attributes:
         shown: the newest results, if any; while ``behind``, possibly only the beginning of the requested runs.
-        problem: why the last request failed, in a sentence.
+        problem: message explaining why the last request failed.
 
     Signals:
-        changed: ``shown``, ``problem`` or ``behind`` has changed.
+        changed: emitted when ``shown``, ``problem`` or ``behind`` changes.
     """
 
     changed = Signal()
@@ -58,11 +58,11 @@ class PlaceRunner(QObject):
 
     @property
     def behind(self) -> bool:
-        """Whether ``shown`` is not yet the last request."""
+        """Whether ``shown`` is not yet the result of the last request."""
         return self._wanted is not None
 
     def ask(self, ask: PlaceRuns) -> None:
-        """Request these runs, to be shown when computed."""
+        """Request these runs, which are shown once computed."""
         self.problem = ""
         if ask in self._kept:
             self._kept.move_to_end(ask)
@@ -78,7 +78,7 @@ class PlaceRunner(QObject):
         self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
-        """Show no runs, and ``sentence`` as the reason."""
+        """Show no runs, and the message ``sentence`` as the reason."""
         self._wanted, self.shown, self.problem = None, None, sentence
         self.changed.emit()
 
@@ -88,7 +88,7 @@ class PlaceRunner(QObject):
         self._runner.close()
 
     def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
-        """The part of the request that can be trained within ``QUICK``, or all if that is most of it."""
+        """Return the part of the request that can be trained within ``QUICK``, or all of it if little would be left."""
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 

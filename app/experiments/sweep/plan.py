@@ -1,4 +1,4 @@
-"""The plan of a sweep: one or two swept settings with their values, the base settings, seeds and updates."""
+"""The definition of a sweep: one or two swept settings with their values, the base settings, seeds and updates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 BETA = "objective.beta"
 ESTIMATOR = "estimator"
-"""Name for the group of settings that define how the KL in the loss is estimated."""
+"""Name of the group of settings that define how the KL in the loss is estimated."""
 GRIDS: dict[str, tuple[Any, ...]] = {
     BETA: BETAS,
     "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
@@ -33,7 +33,7 @@ GRIDS: dict[str, tuple[Any, ...]] = {
 }
 """Settings that can be swept, with suggested values."""
 IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
-"""Settings without a letter, and their names within a sentence."""
+"""Settings without a symbol, and their names within a sentence."""
 MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
 
 
@@ -46,22 +46,22 @@ class Swept:
 
     @classmethod
     def of(cls, path: str) -> Swept:
-        """A setting with its suggested values."""
+        """Return the setting ``path`` with its suggested values."""
         return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else GRIDS[path])
 
     @property
     def title(self) -> str:
-        """The setting's name in words."""
+        """Displayed name of the setting."""
         return title_of(self.path)
 
     @property
     def symbol(self) -> str:
-        """The setting's letter, or else its name within a sentence."""
+        """The setting's symbol or, if it has none, its name within a sentence."""
         return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
 
     @property
     def label(self) -> str:
-        """Name and letter, for an axis."""
+        """Name and symbol, for an axis."""
         return self.title if self.path in IN_WORDS else f"{self.title} {self.symbol}"
 
     @property
@@ -75,11 +75,11 @@ class Swept:
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """The changes of settings that give the swept setting this ``value``."""
+        """Return the changes to settings that give the swept setting this ``value``."""
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
-        """This setting with the typed values, separated by commas or blanks.
+        """Return this setting with the values in ``text``, which are separated by commas or spaces.
 
         Raises:
             SettingsError: a value is not allowed, or there are none or too many.
@@ -105,15 +105,15 @@ class Swept:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A sweep. Equal plans give equal numbers.
+    """Definition of a sweep. Equal plans give equal numbers.
 
     Attributes:
         base: settings common to all runs.
         over: the setting along the axis.
         across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.
-        updates: U, of every run.
-        fast: whether JAX computes it, with equal results up to rounding.
+        updates: U, the updates of every run.
+        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -124,8 +124,7 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Set the swept settings and the seed in ``base`` to fixed values, so that sweeps that differ only in these
-        compare equal."""
+        """Normalize the swept settings and the seed in ``base``, so that they do not affect comparisons."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:
@@ -145,15 +144,15 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Any, ...]:
-        """Values of the second setting. A single None without one."""
+        """Values of the second setting, or a single None without one."""
         return self.across.values if self.across is not None else (None,)
 
     @property
     def keys(self) -> list[tuple[int, int]]:
         """(place, row) of every point, in the order of computation.
 
-        The order matters for speed: :func:`ensembles` computes neighbours in one call if they differ only in settings
-        that allow it.
+        The order matters for speed: :func:`ensembles` computes neighbours in one call if they differ only in
+        settings that allow it.
         """
         columns, rows = range(len(self.over.values)), range(len(self.rows))
         if self.over.path in SIDE_BY_SIDE or self.across is None or self.across.path not in SIDE_BY_SIDE:
@@ -161,7 +160,7 @@ class Sweep:
         return list(product(columns, rows))
 
     def point(self, place: int, row: int = 0) -> Settings:
-        """The settings of one point.
+        """Return the settings of one point.
 
         Raises:
             SettingsError: the two values are incompatible.
@@ -169,22 +168,22 @@ class Sweep:
         return self.at(self.over.values[place], row)
 
     def at(self, value: Any, row: int = 0) -> Settings:
-        """The settings at any value of the first setting."""
+        """Return the settings at any value of the first setting."""
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])
         return self.base.replace(changes)
 
     def points(self) -> list[Settings]:
-        """The settings of every point, in the order of ``keys``."""
+        """Return the settings of every point, in the order of ``keys``."""
         return [self.point(*key) for key in self.keys]
 
 
 def title_of(path: str) -> str:
-    """Name of a setting."""
+    """Return the displayed name of a setting."""
     return tr("KL estimator") if path == ESTIMATOR else described_at(path).title
 
 
 def choices(first: str | None = None) -> Sequence[str]:
-    """The paths that can be swept. As a second setting also the KL estimator."""
+    """Return the paths that can be swept. For the second setting, they include the KL estimator."""
     return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

@@ -1,4 +1,4 @@
-"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks beside a sweep of the bandit."""
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks next to a sweep of the bandit."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from grpo_core.text import tr
 
 REAL = tr("real runs")
 MEANING = "reference"
-"""The theme's name for the colour of their marks."""
+"""The theme's name for the colour of the marks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealRun:
-    """A run that TRL has trained.
+    """A run trained by TRL.
 
     Attributes:
         settings: settings of the run.
         updates: number of its updates.
-        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN where the
+        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN if the
             trace has none.
     """
 
@@ -43,41 +43,41 @@ class RealRun:
         return tr("real, seed {seed}").format(seed=self.settings.seed)
 
     def value(self, path: str) -> Any:
-        """The value of the setting ``path``. None where the run has no such setting."""
+        """Return the value of the setting ``path``, or None if the run does not have it."""
         try:
             return self.settings.get(path)
         except (AttributeError, KeyError):
             return None
 
     def measure(self, name: str) -> float | None:
-        """Its “kl” or “reward”. None where the trace has none."""
+        """Return the run's “kl” or “reward”, or None if the trace has none."""
         value = {"kl": self.kl, "reward": self.reward}[name]
         return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealRuns:
-    """The runs of a sweep for which there is a trace.
+    """The runs of a sweep for which a trace exists.
 
     Attributes:
         folder: folder of the sweep.
-        runs: its runs, in its order.
+        runs: the runs, in the order of the sweep.
     """
 
     folder: Path
     runs: tuple[RealRun, ...] = ()
 
     def with_run(self, run: RealRun) -> RealRuns:
-        """A copy with one more run."""
+        """Return a copy with one more run."""
         return dataclasses.replace(self, runs=(*self.runs, run))
 
     def values(self, path: str) -> list[float]:
-        """The values of a numeric setting."""
+        """Return the values of a numeric setting."""
         known = [run.value(path) for run in self.runs]
         return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-        """Place and height of every run that has both, (n,) each, in order of the places."""
+        """Return position and height of every run that has both, (n,) each, in the order of the positions."""
         found = []
         for run in self.runs:
             value, y = run.value(path), run.measure(measure)
@@ -88,24 +88,24 @@ class RealRuns:
         return pairs[:, 0], pairs[:, 1]
 
     def points(self, grid: GridAxis, path: str, measure: str) -> PointSet:
-        """The marks of the runs."""
+        """Return the marks of the runs."""
         x, y = self.placed(grid, path, measure)
         return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
 
     def line(self, grid: GridAxis, path: str, measure: str) -> Line:
-        """The median at each value, for the read-out only. The line itself is not drawn."""
+        """Return the median at each value, for the read-out only. The line itself is not drawn."""
         x, y = self.placed(grid, path, measure)
         places = np.unique(x)
         medians = np.array([np.median(y[x == place]) for place in places])
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """The label at the last of the marks."""
+        """Return the label at the last mark."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 
     def sentence(self, grid: GridAxis, path: str) -> str:
-        """A sentence on the number of runs, on runs without a mark, and on the meaning of their numbers."""
+        """Return sentences about the number of runs, runs without a mark, and the meaning of their numbers."""
         told = tr(
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
             "last update, their reward is the mean of these."

@@ -14,14 +14,18 @@ from grpo_core.text import tr
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
 CENTRES = {"kl": tr("median"), "reward": tr("mean")}
-"""The measure of the centre of the seeds that is drawn, as in the headline. A diverged KL is infinite, so KL uses the
-median."""
+"""Name of the measure used as the centre of the seeds, as in the headline.
+
+KL uses the median, because it is infinite for a diverged run.
+"""
 DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
 
 class Spread(NamedTuple):
-    """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each. NaN where not computed
-    yet."""
+    """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each.
+
+    NaN if not computed yet.
+    """
 
     middle: np.ndarray
     low: np.ndarray
@@ -29,12 +33,12 @@ class Spread(NamedTuple):
 
 
 class SweepResults:
-    """The points of a sweep, added as they come in.
+    """The points of a sweep, added as they arrive.
 
     Attributes:
-        sweep: the plan.
-        done: (place, row) -> its runs.
-        note: the reason for missing points; empty while they are being computed and when they are complete.
+        sweep: the definition of the sweep.
+        done: (place, row) -> the runs of that point.
+        note: the reason why points are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -66,11 +70,11 @@ class SweepResults:
 
     @property
     def so_far(self) -> str:
-        """A sentence on how many of all points have been computed."""
+        """Message stating how many of all points have been computed."""
         return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
-        """Spread of a measure after the last update, at every place."""
+        """Return the spread of a measure after the last update, at every position."""
         key = (measure, row, len(self.done))
         if key not in self._final:
             known = [(place, self.done.get((place, row))) for place in range(len(self.sweep.over.values))]
@@ -84,39 +88,39 @@ class SweepResults:
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """The theoretical optimum along the axis. See :func:`theory.optimum`."""
+        """Return the theoretical optimum along the axis. See :func:`theory.optimum`."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]
 
     def has_optimum(self) -> bool:
-        """Whether theory gives a point anywhere on the axis."""
+        """Return whether theory provides an optimum anywhere on the axis."""
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 
 def row_line(row: int) -> str:
-    """Name of the line for a row, which is one value of the second setting."""
+    """Return the name of the line for a row, that is, for one value of the second setting."""
     return f"row {row}"
 
 
 def spread_of(values: np.ndarray, measure: str) -> Spread:
-    """The spread over the seeds, which are the last axis of ``values``."""
+    """Return the spread over the seeds, the last axis of ``values``."""
     median, low, high = band(values)
     middle = {"kl": median, "reward": values.mean(axis=-1)}[measure]
     return Spread(middle, low, high)
 
 
 def titled(measure: str) -> str:
-    """A measure's title with the kind of centre drawn, for an axis or a column."""
+    """Return a measure's title together with the kind of centre drawn, for an axis or a column."""
     return tr("{titles}, {centre}").format(titles=TITLES[measure], centre=CENTRES[measure])
 
 
 def course(runs: Ensemble, measure: str) -> Spread:
-    """Spread of a measure over training, update 0 first, (U + 1,)."""
+    """Return the spread of a measure over training, (U + 1,), beginning with update 0."""
     return spread_of(runs.counted(measure), measure)
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
-    """Index of the seed whose last value is the (lower) median of all."""
+    """Return the index of the seed whose last value is the (lower) median."""
     order = np.argsort(runs.counted(measure)[-1], kind="stable")
     return int(order[(len(order) - 1) // 2])

@@ -1,4 +1,4 @@
-"""The line below the plots: the runs at the selected place, the progress, and the available actions."""
+"""The row below the charts: the runs at the selected position, the progress, and the available actions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 LISTED = 256
-"""Largest number of seeds that can be selected one by one."""
+"""Maximum number of seeds that can be selected individually."""
 
 
 LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
 SHORT = (tr("Exact KL"), tr("Back"))
-"""Short texts of the buttons, for narrow panels."""
+"""Short labels of the buttons, for narrow panels."""
 NARROW = 700
-"""Panel width at 100 % below which the short texts are used."""
+"""Panel width at 100 % scale below which the short labels are used."""
 
 
 class SweepRunRow(QWidget):
-    """A sentence and the buttons.
+    """A message and the buttons.
 
     Signals:
-        open_wanted: open the run at the chosen place.
-        known_wanted: sweep settings whose optimum is known (True), or those of the run again (False).
-        queue_wanted: train real runs instead.
-        now_wanted: start the sweep now.
+        open_wanted: emitted to open the run at the selected position.
+        known_wanted: emitted to sweep the settings with a known optimum (True), or those of the run again (False).
+        queue_wanted: emitted to train real runs instead.
+        now_wanted: emitted to start the sweep now.
     """
 
     open_wanted = Signal()
@@ -74,7 +74,7 @@ class SweepRunRow(QWidget):
         row.addWidget(self.says, 1)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
-            widget.hide()  # which buttons apply is known with the first sweep
+            widget.hide()  # the first sweep determines which buttons apply
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale."""
@@ -90,7 +90,7 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """Show a sentence on one line or two. If space is short, show only the paragraphs that fit whole."""
+        """Show a message on one or two lines. If space is short, show only the paragraphs that fit completely."""
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
         self.says.setAccessibleDescription(sentence)
@@ -108,7 +108,7 @@ class SweepRunRow(QWidget):
         self.says.setText("\n".join(paragraphs))
 
     def show_runs(self, runs: Ensemble | None) -> None:
-        """Offer the seeds of these runs, the middle one first."""
+        """Offer the seeds of these runs, the median one first."""
         for widget in (self.seed, self.open):
             allow(widget, tr("The runs at this place are being computed.") if runs is None else "")
         if runs is None or runs is self._runs:
@@ -128,7 +128,7 @@ class SweepRunRow(QWidget):
                 self.seed.setItemData(index, place)
 
     def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
-        """Show the buttons that apply."""
+        """Show only the buttons that apply."""
         self._opens = opens
         there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
         for widget, wanted in there.items():
@@ -136,7 +136,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """In a narrow panel, hide the middle seed's button and shorten the others."""
+        """In a narrow panel, hide the button for the median seed and shorten the labels of the others."""
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)

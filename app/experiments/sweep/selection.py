@@ -1,4 +1,4 @@
-"""The selected place and row of a sweep, and the runs there."""
+"""The selected position and row of a sweep, and the runs there."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 
 PATIENCE_MS = 100
-"""Milliseconds after which a picture that is not yet the requested one is dimmed."""
+"""Milliseconds after which a picture that is still out of date is dimmed."""
 
 
 class SweepSelection(QObject):
-    """The selected place and row, and the runs there.
+    """The selected position and row, and the runs there.
 
     Attributes:
-        x: the place on the grid, anywhere between the first and the last.
+        x: the position on the grid, anywhere between the first and the last.
         row: the index of the second setting's value.
-        grid: the places of the sweep shown.
+        grid: the grid of the sweep shown.
         late: whether the display has been behind the selection for a while.
 
     Signals:
-        changed: the selection or the runs have changed.
+        changed: emitted when the selection or the runs change.
     """
 
     changed = Signal()
@@ -47,7 +47,7 @@ class SweepSelection(QObject):
 
     @property
     def runs(self) -> Ensemble | None:
-        """The runs there, once computed."""
+        """The runs at the selection, or None until they have been computed."""
         return (
             None
             if self._controller.place_runner.behind or self._controller.results is None
@@ -56,22 +56,22 @@ class SweepSelection(QObject):
 
     @property
     def begun(self) -> Ensemble | None:
-        """The runs there, or their first updates if only these are computed."""
+        """The runs at the selection, or only their first updates if no more have been computed."""
         runs, results = self._controller.place_runner.shown, self._controller.results
         if runs is None or results is None:
             return None
         try:
             return runs if runs.settings == results.sweep.at(self.value, self.row) else None
-        except SettingsError:  # between two values of the grid there may be none
+        except SettingsError:  # there may be no run between two values of the grid
             return None
 
     @property
     def value(self) -> Any:
-        """The value of the swept setting there."""
+        """The value of the swept setting at the selection."""
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
-        """Select place ``x``, on a row. Between two words there is no place."""
+        """Select position ``x`` in a row. Values that are words have no positions between them."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
         self._controller.look(self.x, row)
@@ -80,7 +80,7 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Show the results of another sweep at the place selected before, or at that of the run with ``settings``."""
+        """Show the results of another sweep at the previous position, or at that of the run with ``settings``."""
         results = self._controller.results
         if results is None or results is self._seen:
             return
@@ -92,7 +92,7 @@ class SweepSelection(QObject):
         self.put(self.x, self.row)
 
     def stop(self) -> None:
-        """Cancel the computation of the place selected last."""
+        """Cancel the computation of the last selected position."""
         self._timer.stop()
 
     @Slot()
@@ -111,14 +111,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """The place of the run's own value if it is on the grid, or else the middle."""
+    """Return the position of the run's own value if it is on the grid, otherwise the middle."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """The row of the run's own value, or else the first."""
+    """Return the row of the run's own value if there is one, otherwise the first row."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

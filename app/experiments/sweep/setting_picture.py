@@ -28,10 +28,10 @@ from grpo_core.text import tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
-    """The final median KL, or mean reward, at every place of the grid, a line per row, with its exact optimum.
+    """Return a chart of the final median KL, or mean reward, over the grid, with a line per row and its exact optimum.
 
-    ``only``: the one row that this chart is about, with the others behind it; None for all. For None, the picture of
-    the KL also has the updates of the run shown.
+    ``only`` is the one row that the chart is about, drawn in front of the others, or None for all rows. With None,
+    the chart of the KL also has the updates of the current run.
     """
     results, grid, front = state.results, state.grid, state.front(only)
     lines: list[Line] = []
@@ -88,7 +88,7 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:
-    """The labels of everything drawn besides the rows."""
+    """Return the labels of everything drawn other than the rows."""
     tags = []
     best = state.results.optimum(state.front()) if state.results is not None else {"place": NOTHING}
     if len(best["place"]) and only is None:
@@ -107,8 +107,10 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None
 def _setting_table(
     results: SweepResults | None, measure: str, only: int | None, real: RealRuns | None
 ) -> tuple[list[Column], Rows]:
-    """One row per point: its values, the median or mean, the middle half, and the exact optimum. Then one per real run
-    beside it."""
+    """Return one row per point: its values, the median or mean, the middle half, and the exact optimum.
+
+    Rows for the real runs follow.
+    """
     unit = UNITS[measure]
     columns = [
         Column("value", tr("Setting")),

@@ -1,4 +1,4 @@
-"""Small widgets for the rows of the sweep."""
+"""Small widgets for the control rows of the sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from app.widgets.wrap import Wrap
 
 
 def row(*parts: QWidget | None) -> QScrollArea:
-    """Widgets side by side, none of them stretched. A narrow panel scrolls to the one with the focus."""
+    """Return a scroll area with widgets side by side, unstretched.
+
+    In a narrow panel it scrolls to the widget with the focus.
+    """
     widget = QWidget()
     line = QHBoxLayout(widget)
     line.setContentsMargins(12, 2, 8, 2)
@@ -26,7 +29,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
 
 
 def lines(*parts: QWidget) -> QWidget:
-    """Widgets side by side, on as many lines as the width requires."""
+    """Return a widget that wraps its parts onto as many lines as its width requires."""
     widget = QWidget()
     wrap = Wrap(widget)
     wrap.setContentsMargins(12, 2, 8, 2)
@@ -37,20 +40,20 @@ def lines(*parts: QWidget) -> QWidget:
 
 
 def inside(area: QScrollArea) -> QWidget:
-    """The content widget of a row's scroll area."""
+    """Return the content widget of a row's scroll area."""
     widget = area.widget()
     assert widget is not None
     return widget
 
 
 def apply_style(widget: QWidget, font: QFont) -> None:
-    """Set one font for a widget and all its children."""
+    """Set one font on a widget and all its children."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
 
 def entry(title: str) -> QLineEdit:
-    """A one-line text field."""
+    """Return a one-line text field."""
     made = QLineEdit()
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))
@@ -58,7 +61,7 @@ def entry(title: str) -> QLineEdit:
 
 
 def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
-    """A flat toggle button."""
+    """Return a flat toggle button."""
     button = QToolButton()
     button.setText(text)
     button.setToolTip(plain_tip(tip))

@@ -1,4 +1,4 @@
-"""Data of the pictures of a sweep, and plot items common to several of them."""
+"""Data for the charts of a sweep, and plot items shared by several of them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 MARKERS = ("o", "s", "t", "d", "x", "+", "t1", "star", "h", "p")
-"""Shape of the marks of each row."""
+"""Marker shapes, one per row."""
 BEHIND = 0.55
-"""Opacity of the rows that are not selected."""
+"""Opacity of the unselected rows."""
 LEAST = 0.1
-"""Least upper end of an axis of KL or reward."""
+"""Minimum upper end of an axis of KL or reward."""
 SOLID = Qt.PenStyle.SolidLine
-"""Line style of measures. Here only theory is dashed, whatever style the measure has elsewhere."""
+"""Line style of all measures here. Only theory is dashed, whatever style a measure has elsewhere."""
 OPTIMUM = "optimum"
 """Name of the theoretical line."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SweepState:
-    """Data of the pictures of a sweep.
+    """Data for the charts of a sweep.
 
     Attributes:
         results: the results so far; None before the first sweep.
-        grid: its places, or those of the run if there is no sweep.
-        x, row: the selected place and row.
-        own: the data of the run shown.
-        runs: the runs at the selected place; None if there are none.
-        label: name and letter of the swept setting, for its axis.
-        real: runs of a sweep of real training shown beside it.
+        grid: the grid of the sweep, or of the run if there is no sweep.
+        x, row: the selected position and row.
+        own: the data of the current run.
+        runs: the runs at the selected position; None if there are none.
+        label: name and symbol of the swept setting, for its axis.
+        real: runs of a sweep of real training shown next to it.
         path: the swept setting.
     """
 
@@ -55,23 +55,23 @@ class SweepState:
 
     @property
     def chosen_index(self) -> int | None:
-        """Index of the selected place. None between two places."""
+        """Index of the selected position, or None between two grid positions."""
         near = self.grid.nearest(self.x)
         return near if abs(self.x - near) < 1e-9 else None
 
     def front(self, only: int | None = None) -> int:
-        """The front row: ``only`` or the selected one."""
+        """Return the row in front: ``only`` or, if that is None, the selected row."""
         last = len(self.results.sweep.rows) - 1 if self.results is not None else 0
         return min(self.row if only is None else only, last)
 
 
 def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
-    """A dashed line through the exact optimum ``y`` at each value ``x`` of the setting, (n,) both."""
+    """Return a dashed line through the exact optimum ``y`` at each value ``x`` of the setting, both (n,)."""
     return Line(name=OPTIMUM, title=tr("exact optimum"), meaning="text", style=Qt.PenStyle.DashLine, x=x, y=y, z=15)
 
 
 def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Place and height of the selected mark, (0,) or (1,) each."""
+    """Return the position and height of the selected mark, (0,) or (1,) each."""
     line = next((line for line in lines if line.name == row_line(state.row) and only in (None, state.row)), None)
     if line is None or state.chosen_index is None or state.chosen_index >= len(line.x):
         return NOTHING, NOTHING
@@ -83,5 +83,5 @@ def place_text(sweep: Sweep, place: int) -> str:
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
-    """The first cell of a table's row, if there is a second setting."""
+    """Return the first cell of a table row if there is a second setting, otherwise no cells."""
     return [] if sweep.across is None else [name(sweep.rows[row])]

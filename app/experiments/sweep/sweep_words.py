@@ -1,4 +1,4 @@
-"""Sentences on a sweep."""
+"""Sentences about a sweep."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
-    """A text on the values reached by the runs at the selected place."""
+    """Return text about the values reached by the runs at the selected position."""
     if runs is None:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
@@ -62,7 +62,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
 
 
 def of_theory(results: SweepResults, row: int) -> str:
-    """The reason why no optimum is drawn. Empty where one is drawn."""
+    """Return a message explaining why no optimum is drawn, or an empty string if one is drawn."""
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
@@ -70,7 +70,7 @@ def of_theory(results: SweepResults, row: int) -> str:
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
-    """A text on the changes since a sweep was computed."""
+    """Return a message describing what has changed since a sweep was computed."""
     if replace(sweep, base=wanted.base) != wanted:
         return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
@@ -85,7 +85,7 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
 
 
 def summary(results: SweepResults, *, known: bool) -> str:
-    """A summary of the whole sweep in a few sentences, for screen readers."""
+    """Return a summary of the sweep in a few sentences, for screen readers."""
     sweep = results.sweep
     kl, reward = results.final("kl"), results.final("reward")
     there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
@@ -109,7 +109,7 @@ def summary(results: SweepResults, *, known: bool) -> str:
 
 
 def of_run(view: View) -> str:
-    """A text on where the run shown lies."""
+    """Return text stating where the current run is in the chart."""
     here = view.cursor.step
     if not here:
         return tr("At update 0 the policy is the reference: their KL is 0.")
@@ -120,7 +120,9 @@ def of_run(view: View) -> str:
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:
-    """The base settings of a sweep: these settings, the bandit's defaults for a language model, or theory's if
-    ``known``."""
+    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if they are a language model's.
+
+    If ``known``, they are changed to settings under which theory knows the optimum.
+    """
     base = Settings() if settings.is_language else settings
     return base.replace(theory.KNOWN) if known else base

@@ -1,4 +1,4 @@
-"""The theoretical end point of a sweep's runs, and a sentence why there usually is none."""
+"""The theoretical end point of a sweep's runs, and the reason why there usually is none."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ KNOWN: dict[str, Any] = {
     "optimizer.weight_decay": 0.0,
     "learner.staleness": 0,
 }
-"""REINFORCE with a leave-one-out baseline against the exact KL: settings under which the optimum is known."""
+"""Settings under which the optimum is known: REINFORCE with a leave-one-out baseline and the exact KL."""
 FINE = 12
-"""Points of a theoretical curve per gap of the grid."""
+"""Points of a theoretical curve per interval of the grid."""
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
-    """The optimum along the axis: "place", "kl" in nats and "reward", (n,) each. Empty if theory gives none."""
+    """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each.
+
+    Empty if theory provides none.
+    """
     places = sweep.over.places
     smooth = sweep.over.path == BETA
     optima = []
@@ -53,7 +56,10 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """A sentence why theory gives no optimum under ``settings``. Empty where it gives one (for β above 0)."""
+    """Return a message explaining why theory provides no optimum under ``settings``.
+
+    Empty if it provides one (for β above 0).
+    """
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE
     reasons = (

@@ -1,4 +1,4 @@
-"""A sweep as a line chart of a measure over the updates of the runs at one place."""
+"""A sweep as a line chart of a measure over the updates of the runs at one position."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 OWN_POINTS = 700
-"""Points drawn of the run shown, over training."""
+"""Maximum number of points drawn for the current run over training."""
 
 
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
-    """The centre over the updates of the runs at the selected place: for KL the median, for reward the mean.
+    """Return a chart of the median KL or the mean reward over the updates of the runs at the selected position.
 
-    ``every`` adds those of all other places of its row behind them. A picture of the KL also has the run shown.
+    ``every`` adds the runs at all other positions of the row behind them. The chart of the KL also has the current run.
     """
     behind = _courses(state, measure) if every else []
     lines: list[Line] = []
@@ -69,7 +69,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
 
 
 def _training_reading(state: SweepState, measure: str, update: int) -> list[tuple[str, str]]:
-    """Values of the selected runs, and of the run shown, after an update."""
+    """Return the values of the selected runs, and of the current run, after an update."""
     lines = [(tr("update {update}").format(update=update), "muted")]
     if state.runs is not None and 0 <= update < len(state.runs.measures[measure]):
         middle, low, high = (shown(float(limit[update])) for limit in course(state.runs, measure))
@@ -84,7 +84,7 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
 
 
 def training_title(state: SweepState, measure: str) -> str:
-    """Title of the picture over training: the measure, and the selected value."""
+    """Return the title of the chart over training: the measure and the selected value."""
     if state.runs is None or state.results is None:
         return tr("{measure} over training").format(measure=TITLES[measure])
     sweep = state.results.sweep
@@ -94,7 +94,7 @@ def training_title(state: SweepState, measure: str) -> str:
 
 
 def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
-    """Value and curve of every computed place of the selected row."""
+    """Return the value and the curve of every computed position in the selected row."""
     results = state.results
     if results is None:
         return []
@@ -120,14 +120,14 @@ def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> L
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
-    """The value of the swept setting that the runs had."""
+    """Return the value of the swept setting in these runs."""
     if sweep.over.path != ESTIMATOR:
         return runs.settings.get(sweep.over.path)
     return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """One row per update: the selected runs, the run shown, and the centre at every place drawn."""
+    """Return one row per update: the selected runs, the current run, and the centre at every position drawn."""
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update"), decimals=0),

@@ -1,4 +1,4 @@
-"""The pictures of a sweep, and the choice between them."""
+"""The charts of a sweep, and the choice between them."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ NAMES = {
     SIDE: tr("Side by side"),
     HEAT: tr("Table of both"),
 }
-"""The displayed names of the views."""
+"""Displayed names of the views."""
 MULTIPLES = 6
-"""Largest number of charts side by side."""
+"""Maximum number of charts side by side."""
 NARROW = 560
-"""Panel width at 100 % below which the picture over training does not fit beside two charts. It has a view of its own
-as well."""
+"""Panel width at 100 % scale below which the chart over training does not fit next to two charts.
+
+It also has its own view.
+"""
 
 
 class SweepViews(QWidget):
     """All charts of a sweep, of which one row is visible.
 
     Signals:
-        picked: the user has selected this place and row.
-        dragged: the pointer is dragged over this place.
-        open_wanted: open the run at the selected place.
-        explain_wanted: explain the KL.
+        picked: emitted with the position and row that the user selected.
+        dragged: emitted with the position over which the pointer is dragged.
+        open_wanted: emitted to open the run at the selected position.
+        explain_wanted: emitted to explain the KL.
     """
 
     picked = Signal(float, int)
@@ -86,7 +88,7 @@ class SweepViews(QWidget):
         return twin
 
     def choose(self, view: str, measure: str, *, tables: bool) -> None:
-        """Bring a view to the front, with its measure if it has one, and as tables if ``tables``."""
+        """Bring a view to the front, with its measure if it has one, as tables if ``tables``."""
         self.view, self.measure = view, measure
         for chart, shown in (
             (self.kl, view == FINAL),
@@ -169,7 +171,7 @@ class SweepViews(QWidget):
         chart.setAccessibleName(title)
 
     def _prepare_multiples(self, count: int) -> None:
-        """Make as many charts side by side as there are rows."""
+        """Create as many charts side by side as there are rows."""
         self._side_by_side = count
         while len(self.multiples) < count:
             chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
@@ -190,17 +192,17 @@ class SweepViews(QWidget):
             box.setVisible(number < count)
 
     def hold(self, x: float, row: int) -> None:
-        """Set the place and row from which the next key continues. They are drawn with the next picture."""
+        """Set the position and row from which the next key press continues. They are drawn with the next picture."""
         for chart in self.twins:
             chart.place, chart.row = x, row
 
     def set_stale(self, results: bool, course: bool) -> None:
-        """Dim the charts that are older than the rest of the window."""
+        """Dim the charts that are out of date."""
         for chart in self.twins:
             chart.set_stale(course if chart is self.training else results)
 
     def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
-        """Set the accessible summary of every picture, and the sentences shown where there is none."""
+        """Set the accessible summary of every chart, and the messages shown in place of charts that have no data."""
         for chart, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and chart in (self.kl, self.training))
@@ -213,7 +215,7 @@ class SweepViews(QWidget):
 
 
 def _against(measure: str, title: str) -> str:
-    """Title of a chart of a measure against the setting ``title``."""
+    """Return the title of a chart of a measure against the setting ``title``."""
     if not title:
         return tr("{measure} against the setting").format(measure=TITLES[measure])
     return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

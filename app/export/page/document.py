@@ -1,4 +1,4 @@
-"""The HTML file: head, styles, script and data in one, with a policy that forbids loading anything from outside."""
+"""The HTML file: head, styles, script and data in one, with a policy that forbids loading anything external."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 POLICY = "default-src 'none'; style-src '{style}'; script-src '{program}'; base-uri 'none'; form-action 'none'"
-"""The content security policy: only the inline style and script are allowed."""
+"""The content security policy. Only the inline style and script are allowed."""
 LARGEST = 3_000_000
-"""Size in bytes below which a page must stay."""
+"""Size limit of a page in bytes."""
 COLOURS = (
     "policy",
     "push_down",
@@ -35,14 +35,14 @@ COLOURS = (
     "muted",
 )
 INKS = ("policy", "push_down")
-"""Meanings that are also used as text colours."""
+"""Colours of the theme that are also used for text."""
 
 
 def document(title: str, body: Sequence[Markup | None], explained: Explained, questions: object = ()) -> bytes:
-    """The page with ``body`` below ``title``, the explanations, and the answers to its ``questions``.
+    """Return the page: ``body`` below ``title``, the explanations, and the answers to its ``questions``.
 
     Raises:
-        GrpoError: it would have 3 MB or more.
+        GrpoError: the page would have 3 MB or more.
     """
     style = _colours() + resource("page/page.css").read_text(encoding="utf-8")
     program = resource("page/page.js").read_text(encoding="utf-8")
@@ -90,12 +90,12 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
 
 
 def _hash(text: str) -> str:
-    """The source expression that allows exactly this style or script."""
+    """Return the source expression that allows exactly this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def _colours() -> str:
-    """The window's colours, light and dark, as custom CSS properties."""
+    """Return the window's colours, light and dark, as CSS custom properties."""
     light, dark = (":root{" + ";".join(_properties(THEMES[name])) + "}" for name in ("light", "dark"))
     return light + "@media (prefers-color-scheme:dark){" + dark + "}\n"
 
@@ -108,7 +108,10 @@ def _properties(theme: Theme) -> Iterator[str]:
 
 
 def _cut(explained: Explained) -> Markup | None:
-    """A sentence on the numbers for which the page has no explanation. Call it after all have been packed."""
+    """Return a sentence about the numbers that the page does not explain.
+
+    Call this after all explanations have been packed.
+    """
     if not explained.cut:
         return None
     sentence = tr("{count:,} numbers further down are named with their value, and not explained: the page has no room.")
@@ -116,7 +119,7 @@ def _cut(explained: Explained) -> Markup | None:
 
 
 def _explanation() -> Markup:
-    """The empty area in which a number is explained."""
+    """Return the empty area in which a number is explained."""
     return element(
         "aside",
         element(
@@ -143,7 +146,7 @@ def _explanation() -> Markup:
 
 
 def settings_section(settings: Settings) -> Markup:
-    """Every setting of a run, with a mark on those that differ from the defaults."""
+    """Return all settings of a run, marking those that differ from the defaults."""
     usual = language_settings() if settings.is_language else Settings()
     changed = set(usual.differences(settings))
     rows = []
@@ -176,7 +179,7 @@ def _written(value: object) -> str:
 
 
 def command_section(words: str, note: str = "") -> Markup:
-    """The command that computes the run again, with a note."""
+    """Return the command that computes the run again, with a note."""
     code = element("pre", element("code", words), tabindex=0) if words else None
     heading = element("h2", tr("Compute it again"), id="again")
     return element("section", heading, code, element("p", note) if note else None, aria_labelledby="again")

@@ -14,7 +14,7 @@ from grpo_core.explain import Node, Numbers, Quantity, explain_from, quantity_ti
 from grpo_core.text import tr
 
 MOST_NODES = 12_000
-"""Largest number of explanations on a page. Further inputs are given by their value alone."""
+"""Maximum number of explanations on a page. Further inputs have only their values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Source:
 
 
 class Explained:
-    """Collects numbers when links to them are made, and then everything from which they are computed.
+    """Collector of numbers when links to them are created, and later of everything from which they are computed.
 
     Attributes:
         nodes: (source, explanation) of each number, in order of request.
-        cut: inputs given by their value alone, since the page has no space for more.
+        cut: inputs that have only their values, because the page has no space for more explanations.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Explained:
         self._places: dict[tuple[Source, Quantity], int] = {}
 
     def place(self, source: Source, quantity: Quantity) -> int | None:
-        """Index of a number's explanation in :attr:`nodes`. None if there is no more space."""
+        """Return the index of a number's explanation in :attr:`nodes`, or None if there is no more space."""
         key = source, source.numbers.canonical(quantity)
         if key not in self._places:
             if len(self.nodes) >= MOST_NODES:
@@ -54,8 +54,7 @@ class Explained:
         return self._places[key]
 
     def door(self, source: Source, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """A button with ``text`` that opens the explanation of a number. If there is no space for that, only the
-        text."""
+        """Return a button with ``text`` that opens the explanation of a number, or only the text if space is short."""
         place = self.place(source, quantity)
         if place is None:
             self.cut += 1
@@ -63,11 +62,13 @@ class Explained:
         return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
 
     def packed(self) -> str:
-        """All explanations, including those of their inputs, as compressed JSON in characters that need no escaping in
-        HTML."""
+        """Return all explanations, including those of their inputs, as compressed JSON.
+
+        It needs no escaping in HTML.
+        """
         rows = []
         place = 0
-        while place < len(self.nodes):  # it grows as inputs are placed
+        while place < len(self.nodes):  # the list grows as inputs are added
             rows.append(self._row(*self.nodes[place]))
             place += 1
         return packed(rows)
@@ -103,5 +104,5 @@ class Explained:
 
 
 def packed(data: object) -> str:
-    """``data`` as compressed JSON in base 64."""
+    """Return ``data`` as compressed JSON in base 64."""
     return base64.b64encode(gzip.compress(json.dumps(data).encode("ascii"), mtime=0)).decode("ascii")

@@ -1,4 +1,4 @@
-"""Many runs for a lesson's knobs β, G and ε: a run per seed at every value of the sweep's grid."""
+"""Many runs for a lesson's knobs β, G and ε: one run per seed at every value of the sweep's grid."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ KNOBS = ("objective.beta", "learner.group_size", "objective.clip_high")
 """Knobs of a lesson for which its page has many runs."""
 SEEDS = range(16)
 LEAST, MOST = 20, 200
-"""Limits of the updates of each run, which has as many as the lesson shows."""
+"""Minimum and maximum number of updates of each run, which otherwise has as many as the lesson shows."""
 
 
 def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
-    """A table for each of these knobs in a step of ``lesson``, with the settings of the first such step.
+    """Yield a table for each knob in :data:`KNOBS`, with the settings of the first step of ``lesson`` that has it.
 
-    Tasks of several decisions, and language models, are left out: their runs cannot be made side by side.
+    Language models and tasks of several decisions are omitted, because their runs cannot be computed side by side.
     """
     updates = min(max(LEAST, *(step.update for step in lesson.steps)), MOST)
     for path, settings in _offered(lesson).items():
@@ -37,7 +37,7 @@ def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
 
 
 def _offered(lesson: Lesson) -> Mapping[str, Settings]:
-    """Knob -> the settings under which it can first be turned."""
+    """Return a mapping from each knob to the settings under which it can first be turned."""
     found: dict[str, Settings] = {}
     for step in lesson.steps:
         for path in step.knobs:
@@ -47,13 +47,13 @@ def _offered(lesson: Lesson) -> Mapping[str, Settings]:
 
 
 def _asked(lesson: Lesson) -> list[int]:
-    """The actions whose probabilities are asked for, from 0."""
+    """Return the actions whose probabilities the lesson asks about, from 0."""
     named = [step.predict.answer.quantity for step in lesson.steps if step.predict is not None]
     return sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
 
 
 def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:
-    """Results of real runs at every value of one setting, including its current value.
+    """Return the results of real runs at every value of one setting, including its current value.
 
     Args:
         path: dotted path of the setting.
@@ -62,7 +62,7 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
         actions: actions, from 0, whose final mean probability is included.
 
     Raises:
-        SettingsError: such runs cannot be made side by side.
+        SettingsError: such runs cannot be computed side by side.
     """
     values = sorted({*GRIDS[path], settings.get(path)})
     about = described_at(path)

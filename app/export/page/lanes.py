@@ -1,4 +1,4 @@
-"""The policy in lanes: each action's probability before and after the update, and under the reference."""
+"""The policy as lanes: each action's probability before and after the update, and under the reference."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 MOST_PLACES, MOST_ACTIONS = 12, 64
-"""Largest numbers of contexts and actions of a policy that is drawn. For a language model, tokens say more than the
-policy."""
+"""Maximum number of contexts and of actions in a policy that is drawn.
+
+For a language model, tokens say more than the policy.
+"""
 LENGTH = 100
 """Length of the lane of an action with probability 1, in drawing units."""
 
 
 def lanes(update: ShownUpdate) -> Markup | None:
-    """A table of lanes for each context. None if the full distributions are not recorded, or are too large."""
+    """Return a table of lanes for each context, or None if the full distributions are not recorded or are too large."""
     view, step = update.view, update.step
     before, after = view.policy(0), view.policy(update.passed + 1)
     if before is None or after is None or before.shape[0] > MOST_PLACES or before.shape[1] > MOST_ACTIONS:
@@ -72,7 +74,7 @@ def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndar
 
 
 def _lane(before: float, after: float, reference: float | None) -> Markup:
-    """A bar for the current probability, a mark for the former one, and a dotted mark for the reference."""
+    """Return a bar for the new probability, a mark for the old one, and a dotted mark for the reference."""
     kind = "bar up" if after >= before else "bar down"
     return element(
         "svg",

@@ -1,5 +1,4 @@
-"""A lesson as one HTML page: questions to answer on the page, then the results of its runs, with every number
-explained."""
+"""A lesson as one HTML page: questions to answer, then the results of its runs, with every number explained."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
 MOST_UPDATES = 12
-"""Largest number of updates on a lesson's page whose numbers are explained. A lesson rarely shows more."""
+"""Maximum number of updates on a lesson's page whose numbers are explained. Lessons rarely show more."""
 
 
 @dataclass
@@ -34,7 +33,8 @@ class Walked:
 
     Attributes:
         values: the answers, by step from 0.
-        updates: (step of the lesson, from 0, run before its first update, update, pass) of each update shown first.
+        updates: (step of the lesson from 0, run before its first update, update, pass), for the first showing of each
+            update.
         sweeps: the results of each chart of many runs, by the chart's title and the setting on its axis.
     """
 
@@ -43,7 +43,7 @@ class Walked:
     sweeps: dict[tuple[str, str], SweepTable] = field(default_factory=dict)
 
     def note(self, place: int, view: View) -> None:
-        """Record the update shown by a step, unless an earlier step showed it."""
+        """Record the update shown in a step unless an earlier step showed it."""
         step, passed = view.step.step, view.step.passed
         known = any(one is step and at == passed for _, _, one, at in self.updates)
         if step is not None and not known and step.mask.any() and len(self.updates) < MOST_UPDATES:
@@ -51,10 +51,10 @@ class Walked:
 
 
 def lesson_page(lesson: Lesson) -> bytes:
-    """The page of a lesson, made by walking through it.
+    """Walk through a lesson, and return its page.
 
     Raises:
-        GrpoError: a step cannot be computed, for the reason in the message.
+        GrpoError: a step cannot be computed; the message says why.
     """
     walk = walk_through(lesson)
     explained, asked = Explained(), _questions(lesson)
@@ -100,7 +100,7 @@ def walk_through(lesson: Lesson) -> Walked:
     """Compute every step of ``lesson``, and collect what it shows.
 
     Raises:
-        GrpoError: a step cannot be computed, for the reason in the message.
+        GrpoError: a step cannot be computed; the message says why.
     """
     found = Walked()
     with walking() as walk:
@@ -114,7 +114,7 @@ def walk_through(lesson: Lesson) -> Walked:
             for table in () if picture is None else sweeps_of(picture):
                 key = table.title, table.columns[0].title
                 found.sweeps[key] = merged(found.sweeps.get(key), table)
-    if not found.sweeps:  # otherwise the lesson's own picture has them
+    if not found.sweeps:  # otherwise the lesson's own picture shows them
         found.sweeps = {(table.title, ""): table for table in knob_sweeps(lesson)}
     return found
 
@@ -138,7 +138,7 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
 
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:
-    """The step's text, with terms linked to their definitions."""
+    """Return the step's text, with terms linked to their definitions."""
     known, text = [*_words(lesson)], spoken(step.text)
     parts: list[str] = [text]
     for term in terms_in(step.text):
@@ -150,7 +150,7 @@ def _text(lesson: Lesson, step: LessonStep) -> Markup:
 
 
 def _words(lesson: Lesson) -> Mapping[str, Word]:
-    """Every term of the lesson's texts."""
+    """Return every term in the text of the lesson."""
     return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
 
 

@@ -1,4 +1,4 @@
-"""HTML with all texts and attributes escaped. Only the results of :func:`element` count as markup."""
+"""HTML in which all text and attributes are escaped. Only the results of :func:`element` count as markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.formula.plain import plain_text
 from app.formula.render import formula_library
 
 VOID = ("br", "hr", "input", "line", "meta", "polyline", "rect")
-"""Elements without an end tag and content."""
+"""Elements that have no content and no end tag."""
 _ENTITY = re.compile("&#x([0-9A-F]+);")
 
 
@@ -22,13 +22,13 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str | None, **attributes: object) -> Markup:
-    """An element with texts and other elements as its content.
+    """Return an element that contains text and other elements.
 
     Args:
         name: name of the element.
-        children: texts, which are escaped, and markup, which is not; None is left out.
-        attributes: attributes by name, with an underscore for a hyphen or after a Python keyword; True means no value,
-            None and False are left out.
+        children: text, which is escaped, and markup, which is not; None is omitted.
+        attributes: attributes by name, with an underscore for a hyphen or after a Python keyword; True means no value;
+            None and False are omitted.
     """
     written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in VOID:
@@ -37,12 +37,12 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
 
 
 def joined(children: Iterable[str | None]) -> Markup:
-    """Texts, escaped, and markup, concatenated."""
+    """Return text and markup concatenated. The text is escaped."""
     return Markup("".join(child if isinstance(child, Markup) else escaped(child) for child in children if child))
 
 
 def escaped(text: str) -> str:
-    """``text`` escaped for HTML, with characters that are not allowed in documents replaced."""
+    """Return ``text`` escaped for HTML, with characters that are not allowed in documents replaced."""
     return html.escape("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
@@ -54,14 +54,14 @@ def _attribute(name: str, value: object) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def formula(latex: str) -> Markup:
-    """``latex`` as MathML, which browsers draw and screen readers speak, or one line of text if that fails."""
+    """Return ``latex`` as MathML, which browsers draw and screen readers speak, or as one line of text on failure."""
     if formula_library() is None:
         return element("span", plain_text(latex))
     from latex2mathml.converter import convert
 
     try:
         source = convert(latex)
-    # its parser raises IndexError, KeyError and errors of its own, depending on the mistake
+    # its parser raises IndexError, KeyError and its own errors, depending on the mistake
     except Exception:
         return element("span", plain_text(latex))
     source = source.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace(' display="inline"', "")

@@ -1,4 +1,4 @@
-"""A lesson's questions on a page, answered there, with all verdicts computed in advance."""
+"""A lesson's questions on a page. They are answered there, with all verdicts computed in advance."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grpo_core.text import tr
 DIRECTION_SIGNS = (1, 0, -1)
 """Values of the three directions, in the order of the options."""
 STEPS = 200
-"""Steps of a number input between the ends of its range."""
+"""Number of steps of a number input from one end of its range to the other."""
 
 
 def question(predict: Prediction, place: int) -> Markup:
-    """A form with the question. ``place`` is the index of its verdicts in the list of all questions."""
+    """Return a form with the question. ``place`` is the index of its verdicts in the list of all questions."""
     name = f"question-{place}"
     match predict.kind:
         case "direction":
@@ -70,9 +70,9 @@ def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
 
 
 def verdicts(predict: Prediction, value: float) -> dict[str, object]:
-    """The sentences for each guess, given that the run computed ``value``, and for a skipped question.
+    """Return the message for each guess and for a skipped question, given that the run computed ``value``.
 
-    A number is right if it is between the two values of ``right``, and close if between those of ``close``.
+    A number is right if it is between the two values of ``right``, and close if it is between those of ``close``.
     """
     said: dict[str, object] = {
         "skipped": _said(predict, Placed(None, value)),
@@ -95,7 +95,7 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
 
 
 def scored(predict: Prediction, guess: float, value: float) -> Placed:
-    """A guess with its score, as in the lesson player."""
+    """Return a guess with its score, as in the lesson player."""
     return Placed(guess, value, right(predict, guess, value), close(predict, guess, value))
 
 

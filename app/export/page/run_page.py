@@ -24,16 +24,16 @@ MOST_UPDATES = 50
 
 
 def run_page(path: Path, updates: range | None, *, passed: int | None = None, group: int = 0) -> bytes:
-    """The page of a run.
+    """Return the page of a run.
 
     Args:
-        path: the run file.
+        path: path of the run file.
         updates: the updates shown; None for the last one.
         passed: the inner pass, counted from 0; None for the last.
         group: the prompt whose tokens are shown, counted from 0.
 
     Raises:
-        GrpoError: the run has no such update, or it cannot be explained, for the reason in the message.
+        GrpoError: the run has no such update, or it cannot be explained; the message says why.
     """
     with RunReader.open(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
         if not reader.last:
@@ -79,10 +79,10 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
 
 
 def _step(lineage: Lineage, number: int) -> Step:
-    """An update of a run.
+    """Return an update of a run.
 
     Raises:
-        GrpoError: it is damaged, or its source has recorded only texts.
+        GrpoError: the update is damaged, or its source recorded only text.
     """
     try:
         return lineage.step(number)
@@ -97,7 +97,7 @@ def _step(lineage: Lineage, number: int) -> Step:
 
 
 def _again(reader: RunReader) -> Markup:
-    """The command that computes the run again, or the reason why there is none."""
+    """Return the command that computes the run again, or the reason why there is none."""
     settings = reader.meta.settings
     if settings.is_recorded:
         return command_section("", tr("Another trainer computed this run; it cannot be computed again from here."))

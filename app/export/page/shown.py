@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class ShownUpdate:
-    """One update.
+    """One update as shown on a page.
 
     Attributes:
         view: its view at the last stage and the pass shown.
@@ -26,7 +26,7 @@ class ShownUpdate:
         group: index of the prompt whose completions are shown, if they have several tokens.
         id: unique among the updates on the page.
         explained: the collector of explanations.
-        source: the update as referred to by the explanations.
+        source: the source to which explanations refer for this update.
     """
 
     view: StepView
@@ -48,7 +48,7 @@ class ShownUpdate:
 
     @property
     def long(self) -> bool:
-        """Whether completions have several tokens, so that only one prompt's are shown."""
+        """Whether completions have several tokens, so that those of only one prompt are shown."""
         return bool(self.step.mask.shape[1] > 1)
 
     @property
@@ -58,18 +58,18 @@ class ShownUpdate:
         return [int(row) for row in np.flatnonzero(wanted)]
 
     def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """A button that opens the explanation of a number of this update."""
+        """Return a button that opens the explanation of a number of this update."""
         return self.explained.door(self.source, quantity, text, kind, **attributes)
 
     def place(self, quantity: Quantity) -> int | None:
-        """Index of a number's explanation on the page. None if there is no more space."""
+        """Return the index of a number's explanation on the page, or None if there is no more space."""
         return self.explained.place(self.source, quantity)
 
 
 def shown_update(
     origin: Origin, step: Step, explained: Explained, *, label: str, id: str, passed: int | None = None, group: int = 0
 ) -> ShownUpdate:
-    """``step`` prepared for a page.
+    """Return ``step`` prepared for a page.
 
     Args:
         origin: the run before its first update.

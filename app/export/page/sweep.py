@@ -18,7 +18,7 @@ class SweepTable:
 
     Attributes:
         title: title of the chart.
-        columns: the first has those values, the others the results of the runs.
+        columns: the values, followed by the results of the runs.
         rows: rows in the chart's order.
     """
 
@@ -28,7 +28,7 @@ class SweepTable:
 
 
 def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
-    """The tables of many runs in a lesson's picture, without columns that contain no number."""
+    """Yield the tables of many runs in a lesson's picture, without columns that contain no number."""
     for twin in picture.of_many_runs():
         columns, rows = twin.plot.table()
         kept = [n for n in range(len(columns)) if not n or any(not is_missing(row[n]) for row in rows)]
@@ -39,7 +39,7 @@ def sweeps_of(picture: Interactive) -> Iterator[SweepTable]:
 
 
 def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
-    """Two tables of the same chart merged. If their runs have different values, the newer one."""
+    """Return two tables of the same chart merged, or the newer one if their runs have different values."""
     if older is None or [row[0] for row in older.rows] != [row[0] for row in newer.rows]:
         return newer
     again = {column.title for column in newer.columns}
@@ -49,7 +49,7 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
 
 
 def sweep_section(table: SweepTable, place: int) -> Markup:
-    """The table below a slider over its rows. The selected row is marked and read out."""
+    """Return the table below a slider over its rows. The selected row is marked and put into words."""
     first, *others = table.columns
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [
@@ -85,7 +85,7 @@ def _value(value: object) -> str:
 
 
 def _said(first: Column, others: Sequence[Column], row: Sequence[object]) -> str:
-    """A row as a sentence, for the slider and screen readers."""
+    """Return a row as a sentence, for the slider and screen readers."""
     numbers = "; ".join(
         tr("{title} {value}").format(title=column.title, value=shown(cell))
         for column, cell in zip(others, row[1:], strict=True)

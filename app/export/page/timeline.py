@@ -1,4 +1,4 @@
-"""The timeline of a page: drawings of the whole run's series, with marks at the explained updates."""
+"""The timeline of a page: drawings of all series of the run, with marks at the explained updates."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from grpo_core.text import tr
 SHOWN = ("reward_mean", "accuracy", "kl", "entropy", "loss")
 WIDTH, HEIGHT, EDGE = 600, 64, 4
 MOST_POINTS = 600
-"""Number of points drawn of a longer series, each of them a recorded one."""
+"""Maximum number of points drawn for a series. Each of them is a recorded value."""
 
 
 def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: Mapping[int, str]) -> Markup:
-    """Drawings of every known series (U,), in which value n belongs to update n + 1. ``labels``: names of the
-    ``updates``."""
+    """Return drawings of every known series (U,), in which value n belongs to update n + 1.
+
+    ``labels`` are the names of the ``updates``.
+    """
     drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
     links = [element("li", element("a", labels[number], href="#" + f"update-{number}")) for number in updates]
     return element(

@@ -1,4 +1,4 @@
-"""The tokens of one prompt's completions, tinted by a number each, which a click explains."""
+"""The tokens of one prompt's completions, each tinted by a number that a click explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = 8
 
 
 def tokens(update: ShownUpdate) -> Markup | None:
-    """The completions of the prompt shown. None if they are one token long."""
+    """Return the completions of the prompt shown, or None if they are one token long."""
     if not update.long:
         return None
     known = {name: values for name, tint in TINTS.items() if (values := tint.values(update.view)) is not None}
@@ -46,7 +46,10 @@ def tokens(update: ShownUpdate) -> Markup | None:
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
-    """Tint levels (B, T), whole numbers from −LEVELS to LEVELS: the sign is the colour, the size the strength."""
+    """Return tint levels (B, T), integers from −LEVELS to LEVELS.
+
+    The sign gives the colour, the magnitude its strength.
+    """
     shares = np.nan_to_num(np.asarray(values, dtype=float) / limit).ravel().tolist()
     levels = [round(LEVELS * strength(share)) * (1 if share >= 0 else -1) for share in shares]
     return np.array(levels, dtype=int).reshape(np.shape(values))
@@ -97,5 +100,5 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
 
 
 def tint_class(level: int) -> str:
-    """The class of a token's colour."""
+    """Return the class of a token's colour."""
     return f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""

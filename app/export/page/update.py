@@ -1,4 +1,4 @@
-"""One update on a page: cards, sentences on the stages, the policy in lanes or the tokens, and the step table."""
+"""One update on a page: cards, sentences about the stages, the policy as lanes or the tokens, and the step table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MOST_ROWS = 64
-"""Largest number of completions in an update's table. The window shows all."""
+"""Maximum number of completions in an update's table. The window shows all of them."""
 
 
 def update_section(update: ShownUpdate, title: str, *, open_: bool) -> Markup:
-    """The update in a collapsible section with ``title``."""
+    """Return the update in a collapsible section with ``title``."""
     parts = [_cards(update), _stages(update), _objective(update.step.settings), lanes(update), tokens(update)]
     return element(
         "details",
@@ -57,7 +57,7 @@ def _cards(update: ShownUpdate) -> Markup:
 
 
 def _card(update: ShownUpdate, name: str) -> Quantity:
-    """The number of a card. The loss is that of the first pass."""
+    """Return the number that a card shows. The loss is that of the first pass."""
     return update.numbers.canonical(Quantity(name))
 
 
@@ -78,7 +78,7 @@ def _stages(update: ShownUpdate) -> Markup:
 
 
 def _stage_words(update: ShownUpdate, stage: Stage) -> str:
-    """A sentence on a stage of this update or, if there is none, on what the stage does in general."""
+    """Return a sentence about a stage of this update or, if there is none, about what the stage does in general."""
     view = update.view.at(stage, update.passed)
     words = ""
     if update.long:
@@ -131,7 +131,7 @@ def _table(update: ShownUpdate) -> Markup:
 
 
 def _late(column: step_table.Column) -> str | None:
-    """The CSS class of a column revealed by a stage after the first, named after that stage."""
+    """Return the CSS class of a column revealed by a stage after the first, named after that stage."""
     if not column.explained:
         return None
     stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)
@@ -157,7 +157,7 @@ def _kind(column: step_table.Column) -> str | None:
 
 
 def _sign(name: str, value: object) -> str:
-    """The CSS class for the sign of advantages and pushes."""
+    """Return the CSS class for the sign of advantages and pushes."""
     if KINDS.get(name) != "push" or not isinstance(value, float) or math.isnan(value) or not value:
         return ""
     return "up" if value > 0 else "down"

@@ -1,1 +1,1 @@
-"""The pictures of the lessons, one file each over a common base, and the table of their names."""
+"""The interactive pictures of the lessons, one file each, with a common base class and a table of their names."""

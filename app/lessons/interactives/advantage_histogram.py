@@ -1,4 +1,4 @@
-"""The advantages of one action in a thousand groups, as a histogram, with the groups behind each bar."""
+"""Histogram of the advantages of one action in a thousand groups, with the groups behind each bar."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHOWS = ("rewards", "histogram")
 BATCHES, MOST = 1000, 5000
 AVERAGE = BarSeries(name=tr("the policy's average"), meaning="text", style="level", width=1.01)
 LISTED = 200
-"""Groups listed behind a bar."""
+"""Maximum number of groups listed for a bar."""
 COLUMNS = (
     Column("batch", tr("Batch"), chars=6, decimals=0, help=tr("Which of the batches.")),
     Column("mean", tr("Mean"), chars=6, help=tr("Mean reward of its group.")),
@@ -41,10 +41,10 @@ COLUMNS = (
 
 
 class AdvantageHistogram(Interactive):
-    """Rewards above, to select an action. Below, the histogram of its advantages and the groups of one bar.
+    """Rewards for selecting an action, and below them the histogram of its advantages and the groups behind one bar.
 
     Attributes:
-        bar: index of the selected bar of the histogram; None for none.
+        bar: index of the selected bar of the histogram; None if no bar is selected.
     """
 
     offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state=("action", "batches", "bar"))
@@ -84,8 +84,10 @@ class AdvantageHistogram(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: the ``action`` from 1, the number of ``batches``, and whether ``bar`` selects the
-        “lowest” or “highest” one."""
+        """Apply the state of a step.
+
+        The keys are the ``action`` from 1, the number of ``batches``, and the ``bar`` to select: “lowest” or “highest”.
+        """
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
         self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES
@@ -103,7 +105,7 @@ class AdvantageHistogram(Interactive):
         self.touched.emit()
 
     def _compute(self, view: View) -> None:
-        """Draw the batches of the run's current policy, again if policy or settings have changed."""
+        """Sample the batches from the run's current policy, again whenever the policy or the settings have changed."""
         dist = view.step.now
         settings = view.wanted
         if dist is None:
@@ -159,7 +161,7 @@ class AdvantageHistogram(Interactive):
         self.numbers.setText(self._summary(found, drawn))
 
     def rows(self, found: OfAction) -> list[list[object]]:
-        """A row for each group behind the selected bar: its number, mean reward, advantage and actions."""
+        """Return one row per group behind the selected bar: its number, mean reward, advantage and actions."""
         assert self.bar is not None
         rows: list[list[object]] = []
         for n in found.behind(self.bar)[:LISTED]:
@@ -169,7 +171,7 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _summary(self, found: OfAction, drawn: bool) -> str:
-        """A sentence on the mean advantage of the reward, and on the advantages given."""
+        """Return a summary of the action's mean advantage and of the advantages it received."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

@@ -1,4 +1,4 @@
-"""Bar charts of the lessons: dragged policies, rewards of a group, ratios, counts, comparisons."""
+"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, counts, comparisons."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from app.plotting.numbers import shown
 from grpo_core.text import tr
 
 BAR, FRAME = 0.6, 0.72
-"""Widths of a draggable bar and of the frame around it, in places."""
+"""Widths of a draggable bar and of the frame around it, as shares of the spacing between bars."""
 STEPS = (0.01, 0.1)
-"""Change of a probability by Up and Down, without and with Shift."""
+"""Change of a probability by the Up and Down keys, without and with Shift."""
 LEAST_POWERS = 0.5
-"""Least powers of ten on both sides of an axis of ratios, so that it does not jump at the first drag."""
+"""Minimum span of a ratio axis on either side of 1, in powers of ten, so that it does not jump at the first drag."""
 Spans = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""Low and high ends (n,) of the whiskers on the bars of a series, by its name."""
+"""Lower and upper ends (n,) of the whiskers on the bars of a series, by the name of the series."""
 
 
 def distribution(
@@ -34,16 +34,17 @@ def distribution(
     ringed: bool = True,
     labelled: bool = True,
 ) -> BarPicture:
-    """Heights (A,) from 0 to 1 over actions, with another distribution as thin frames. Draggable bars have solid tops.
+    """Return a bar chart of the values ``heights`` (A,) from 0 to 1 over the actions. Draggable bars have solid tops.
 
     Args:
-        chart: the chart, whose title names the bars.
+        chart: the chart, whose title is also the name of the bars.
+        heights: height of each bar (A,).
         names: names of the actions.
         meaning: colour of the bars.
-        beside: the frames, with their heights.
-        more: further series, such as a level.
-        ringed: whether the chosen bar has a ring.
-        labelled: whether the axis is labelled as actions; in a low chart the heights need that space.
+        beside: another distribution, drawn as thin frames.
+        more: further series, such as a reference level.
+        ringed: whether a ring marks the chosen bar.
+        labelled: whether the axis has the label "action"; in a low chart the bars need that space.
     """
     chosen = min(chart.chosen, len(heights) - 1)
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
@@ -61,7 +62,7 @@ def distribution(
 
 
 def summary_of(chart: BarChart) -> str:
-    """A text with the heights of the first series of ``chart`` and the selected bar, for screen readers."""
+    """Return the heights of the first series of ``chart`` and the selected bar as text, for screen readers."""
     picture = chart.picture
     heights = ", ".join(
         f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
@@ -82,7 +83,10 @@ def signed_bars(
     levels: np.ndarray | None = None,
     labelled: bool = True,
 ) -> BarPicture:
-    """Signed heights (n,) of a group's samples on an axis from ``low`` to ``high``, with dotted ``levels`` (n,)."""
+    """Return a bar chart of signed values (n,), one per sample of a group, with dotted ``levels`` (n,).
+
+    The axis extends from ``low`` to ``high``.
+    """
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
     bars = BarSeries(name=chart.title, key="value", meaning=up, below=down, width=0.56, heights=heights)
@@ -107,9 +111,9 @@ def signed_bars(
 
 
 def powers_reached(ratio: np.ndarray, held: float) -> float:
-    """Powers of ten that an axis of ratios (A,) needs on both sides of 1.
+    """Return the number of powers of ten that an axis of ratios (A,) needs on either side of 1.
 
-    The axis grows at once, but shrinks only if its current reach ``held`` is more than twice too wide.
+    The axis grows immediately, but shrinks only if its current reach ``held`` is more than twice as wide as needed.
     """
     power = np.log10(np.maximum(ratio, 1e-12))
     reach = max(float(np.ceil(2 * np.abs(power).max() + 0.2) / 2), LEAST_POWERS)
@@ -117,9 +121,9 @@ def powers_reached(ratio: np.ndarray, held: float) -> float:
 
 
 def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, float], reach: float) -> BarPicture:
-    """Ratios (A,) as bars from 1 up or down, in powers of ten. The bounds of the clip range are dotted.
+    """Return a chart of ratios (A,) as bars that rise or fall from 1, in powers of ten, with the clip bounds dotted.
 
-    ``reach``: powers of ten on both sides of 1.
+    ``reach`` is the number of powers of ten on either side of 1.
     """
     power, count = np.log10(np.maximum(ratio, 1e-12)), len(names)
     bars = BarSeries(
@@ -151,7 +155,10 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
-    """Counts (n,) between ``edges`` (n + 1,): bars below zero, around it and above, each with a colour and a fill."""
+    """Return a histogram of ``counts`` (n,) between ``edges`` (n + 1,).
+
+    Bars below, around and above zero differ in colour and fill.
+    """
     below, above = edges[1:] <= 0, edges[:-1] >= 0
     kinds = (("push_down", "outline", below), ("push_up", "filled", above), ("dead", "filled", ~below & ~above))
     bars = [
@@ -184,7 +191,7 @@ def compared(
     reach: float = 0.0,
     spans: Spans | None = None,
 ) -> BarPicture:
-    """The heights (n,) of several parts, by their names, side by side at places labelled ``names``."""
+    """Return a chart of several series of heights (n,) side by side, at positions labelled ``names``."""
     nothing = np.full(len(names), np.nan)
     series = []
     for part in side_by_side(tuple(parts)):

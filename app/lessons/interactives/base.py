@@ -1,5 +1,4 @@
-"""The base class of every interactive picture: a widget that draws the lesson's run, and provides numbers as
-answers."""
+"""Base class of the interactive pictures: a widget that draws the lesson's run and supplies the numbers for answers."""
 
 from __future__ import annotations
 
@@ -41,20 +40,20 @@ from grpo_core.text import tr
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
-"""Widgets that change a picture. Scroll bars, which are sliders in Qt, do not."""
+"""Widgets that change a picture. Scroll bars, which Qt counts as sliders, do not."""
 
 
 class Interactive(QWidget):
-    """One picture with one main thing to drag. All numbers are computed by the functions that train.
+    """A picture with one main element to drag. All numbers are computed by the functions used in training.
 
     Attributes:
-        offer: the names in a lesson file that it supports.
+        offer: the names that a lesson file can use for this picture.
         step: the step shown.
-        hidden: names of ``offer.parts`` that are currently covered.
+        hidden: names of the parts in ``offer.parts`` that are currently covered.
 
     Signals:
-        touched: something was dragged, so that answers have changed.
-        guessed: a prediction was dragged to this height in the picture.
+        touched: emitted after something was dragged, so that answers have changed.
+        guessed: emitted with the height to which a prediction was dragged in the picture.
     """
 
     touched = Signal()
@@ -71,7 +70,7 @@ class Interactive(QWidget):
         self._held: dict[QWidget, str] = {}
 
     def show_step(self, step: LessonStep) -> None:
-        """Apply the state defined by a step of the lesson. Later drags are kept until the next step."""
+        """Apply the state defined by a lesson step. Later changes by dragging are kept until the next step."""
         if step is not self.step:
             self.step = step
             self.take(step.state)
@@ -81,13 +80,13 @@ class Interactive(QWidget):
 
     @property
     def shows(self) -> str:
-        """The picture requested by the step: one of ``offer.shows``, by default the first."""
+        """The picture that the step requests: one of ``offer.shows``, by default the first."""
         return self.step.show or (self.offer.shows[0] if self.offer.shows else "")
 
     # -- while a question is open --------------------------------------------------------------------------------------
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """The widgets of each name in ``offer.parts``. A part that is only data has none."""
+        """Return the widgets that belong to each name in ``offer.parts``. A part that is only data has no widgets."""
         return {}
 
     def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
@@ -102,7 +101,7 @@ class Interactive(QWidget):
                 cover.lift()
 
     def hold(self, on: bool) -> None:
-        """Set whether all controls are locked, because an experiment would answer the open question."""
+        """Lock or unlock all controls. They are locked while experimenting would answer the open question."""
         if not on:
             for widget, drag in self._held.items():
                 if isinstance(widget, BarChart):
@@ -126,21 +125,21 @@ class Interactive(QWidget):
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
     def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        """Set the predicted height that the next :meth:`draw` shows as a ghost. None for none.
+        """Set the predicted height that the next :meth:`draw` shows as a ghost bar, or None for no ghost bar.
 
-        ``asks``: whether a height is being asked for, so that the ghost can be dragged.
+        ``asks``: whether the open question is about a height, so that the ghost bar can be dragged.
         """
 
     def ghosts(self) -> Sequence[QWidget]:
-        """The charts on which a prediction can be dragged."""
+        """Return the charts on which a prediction can be dragged."""
         return ()
 
     def invitations(self) -> Sequence[QWidget]:
-        """Widgets with invitations to use mouse or keyboard. A film hides them."""
+        """Return the widgets that invite the user to operate the mouse or keyboard. They are hidden in films."""
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:
-        """The charts shown in which every place is the result of real runs under another setting."""
+        """Return the visible charts in which every point is the result of real runs under another setting."""
         return ()
 
     def show_on_paper(self) -> None:
@@ -156,7 +155,7 @@ class Interactive(QWidget):
     # -- building ------------------------------------------------------------------------------------------------------
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
-        """Stack the parts without margins. A number beside a part is its stretch factor."""
+        """Stack the parts without margins. A number paired with a part is its stretch factor."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(spacing)
@@ -170,7 +169,7 @@ class Interactive(QWidget):
     def experiments(
         self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
     ) -> Experiments[Key, Result]:
-        """Make experiments for this picture, which are cancelled when the lesson ends. See :class:`Experiments`."""
+        """Create experiments for this picture, which are cancelled when the lesson ends. See :class:`Experiments`."""
         made = Experiments(self, make, self.touched, waits=waits)
         self._experiments.append(made)
         return made
@@ -179,31 +178,31 @@ class Interactive(QWidget):
 
     @abstractmethod
     def draw(self, view: View) -> None:
-        """Show the lesson's run. Called once a frame in the GUI thread."""
+        """Draw the lesson's run. Called once per frame in the GUI thread."""
 
     @property
     def ready(self) -> bool:
-        """Whether its answers are available. They may have to wait for work that takes longer than a frame."""
+        """Whether the answers are available. They can depend on work that takes longer than a frame."""
         return True
 
     @property
     def progress_text(self) -> str:
-        """A sentence on the progress of longer work. Empty if there is none."""
+        """Message about the progress of longer work, or an empty string if there is none."""
         return ""
 
     def answer(self, check: str) -> float:
-        """One of the numbers in ``offer.checks``. NaN if unknown."""
+        """Return the number called ``check``, one of ``offer.checks``. NaN if it is unknown."""
         return self._answers().get(check, lambda: math.nan)()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {}
 
     def summary(self, view: View) -> str:
-        """The picture in one sentence, for screen readers."""
+        """Return a one-sentence description of the picture for screen readers."""
         return ""
 
     def dispose(self) -> None:
-        """Cancel computations as the lesson ends."""
+        """Cancel all computations when the lesson ends."""
         for experiments in self._experiments:
             experiments.close()
 
@@ -212,7 +211,7 @@ class Interactive(QWidget):
 
 
 def note_label(name: str = "") -> Label:
-    """A word-wrapped label. ``name`` is its style, such as "muted" or "section"."""
+    """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
     label = Label()
     label.setObjectName(name)
     label.setWordWrap(True)
@@ -220,7 +219,7 @@ def note_label(name: str = "") -> Label:
 
 
 def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
-    """A widget that shows one of several pages, and the layout that selects it."""
+    """Return a widget that shows one page at a time, and the layout that selects the page."""
     whole = QWidget()
     stack = QStackedLayout(whole)
     for widget in widgets:

@@ -1,4 +1,4 @@
-"""KL and reward over β. Every dot is the mean of real runs, and the dotted line is the theoretical end point."""
+"""KL and reward over β. Every dot is the mean of real runs; the dotted line is the theoretical end point."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 ASKED = 0.5
 """The value of β in a question about a height."""
 SEEDS, UPDATES = range(16), 250
-"""Seeds per dot, the same at every β, and length of the runs, enough to converge."""
+"""Seeds per dot, the same at every β, and number of updates per run, enough to converge."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}
 CURVES: dict[str, dict[str, Any]] = {
     **ESTIMATORS,
     "GRPO": {**GROUP, **ESTIMATORS["exact"]},
     "GRPO, k3": {**GROUP, **ESTIMATORS["k3"]},
 }
-"""The curves by their names in lesson files: changes on top of the lesson's settings."""
+"""Curves by their names in lesson files, as changes to the lesson's settings."""
 MEANINGS = ("kl", "policy", "push_down", "entropy")
-"""Colours of the curves, in the order in which a step names them."""
+"""Colours of the curves, in the order in which a step lists them."""
 PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward"), 1.0)}
-"""Title of each picture, and the end of its axis."""
+"""Title of each picture, and the upper end of its axis."""
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
 def _spoken_beta(place: int) -> str:
-    """The slider's value for a screen reader."""
+    """Return the slider's value as text for a screen reader."""
     return f"{BETAS[place]:g}"
 
 
@@ -61,11 +61,11 @@ def over_beta(
     *,
     asks: bool = False,
 ) -> LinePicture:
-    """One measure over the grid of β, on an axis from 0 to ``high``: theory (n,) dotted, and a dot at every β of the
-    curves (n,), NaN where a value is not known yet. Large dots at the β of index ``place``.
+    """Return a chart of one measure over the grid of β, on an axis from 0 to ``high``.
 
-    ``guess``: a value predicted at the β of the question; None for none. While one is asked for (``asks``) but not
-    given, a text marks where to drag it.
+    The theory (n,) is a dotted line. Each of the ``curves`` (n,) has a dot at every β, NaN where the value is not
+    known yet; the dots at the β with index ``place`` are large. ``guess`` is the value predicted at the β of the
+    question, or None. While a prediction is requested (``asks``) but not given, a hint marks where to drag it.
     """
     x = np.arange(len(BETAS), dtype=float)
     lines = [
@@ -102,7 +102,7 @@ def over_beta(
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row per β with the results of each curve."""
+    """Return one row per β with the results of each curve."""
     columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
@@ -172,7 +172,7 @@ class BetaSweep(Interactive):
 
     @property
     def _missing(self) -> str:
-        """A requested curve that has not been trained. Empty if there is none."""
+        """The first requested curve that has not been trained, or an empty string."""
         return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property
@@ -211,12 +211,15 @@ class BetaSweep(Interactive):
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """ "kl" or "reward" of a curve at every β (n,), mean of its runs. NaN if not computed yet."""
+        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs.
+
+        NaN if not computed yet.
+        """
         known = [means[key] for means in self.trained.results((self._base, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
-        """A text with KL and reward of every curve, and of theory, at the slider's β."""
+        """Return a line of text with the KL and reward of every curve, and of the theory, at the slider's β."""
         kl, reward = shown(theory["kl"], 2), shown(theory["reward"], 2)
         sentences = [tr("Theory: KL {kl}, reward {reward}.").format(kl=kl, reward=reward)]
         for name in self._names:
@@ -242,12 +245,12 @@ class BetaSweep(Interactive):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
-        """The largest distance between a curve's KL and the theoretical one."""
+        """Return the largest difference between a curve's KL and the theoretical KL."""
         theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        """Numbers of the curve that the step names last."""
+        """Return the numbers of the last curve that the step lists."""
 
         def at(beta: float, key: str = "kl") -> float:
             return float(self._values(self._names[-1], key)[BETAS.index(beta)])
@@ -262,7 +265,7 @@ class BetaSweep(Interactive):
         }
 
     def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
-        """Means over the seeds after the last update, at one β after the other, for the curve with this name."""
+        """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
         for runs in self.workspace.jobs.results("ensembles", points, tuple(SEEDS), UPDATES, poll=poll):

@@ -1,5 +1,7 @@
-"""A memory ledger as bars: a row per model, a block per part, its length in proportion to its size. Estimates are
-hatched."""
+"""A memory ledger as bars: a row per model and a block per part, its length proportional to its size.
+
+Estimates are hatched.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +20,33 @@ from grpo_core.text import tr
 Key = Qt.Key
 ESTIMATE = tr(", estimate")
 SHRINKS = 0.1
-"""The scale adapts to a smaller ledger only if its longest bar would take less than this share of the width."""
+"""The scale adapts to a smaller ledger only if its longest bar would fill less than this share of the width."""
 MODELS = ("policy", "critic", "reference", "reward model")
 COLOURS = {"policy": "policy", "critic": "text", "reference": "reference", "reward model": "reward"}
 STRENGTHS = {"weights": 0.85, "gradients": 0.6, "optimizer states": 0.35}
-"""Opacity of each part in its model's colour."""
+"""Opacity of each part, drawn in its model's colour."""
 
 
 def size_of(blocks: Sequence[Block]) -> str:
-    """The size of some blocks in words."""
+    """Return the total size of some blocks as text."""
     return in_words(sum(block.bytes for block in blocks))
 
 
 def in_words(size: float) -> str:
-    """A number of bytes in words: GiB to a tenth, smaller sizes to a hundredth of a MiB."""
+    """Return a number of bytes as text: GiB with one decimal, smaller sizes in MiB with two."""
     return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 
 class BillPicture(QWidget):
-    """A memory ledger as bars, a row per model, computed from settings or counted from real tensors.
+    """A memory ledger as bars, one row per model, computed from settings or counted from real tensors.
 
     Attributes:
         chosen: index of the open block in the ledger.
-        longest: bytes of a bar that fills the width; held while blocks are switched off, so that bars can be compared.
+        longest: number of bytes that fills the width; unchanged while blocks are switched off, so that bars stay
+            comparable.
 
     Signals:
-        opened: another block was opened.
+        opened: emitted when another block is opened.
     """
 
     opened = Signal(int)
@@ -63,7 +66,10 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``. Models in ``all_of_them`` that are switched off are drawn as dashed frames."""
+        """Draw ``blocks``.
+
+        Models that are only in ``all_of_them``, because they are switched off, are drawn as dashed frames.
+        """
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: _row(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
@@ -104,7 +110,7 @@ class BillPicture(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _rows(self) -> dict[str, list[Block]]:
-        """Blocks by model, including those switched off."""
+        """Return the blocks of each model, including those that are switched off."""
         every = [*self.blocks, *self._off]
         names = [*MODELS, *sorted({block.model for block in every} - set(MODELS))]
         return {name: there for name in names if (there := [block for block in every if block.model == name])}
@@ -152,7 +158,7 @@ class BillPicture(QWidget):
             self._paint_name(painter, block, inner, fill)
 
     def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
-        """Paint the part's name in its block if it fits. The name of an estimate has its own background."""
+        """Paint the name of a part in its block if it fits. Estimates get a plain background behind the name."""
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = painter.fontMetrics()
         part = WORDS.get(block.part, block.part)

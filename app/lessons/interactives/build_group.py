@@ -1,4 +1,4 @@
-"""Build your own group: draggable rewards, and the advantages computed from them by the trainer's own function."""
+"""Build your own group: draggable rewards, and the advantages that the trainer's own function computes from them."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from grpo_core.lessons import Offer
 from grpo_core.text import tr
 
 LOWEST = 1.0
-"""Least upper end of an axis of rewards."""
+"""Minimum upper end of the axis of rewards."""
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.7)
 GHOST_REACH = 4.0
-"""Least end of the axis of advantages while one is being predicted."""
+"""Minimum reach of the axis of advantages while one is being predicted."""
 
 
 def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
-    """Advantages (G,) of one group's rewards (G,)."""
+    """Return the advantages (G,) for the rewards (G,) of one group."""
     return np.asarray(advantages(objective, rewards[None])[0])
 
 
 def largest_possible(objective: Objective, count: int) -> float:
-    """The largest possible advantage in a group of ``count``, namely if only one completion is rewarded."""
+    """Return the largest possible advantage in a group of ``count``, reached if exactly one completion is rewarded."""
     alone = np.zeros(count)
     alone[-1] = 1.0
     return float(of_group(objective.replace(std_epsilon=0.0), alone)[-1])
 
 
 class BuildGroup(Interactive):
-    """Rewards above, advantages below. The largest possible advantage in a group of this size is dotted."""
+    """Rewards at the top, advantages below. A dotted line marks the largest possible advantage for this group size."""
 
     offer = Offer(
         state=("rewards",),
@@ -171,7 +171,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """The factor by which the advantage exceeds that against the mean of the whole group."""
+        """Return how many times larger the advantage is than with the mean of the full group as the baseline."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 
@@ -184,13 +184,13 @@ class BuildGroup(Interactive):
 
 
 def _axis(rewards: np.ndarray) -> tuple[float, float]:
-    """Round limits of an axis for the rewards, including zero."""
+    """Return rounded axis limits for the rewards, including zero."""
     high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
     low = float(rewards.min(initial=0.0))
     return (-_up(-low * 1.1) if low < 0 else 0.0), high
 
 
 def _up(value: float) -> float:
-    """The smallest number, at least ``value``, that is a suitable end of an axis."""
+    """Return the smallest round axis limit that is at least ``value``."""
     step = round_step(value / 5)
     return math.ceil(value / step - 1e-9) * step

@@ -1,4 +1,4 @@
-"""A policy in training: its bars, and below them the probability of one answer over the updates."""
+"""A policy during training: its bars, and below them the probability of one answer over the updates."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from grpo_core.text import tr
 AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference", style="level", width=0.78)
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
 ANSWER, PROXY = "answer", "proxy"
-"""Lines that a step can name: the probability of one answer, and the mean reward that the checker paid."""
+"""Lines that a step can request: the probability of one answer, and the mean reward paid by the checker."""
 PROBABILITY = Scale(low=0, high=1.1)
 
 
 def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """The rewards at 0 and 1 of the axis. Exactly these if all rewards (A,) lie between them."""
+    """Return the rewards at 0 and 1 of the axis. They are exactly 0 and 1 if all rewards (A,) are in that range."""
     if rewards is None:
         return 0.0, 1.0
     return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
 
 
 class Climb(Interactive):
-    """Bars of the policy at the update shown, and the curve of one of them so far, on a fixed axis."""
+    """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis."""
 
     offer = Offer(state=("action", "until", "lines", "name"), parts=("bars", "lines", "words"))
 
@@ -62,9 +62,11 @@ class Climb(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step. ``action`` is the answer whose curve is drawn, from 1, ``until`` the end of the
-        axis of updates, ``lines`` are among "answer" and "proxy", and ``name`` is the label of that answer's
-        probability."""
+        """Apply the state of a step.
+
+        ``action`` is the answer whose curve is drawn, from 1; ``until`` is the end of the axis of updates; ``lines``
+        are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
+        """
         self._action = int(state.get("action", 7)) - 1
         self._until = int(state.get("until", 50))
         self._lines = tuple(state.get("lines", (ANSWER,)))
@@ -100,7 +102,7 @@ class Climb(Interactive):
         self.foot.setText(summary)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """The policy (A,) before training and after every update up to ``update``."""
+        """Return the policy (A,) before training and after every update up to ``update``."""
         if run.origin.dist_logp is None:
             return []
         known = self._known.setdefault(run.id, [np.exp(run.origin.dist_logp[0])])

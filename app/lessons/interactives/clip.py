@@ -1,4 +1,4 @@
-"""Clipping: the surrogate over the ratio for both signs of the advantage, and the tokens of a real pass on it."""
+"""Clipping: the surrogate over the ratio for both signs of the advantage, with the tokens of a real pass."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ from grpo_core.text import tr
 POINTS = 161
 """Number of ratios at which a curve is computed."""
 WIDEST = 2.0
-"""Least upper end of the axis of ratios."""
+"""Minimum upper end of the axis of ratios."""
 
 
 @lru_cache(maxsize=64)
 def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> Terms:
-    """The loss of tokens with the given ``ratios``, each a separate completion, with an advantage of ``sign``."""
+    """Return the loss terms of tokens with the given ``ratios``, each in its own completion with advantage ``sign``."""
     logp = np.log(np.array(ratios))[:, None]
     plain = objective.replace(beta=0.0)
     return evaluate(plain, logp, np.zeros_like(logp), np.full(len(ratios), sign), np.ones(logp.shape, dtype=bool))
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """The cases, of four outside the clip range, in which the push is stopped: (sign of A, side of the range) ->
-    clipped."""
+    """Return whether clipping stops the gradient in each of the four cases outside the clip range.
+
+    The keys are (sign of A, side of the range).
+    """
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
@@ -54,8 +56,10 @@ def corners(objective: Objective) -> dict[tuple[int, str], bool]:
 
 
 def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray, reach: float) -> LinePicture:
-    """The surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage, with the tokens at ``ratio``
-    (n,), of which ``clipped`` (n,) are stopped."""
+    """Return a chart of the surrogate per unit of |A| up to ratio ``reach`` for one sign of the advantage.
+
+    The tokens have the ratios ``ratio`` (n,); those in ``clipped`` (n,) are marked as stopped.
+    """
     meaning = "push_up" if sign > 0 else "push_down"
     grid = np.linspace(reach / POINTS, reach, POINTS)
     curve = at_ratios(objective, tuple(grid), float(sign)).surrogate[:, 0]
@@ -82,7 +86,7 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
 
 
 class Clip(Interactive):
-    """The four cases of clipping, by the sign of the advantage and the side of the ratio. A slider chooses the pass."""
+    """The four cases of clipping, by the sign of the advantage and the side of the ratio. A slider selects the pass."""
 
     offer = Offer(
         checks=("clipped_corners", "largest_ratio", "smallest_ratio", "clipped_share"),
@@ -156,7 +160,7 @@ class Clip(Interactive):
         self.foot.setText(self.summary(view))
 
     def _ratios(self) -> np.ndarray:
-        """Ratios of every token in every pass, (n,)."""
+        """Return the ratios of every token in every pass, (n,)."""
         step = self._step
         if step is None:
             return np.ones(1)
@@ -188,7 +192,7 @@ class Clip(Interactive):
         }
 
     def _clipped_share(self) -> float:
-        """The clipped share of all tokens in the last pass."""
+        """Return the share of clipped tokens in the last pass."""
         step = self._step
         if step is None:
             return math.nan
@@ -200,5 +204,5 @@ class Clip(Interactive):
 
 
 def _reach(ratio: float) -> float:
-    """The end of an axis that includes ``ratio``."""
+    """Return an axis limit that includes ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -1,4 +1,4 @@
-"""Credit assignment: completions token by token, tinted by their push, and its effect on their lengths."""
+"""Credit assignment: completions token by token, tinted by the push on each token, and the effect on their lengths."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ LENGTHS = (
     Line(name="right", label=tr("right answers"), meaning="policy"),
 )
 LEAST = 6.0
-"""Least span of the axis in tokens."""
+"""Minimum span of the axis in tokens."""
 SHOWS = ("plain", "push", "ledger", "critic", "lengths")
-"""Views: tokens without a tint, tinted by push, with the sum behind it, against a critic's, and lengths over
-training."""
+"""Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
 class Credit(Interactive):
-    """The group of the selected completion, right answers first, or the lengths that many runs converge to."""
+    """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
     offer = Offer(
         shows=SHOWS,
@@ -66,7 +65,7 @@ class Credit(Interactive):
 
     @property
     def lengths(self) -> Lengths | None:
-        """Results of the seeds under the settings shown."""
+        """Results of all seeds under the settings shown."""
         return self.trained.latest(self._wanted)
 
     @property
@@ -81,7 +80,7 @@ class Credit(Interactive):
         return "" if self.ready else waiting
 
     def _train(self, settings: Settings) -> None:
-        own = settings.replace({"seed": 0})  # they have seeds of their own
+        own = settings.replace({"seed": 0})  # they have their own seeds
         if own != self._wanted:
             self._wanted = own
             self.trained.retry()
@@ -144,7 +143,7 @@ class Credit(Interactive):
         }
 
     def _praised(self) -> float:
-        """The share of tokens after the first that are pushed up, in completions with the highest reward."""
+        """Return the share of tokens after the first that are pushed up, among completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -153,8 +152,7 @@ class Credit(Interactive):
         return float((view.gradient[filler] < 0).mean()) if filler.any() else math.nan
 
     def _filler(self) -> float:
-        """The advantage of tokens after the first divided by that of the first, in completions with the highest
-        reward."""
+        """Return the advantage of later tokens divided by that of the first, in completions with the highest reward."""
         view = self._view
         if view is None or view.step is None or view.advantage is None:
             return math.nan
@@ -163,7 +161,7 @@ class Credit(Interactive):
         return float(np.nanmean(np.abs(both[:, 1])) / np.abs(both[:, 0]).mean())
 
     def _blamed(self) -> float:
-        """The share of tokens after the first that are pushed down, in the wrong completions of the group shown."""
+        """Return the share of tokens after the first that are pushed down, in wrong completions of the group shown."""
         view, row = self._view, self.workspace.view.selection.row
         if view is None or view.step is None or view.gradient is None:
             return math.nan
@@ -173,8 +171,10 @@ class Credit(Interactive):
         return float((view.gradient[wrong] > 0).mean()) if wrong.any() else math.nan
 
     def _last(self) -> float:
-        """The share of a completion's advantages on its last token, in completions with the highest reward and several
-        tokens."""
+        """Return the share of a completion's total advantage that is on its last token.
+
+        Only completions of several tokens with the highest reward count.
+        """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:
             return math.nan
@@ -185,7 +185,7 @@ class Credit(Interactive):
         return float((ends[several] / given[several].sum(axis=-1)).mean()) if several.any() else math.nan
 
     def _short_over_long(self) -> float:
-        """The push on a token of the shortest wrong answer divided by that on one of the longest."""
+        """Return the push on a token of the shortest wrong answer divided by that on a token of one of the longest."""
         view = self._view
         if view is None or view.step is None or view.gradient is None:
             return math.nan

@@ -1,4 +1,4 @@
-"""The rows of a group in the lesson on credit: right answers first, with notes beside each."""
+"""Rows of a group in the lesson on credit: right answers first, with notes next to each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grpo_core.text import tr
 
 TICK = "✓"
 EITHER = " / "
-"""Separator of the two possible meanings of an action in the length toy: as the answer, and after it."""
+"""Separator between the two meanings of an action in the length toy: as the answer, and after it."""
 
 
 def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group`` with the notes for ``what``, the best first, and the shortest first among equals."""
+    """Return the completions of ``group`` with notes of kind ``what``, best first, the shortest first among equals."""
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
@@ -45,14 +45,16 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
 
 
 def _words(texts: list[str]) -> list[str]:
-    """The meaning of each token at its place: in the length toy, an action is an answer first, and then continues or
-    stops."""
+    """Return the meaning of each token at its position.
+
+    In the length toy, an action is first an answer, and then continues or stops.
+    """
     parts = [text.split(EITHER) for text in texts]
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
 
 
 def _plain(notes: list[Note], what: str) -> list[Note]:
-    """The inspector's notes without the ratio, and without the advantage before the push is shown."""
+    """Return the inspector's notes without the ratio, and also without the advantage unless the push is shown."""
     return notes[:-2] if what == "plain" else notes[:-1]
 
 
@@ -61,7 +63,7 @@ def _colour(value: float) -> str:
 
 
 def _ledger(view: StepView, row: int) -> list[Note]:
-    """Notes on the advantage, the divisor of the reduction, and the resulting push on each token."""
+    """Return notes about the advantage, the divisor of the loss reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
     assert numbers is not None and view.gradient is not None
     advantage, push = advantage_of(view, row) or 0.0, -float(view.gradient[row, 0])
@@ -85,7 +87,7 @@ def _small(value: float) -> str:
 
 
 def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
-    """Advantage of a completion's first token, and the mean of those after it. NaN where there are none."""
+    """Return the advantage of a completion's first token and the mean of those after it, NaN if there are none."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     values = [advantage_of(view, row, int(t)) or 0.0 for t in places]
@@ -93,7 +95,7 @@ def first_and_rest(view: StepView, row: int) -> tuple[float, float]:
 
 
 def _two(view: StepView, row: int) -> list[Note]:
-    """Notes with the advantages of the answer and of the last token."""
+    """Return notes with the advantages of the answer and of the last token."""
     assert view.step is not None
     places = np.flatnonzero(view.step.mask[row])
     first, last = (advantage_of(view, row, int(token)) or 0.0 for token in (places[0], places[-1]))
@@ -104,9 +106,10 @@ def _two(view: StepView, row: int) -> list[Note]:
 
 
 def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """The completions of ``group``, the best first, with a tick on every rewarded step.
+    """Return the completions of ``group``, best first, with a tick at every rewarded step.
 
-    The notes are reward and advantage or, if steps are rewarded, the advantages of the first and the last token.
+    The notes are the reward and the advantage or, if individual steps are rewarded, the advantages of the first and
+    the last token.
     """
     rows, step = laid_out(view, group, "push", tint, values), view.step
     assert step is not None and view.advantage is not None

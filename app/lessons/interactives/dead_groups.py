@@ -1,5 +1,4 @@
-"""Groups with equal rewards, sampled from a policy with a draggable chance of being right, and the share of dead
-ones."""
+"""Groups whose rewards are all equal, sampled from a policy with a draggable chance of being right."""
 
 from __future__ import annotations
 
@@ -34,33 +33,35 @@ SEEDS = range(64)
 """Seeds of the runs in which dead groups are counted."""
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLACES = 101
-"""Points of the curve from p = 0 to 1."""
+"""Number of points on the curve from p = 0 to 1."""
 
 
 @lru_cache(maxsize=64)
 def first_update(settings: Settings) -> Step:
-    """The first update of a run under ``settings``."""
+    """Return the first update of a run under ``settings``."""
     return next(iter(learners.learner(settings)))
 
 
 @lru_cache(maxsize=64)
 def counted(settings: Settings) -> tuple[int, int]:
-    """The number of dead groups and of all groups in the first update, over all seeds."""
+    """Return the number of dead groups and of all groups in the first update, summed over all seeds."""
     done = next(updates(settings, SEEDS))
     dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
     return int(dead.sum()), dead.size
 
 
 def chance_of(settings: Settings) -> float:
-    """Probability of the right action, of two, at the start."""
+    """Return the initial probability of the right one of two actions."""
     origin = learners.origin(settings)
     assert origin.dist_logp is not None
     return float(np.exp(origin.dist_logp[0, 1]))
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Expected share of dead groups of ``size`` over the chance of a right answer, with a point for the counted
-    share."""
+    """Return a chart of the expected share of dead groups of ``size``, with a point for the counted share.
+
+    The x axis is the chance of a right answer.
+    """
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(
@@ -72,8 +73,7 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 
 
 class DeadGroups(Interactive):
-    """Tiles of groups above, and below them the share of dead groups over the chance of a right answer, counted and
-    expected."""
+    """Tiles of groups, and below them the share of dead groups over the chance of a right answer."""
 
     offer = Offer(
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")

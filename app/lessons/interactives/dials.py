@@ -1,4 +1,4 @@
-"""Six dials that show the course and the state of a run, but not its settings."""
+"""Six dials that show the history and the state of a run, but not its settings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = 3
 
 
 class Dials(QWidget):
-    """The dials, each with its name, its last value, and its course over the updates."""
+    """The dials, each with its name, its last value, and its history over the updates."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class Dials(QWidget):
             self.heads[name].setFont(theme.font("strong", scale))
 
     def show_run(self, view: View, audit: np.ndarray) -> None:
-        """Draw the run of ``view``, with the probability of the right action (U + 1,) beside the rewards."""
+        """Draw the run of ``view``. The probability of the right action (U + 1,) is shown next to the rewards."""
         self.audit = audit
         for name in NAMES:
             curve = self.plots[name].curves[0]
@@ -84,7 +84,7 @@ class Dials(QWidget):
             self.twins[name].refresh()
 
     def summary_of(self, name: str) -> str:
-        """A text with a dial's name and its last value."""
+        """Return a dial's name and last value as text."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
         value = percent(last) if _is_share(name) else shown(last)
@@ -93,7 +93,7 @@ class Dials(QWidget):
 
     @Slot(float)
     def _on_activated(self, name: str, update: float) -> None:
-        """Explain the number of a dial on Return or E."""
+        """Open the explanation of a dial's number after Return or E."""
         if name in METRICS and update >= 1:
             self._workspace.move_to(round(update))
             self._workspace.explain(Quantity(name))
@@ -104,10 +104,13 @@ def _scale(name: str) -> Scale:
 
 
 def _is_share(name: str) -> bool:
-    """Whether a dial shows a share."""
+    """Return whether a dial shows a share between 0 and 1."""
     return name == AUDIT or METRICS[name].share
 
 
 def _most_entropy(view: View) -> float:
-    """Entropy of a uniform policy, at which the dial ends, so that it shows how concentrated a policy has become."""
+    """Return the entropy of a uniform policy.
+
+    The dial ends there, so that it shows how concentrated a policy has become.
+    """
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 
 
 class Experiments(Generic[Key, Result]):
-    """Results by key, added as they are computed. After a failure nothing is computed until :meth:`retry`.
+    """Results by key, added as they are computed. After a failure, nothing is computed until :meth:`retry`.
 
     Attributes:
-        problem: why the last requested experiment could not be computed, in a sentence, or empty.
+        problem: message explaining why the last requested experiment could not be computed, or an empty string.
     """
 
     def __init__(
@@ -28,9 +28,10 @@ class Experiments(Generic[Key, Result]):
         *,
         waits: bool = True,
     ) -> None:
-        """Keep the results that ``make`` yields for a key, and emit ``changed`` with each.
+        """Store the results that ``make`` yields for a key, emitting ``changed`` with each.
 
-        ``waits``: whether closing waits for the experiment; a process that is still loading takes seconds to end.
+        ``waits``: whether closing waits for the experiment to end. A process that is still loading takes seconds to
+        end.
         """
         self._make, self._changed, self._waits = make, changed, waits
         self._results: dict[Key, list[Result]] = {}
@@ -49,26 +50,26 @@ class Experiments(Generic[Key, Result]):
 
     @property
     def coming(self) -> Key | None:
-        """The key of the experiment being computed. None if there is none."""
+        """Key of the experiment being computed, or None."""
         return self._coming
 
     def results(self, key: Key | None) -> list[Result]:
-        """The results for ``key`` so far."""
+        """Return the results for ``key`` computed so far."""
         return [] if key is None else self._results.get(key, [])
 
     def latest(self, key: Key | None) -> Result | None:
-        """The newest result for ``key``. None if there is none yet."""
+        """Return the newest result for ``key``, or None if there is none yet."""
         results = self.results(key)
         return results[-1] if results else None
 
     def complete(self, key: Key | None) -> bool:
-        """Whether all results for ``key`` have been computed."""
+        """Return whether all results for ``key`` have been computed."""
         return key in self._complete
 
     def want(self, key: Key) -> None:
-        """Compute the results for ``key``, unless they are available or being computed.
+        """Compute the results for ``key`` unless they are available or already being computed.
 
-        An experiment that is being computed for another key is cancelled.
+        An experiment running for another key is cancelled.
         """
         if key in self._complete or key == self._coming or self.problem:
             return
@@ -80,7 +81,7 @@ class Experiments(Generic[Key, Result]):
         self._runner.start(make)
 
     def retry(self) -> None:
-        """Allow computing again after a failure, because the request has changed."""
+        """Allow computation again after a failure, because the request has changed."""
         self.problem = ""
 
     def close(self) -> None:

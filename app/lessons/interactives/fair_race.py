@@ -1,4 +1,4 @@
-"""A fair race: the same seeds, one quantity made equal, and the remaining differences."""
+"""A fair race: the same seeds, one quantity held equal, and the remaining differences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_l
 
 
 class FairRace(Interactive):
-    """Probability of the best action over training, as medians and middle halves over the same 64 seeds."""
+    """Probability of the best action over training: median and middle half of the same 64 seeds."""
 
     offer = Offer(
         state=("names", "fairness", "levels", "constant", "updates"),
@@ -78,7 +78,7 @@ class FairRace(Interactive):
 
     @property
     def results(self) -> RaceResults | None:
-        """Results so far of the race defined by the step."""
+        """Results so far of the race that the step defines."""
         if self._plan in self._done:
             return self._done[self._plan]
         here = self.controller.results
@@ -173,5 +173,8 @@ class FairRace(Interactive):
 
 
 def _best(runs: Ensemble) -> float:
-    """Probability of the best action after the last update, mean over the seeds. 0 for one that diverged."""
+    """Return the probability of the best action after the last update, averaged over the seeds.
+
+    A diverged seed counts as 0.
+    """
     return float(np.mean(runs.counted("best_prob")[-1]))

@@ -1,4 +1,4 @@
-"""The family of algorithms as an outline that the arrow keys walk, with members that can be run."""
+"""The family of algorithms as an outline that can be navigated with the arrow keys, and whose members can be run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from grpo_core.text import tr
 
 INDENT = 14
 MARK = 10
-"""Size of the marks in pixels at 100 %."""
+"""Size of the marks in pixels at 100 % scale."""
 
 
 class FamilyList(QTreeWidget):
-    """An outline with every member below the one it derives from.
+    """An outline in which every member is below the one it derives from.
 
     Signals:
-        chosen: name of the newly selected member.
+        chosen: emitted with the name of the newly selected member.
     """
 
     chosen = Signal(str)
@@ -69,14 +69,13 @@ class FamilyList(QTreeWidget):
             self.viewport().update()
 
     def show_only(self, names: Collection[str] | None) -> None:
-        """Show only these members, or all. The parent of a shown member must be among them."""
+        """Show only these members, or all if None. The parent of a member must be among them too."""
         for name, item in self._items.items():
             item.setHidden(names is not None and name not in names)
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        """Size with the width of the deepest name, so that nothing is cut off and the picture beside it stays in
-        place."""
+        """Return a size as wide as the deepest name, so that nothing is cut off and the picture beside it stays put."""
         metrics = self.fontMetrics()
         wide = max(metrics.horizontalAdvance(m.name) + (depth(m) + 1) * self.indentation() for m in FAMILY)
         return QSize(round(wide + (MARK + 24) * self.factor), super().sizeHint().height())
@@ -98,7 +97,7 @@ class FamilyList(QTreeWidget):
         self.updateGeometry()
 
     def drawBranches(self, painter: QPainter, rect: QRect, index: QModelIndex | QPersistentModelIndex) -> None:
-        """A line down from every parent, with a branch to each of its children."""
+        """Draw a line down from every parent, with a branch to each of its children."""
         painter.save()
         painter.setPen(QPen(self.theme.colour("border"), max(self.theme.line_width, self.factor)))
         step, here, right = self.indentation(), index, True
@@ -129,12 +128,12 @@ class FamilyList(QTreeWidget):
 
 
 def _summary_of(one: Member) -> str:
-    """A sentence or two on a member, for tooltip and screen reader."""
+    """Return a sentence or two about a member, for the tooltip and screen readers."""
     return f"{one.name}, {one.year}. {one.idea}"
 
 
 def _mark(theme: Theme, factor: float) -> QIcon:
-    """An icon with a dot."""
+    """Return an icon with a dot."""
     side = round(MARK * factor)
     picture = QPixmap(side, side)
     picture.fill(QColor(0, 0, 0, 0))

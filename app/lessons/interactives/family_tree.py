@@ -1,4 +1,4 @@
-"""The family tree of algorithms: the switches that a member sets, and the effect of each on the same runs."""
+"""The family tree of algorithms: the switches that each member sets, and the effect of each switch on the same runs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from grpo_core.text import tr
 
 FIRST = "GRPO"
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
-"""Members needed for a first walk. Each derives from another of them."""
+"""Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
-"""Enlargement of the names."""
+"""Enlargement factor of the names."""
 ROWS = 6
 """Number of switches that fit without scrolling. No member has more."""
 TABLE = 0.42
-"""Largest share of the height for the table."""
+"""Maximum share of the height that the table takes."""
 CROWDED = 1.6
-"""Scale from which on one sentence fewer is shown."""
+"""Scale above which one sentence is omitted."""
 
 
 class FamilyTree(Interactive):
-    """The tree on the left. On the right the runs of the member and its ancestor, and the switches between them."""
+    """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
     offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
 
@@ -76,8 +76,10 @@ class FamilyTree(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``member``, the selected one, and ``all``, whether the tree has more than
-        :data:`FEW`."""
+        """Apply the state of a step.
+
+        The keys are ``member``, the selected one, and ``all``, whether to show more than :data:`FEW`.
+        """
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
@@ -94,7 +96,7 @@ class FamilyTree(Interactive):
 
     @property
     def _left(self) -> int:
-        """Number of switches whose runs are missing, which is all of them before the first result."""
+        """Number of switches whose runs are missing: all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self._settings or Settings())) - turned
 
@@ -113,7 +115,7 @@ class FamilyTree(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the comparison shown, unless it has been computed."""
+        """Compute the comparison shown unless it is already available."""
         if settings != self._settings:
             self._settings = settings
             self.comparisons.retry()
@@ -130,7 +132,7 @@ class FamilyTree(Interactive):
         self.table.set_look(theme, scale)
         self.idea.setFont(theme.font("body", scale))
         self.note.setFont(theme.font("strong", scale))
-        self.idea.setVisible(scale < CROWDED)  # in large type, the outline's tooltip has it
+        self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self._draw_runs()
         self._draw_switches(scale)
@@ -164,7 +166,7 @@ class FamilyTree(Interactive):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """The contribution of a switch, as a table cell."""
+        """Return the table cell with the contribution of a switch."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")
@@ -174,7 +176,7 @@ class FamilyTree(Interactive):
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
     def summary(self, view: View) -> str:
-        """A sentence on the difference with the lesson's own seed and on average."""
+        """Return a sentence about the difference, both with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""
@@ -211,7 +213,7 @@ class FamilyTree(Interactive):
         }
 
     def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-        """The comparison of the named member, after each switch."""
+        """Yield the comparison of the member named in ``key``, updated after each switch."""
         return self.workspace.jobs.results("family", *key, poll=poll)
 
 
@@ -231,7 +233,7 @@ def _columns() -> list[Column]:
 
 
 def _values_text(values: tuple[object, ...]) -> str:
-    """A text with the values of settings."""
+    """Return the values of settings as text."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
     words = [
         plain[value]

@@ -1,4 +1,4 @@
-"""The flight deck: a run's dials, and the effect of correcting one thing at a time."""
+"""The flight deck: a run's dials, and the effect of fixing one thing at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Key = tuple[Settings, int, bool]
 
 
 class FlightDeck(Interactive):
-    """Dials of the lesson's run. A second page has six remedies, each tried alone on the same seeds."""
+    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds."""
 
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
 
@@ -55,7 +55,7 @@ class FlightDeck(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``right``, the action that is meant, from 1."""
+        """Apply the state of a step: ``right``, the intended action, from 1."""
         right = state.get("right", 1)
         self._right = right if isinstance(right, int) and right > 0 else 1
 
@@ -66,17 +66,20 @@ class FlightDeck(Interactive):
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action after every update (U + 1,). Empty if not computed yet."""
+        """Probability of the right action before training and after every update (U + 1,).
+
+        Empty if not computed yet.
+        """
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
     def runs(self) -> dict[str, Ensemble]:
-        """Remedy -> its runs so far. Those without a remedy have the empty name."""
+        """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
         return {name: found for name, found in self.examined.results(self._key) if isinstance(found, Ensemble)}
 
     @property
     def problem(self) -> str:
-        """The reason why there is nothing to show, in a sentence. Empty if there is something."""
+        """Message explaining why there is nothing to show, or an empty string."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
             return tr("The dials are those of a bandit with the right action among its own.")
         return self.examined.problem
@@ -96,7 +99,7 @@ class FlightDeck(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the missing results for the page."""
+        """Compute the results that the page is missing."""
         if settings != self._settings:
             self._settings = settings
             self.examined.retry()
@@ -137,7 +140,7 @@ class FlightDeck(Interactive):
         return float(self._ends(name).mean())
 
     def summary(self, view: View) -> str:
-        """A sentence with the values of the dials, or with the remedies that help."""
+        """Return a sentence with the values of the dials, or with the remedies that help."""
         if self.problem:
             return self.problem
         if self.shows == "dials":
@@ -164,7 +167,7 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """The audit and, with remedies, the runs under each. Empty if the run has no such action."""
+        """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

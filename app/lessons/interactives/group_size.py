@@ -1,6 +1,6 @@
-"""Group sizes trained against each other under a budget, and how much the group's own baseline shortens steps.
+"""Group sizes trained against each other under a fixed budget, and how much the group's own baseline shortens steps.
 
-A group's mean includes the completion itself, so that a step is shorter than with the mean of the others.
+The group mean includes the completion itself, which makes a step shorter than with the mean of the other completions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from grpo_core.text import tr
 
 SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
-"""Sizes for which all groups can be enumerated."""
+"""Sizes for which all possible groups can be enumerated."""
 PARTS = {
     "updates": BarSeries(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
     "samples": BarSeries(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
@@ -53,7 +53,7 @@ PICTURES = {
     ),
     "left": (tr("Length of the average step"), Scale(label=tr("share"), low=0, high=1.05), (LEFT, WHOLE)),
 }
-"""Title, vertical axis and parts of each picture."""
+"""Title, vertical axis and series of each picture."""
 
 
 Key = tuple[Settings, str]
@@ -62,7 +62,7 @@ Key = tuple[Settings, str]
 
 @lru_cache(maxsize=1)
 def left_by_own_mean() -> np.ndarray:
-    """Length of the average step with the group's own mean, divided by that with leave-one-out, by group size."""
+    """Return the average step length with the group's own mean divided by that with leave-one-out, by group size."""
     return group_sizes.left_by_own_mean(SMALL)
 
 
@@ -90,7 +90,7 @@ class GroupSize(Interactive):
         self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
-        """A toggle button per budget. The pressed ones are shown side by side."""
+        """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
         row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
@@ -109,8 +109,7 @@ class GroupSize(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``kinds``, the budgets shown side by side, and ``switch``, those that can be
-        switched."""
+        """Apply the state of a step: ``kinds``, the budgets shown, and ``switch``, those that the user can toggle."""
         self._kinds = _known(state.get("kinds")) or KINDS[:1]
         switched = _known(state.get("switch"))
         for kind, button in self.buttons.items():
@@ -123,12 +122,12 @@ class GroupSize(Interactive):
         self.touched.emit()
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
-        """Group size -> its runs so far under a budget."""
+        """Return the runs so far under a budget, by group size."""
         return {} if self._settings is None else dict(self.trained.results((self._settings, kind)))
 
     @property
     def _missing(self) -> str:
-        """A requested budget that has not been computed."""
+        """The first requested budget that has not been computed, or an empty string."""
         wanted = ((self._settings, kind) for kind in self._kinds if self._settings is not None)
         return next((kind for settings, kind in wanted if not self.trained.complete((settings, kind))), "")
 
@@ -145,7 +144,7 @@ class GroupSize(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the missing budgets one after the other."""
+        """Compute the missing budgets one after another."""
         own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment sets both itself
         if own != self._settings:
             self._settings = own
@@ -196,7 +195,7 @@ class GroupSize(Interactive):
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _sentence(self, what: str) -> str:
-        """A sentence on the smallest and the largest group."""
+        """Return a sentence about the smallest and the largest group."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)
@@ -224,12 +223,12 @@ class GroupSize(Interactive):
 
 
 def _known(kinds: object) -> tuple[str, ...]:
-    """The budgets among ``kinds``, in a fixed order."""
+    """Return the valid budgets among ``kinds``, in a fixed order."""
     return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:
-    """A text with the results of the smallest and the largest group. Empty before there are any."""
+    """Return the results of the smallest and the largest group as text, or an empty string before there are any."""
     if not values:
         return ""
     small, large = min(values), max(values)

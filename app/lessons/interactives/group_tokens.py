@@ -15,11 +15,11 @@ from grpo_core.texts import prompt_text
 
 
 class GroupTokens(QWidget):
-    """A prompt and its completions, the best first, with their tokens tinted by their push or plain.
+    """A prompt and its completions, best first, with tokens that are plain or tinted by their push.
 
     Signals:
-        chosen: this token of a completion was selected (row, token).
-        activated: the number of this token is to be explained (row, token).
+        chosen: emitted with (row, token) when that token is selected.
+        activated: emitted with (row, token) when that token's number is to be explained.
     """
 
     chosen = Signal(int, int)
@@ -37,12 +37,12 @@ class GroupTokens(QWidget):
             column.addWidget(widget, stretch)
 
     def show_group(self, view: View, what: str, larger: float = 1.0) -> None:
-        """Draw the group of the selected completion, or of the first.
+        """Draw the group of the selected completion, or the first group if none is selected.
 
         Args:
-            view: the update.
-            what: the kind of notes in :func:`laid_out`; "plain" has no tint.
-            larger: enlargement of the type.
+            view: the update to draw.
+            what: the kind of notes, as in :func:`laid_out`; "plain" has no tint.
+            larger: enlargement factor of the font.
         """
         step, tint, scale = view.step.step, TINTS["push"], view.scale * larger
         if step is None:

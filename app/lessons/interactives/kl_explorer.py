@@ -30,29 +30,29 @@ from grpo_core.lessons.experiments.divergence import ANSWERS, Divergence
 from grpo_core.text import tr
 
 SHOWS = ("policies", "values", "running", "gradients")
-"""Views: the two policies alone, or with a chart below them."""
+"""Views: the two policies alone, or with one of the charts below them."""
 POLICY, REFERENCE = (0.5, 0.2, 0.15, 0.1, 0.05), (0.2, 0.3, 0.1, 0.3, 0.1)
 SAMPLES, FEWEST, MOST = 1000, 50, 100_000
 K1 = BarSeries(name="k1", meaning="reward", style="outline")
 K2 = BarSeries(name="k2", meaning="entropy", style="hatch")
 K3 = BarSeries(name="k3", meaning="kl")
-"""Colours and fills of the estimators, the same in all three pictures."""
+"""Colours and fills of the estimators, the same in all three charts."""
 SCALED = BarSeries(name="ratio × k3", meaning="policy", style="hatch")
 DOWN = BarSeries(name="−∇KL(π‖π_ref)", meaning="text", style="level")
 BACK = BarSeries(name="−∇KL(π_ref‖π)", meaning="reference", style="level")
 ESTIMATORS, STEPS_TAKEN = (K1, K2, K3), (K1, K2, K3, SCALED, DOWN, BACK)
-"""The items compared in the two bar charts."""
+"""Series compared in the two bar charts."""
 BESIDE = {
     "policy": BarSeries(name="π_ref", meaning="reference", style="outline", width=FRAME),
     "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
 }
-"""Thin frames around the bars of either policy, which show the other one."""
+"""Thin frames around the bars of either policy that show the other policy."""
 NATS, REACH = Scale(unit="nats"), 0.1
-"""The axis of the estimators, and its least span."""
+"""The axis of the estimators, and its minimum span."""
 
 
 class KlExplorer(Interactive):
-    """Two draggable policies. Above, the exact KL in both directions; below, the estimators."""
+    """Two draggable policies. At the top, the exact KL in both directions; below, the estimators."""
 
     offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
 
@@ -185,15 +185,20 @@ class KlExplorer(Interactive):
             self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
 
     def _of_below(self, what: str) -> str:
-        """A text on what the chart below compares. Its numbers are only in its table, because some of them are asked
-        for."""
+        """Return a description of the chart below, without its numbers.
+
+        They are only in its table, because the lesson asks for some of them.
+        """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
             title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)
         )
 
     def _fit(self, scale: float) -> bool:
-        """Place the policies, in large type, above each other and left of the chart. Returns whether that is so."""
+        """Lay out the picture for its height and return whether it is low, as with large type.
+
+        In a low picture the policies are placed above each other and to the left of the chart.
+        """
         low, directions = self.height() < 330 * scale, QBoxLayout.Direction
         self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)

@@ -1,4 +1,4 @@
-"""Line charts of the lessons: medians of many runs over updates, measures over temperature, means."""
+"""Line charts of the lessons: medians of many runs over updates, measures over temperature, running means."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grpo_core.lessons.experiments.temperatures import TEMPERATURES
 from grpo_core.text import tr
 
 SKIPPED = 10
-"""Number of first samples whose mean is left out, because it would dominate the scale."""
+"""Number of initial samples whose running mean is omitted, because it would dominate the scale."""
 NAMED, FEW = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0)
-"""Temperatures labelled on the axis, and those labelled on a short one."""
+"""Temperatures labelled on the axis, and those labelled on a short axis."""
 PLACES = np.log10(TEMPERATURES)
-"""Places of the grid's temperatures on a logarithmic axis, (n,)."""
+"""Positions of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 TEMPERATURE_ENDS = (float(PLACES[0]), float(PLACES[-1]))
 Span = tuple[float, float]
@@ -28,9 +28,10 @@ NO_SPAN: Span = (math.nan, math.nan)
 
 
 def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale, span: Span = NO_SPAN) -> LinePicture:
-    """Median and middle half of the values (U + 1, S) of S seeds after 0 to U updates, for the lines with runs.
+    """Return a chart of the median and middle half of S seeds over the updates, for every line in ``runs``.
 
-    ``span``: least span of the axis, so that equal values look equal whatever else is shown.
+    ``runs``: values (U + 1, S) after 0 to U updates, by the name of the line. ``span``: minimum span of the axis, so
+    that equal values look equal whatever else is shown.
     """
     shown = [
         line.over(np.arange(len(runs[line.name]), dtype=float), *band(runs[line.name]))
@@ -41,7 +42,7 @@ def over_updates(lines: Sequence[Line], runs: Mapping[str, np.ndarray], y: Scale
 
 
 def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact: float) -> LinePicture:
-    """The means (n,) after 1, 2, ... samples, and the value ``exact`` in nats for comparison."""
+    """Return a chart of the means (n,) after 1, 2, ... samples, with the value ``exact`` in nats for comparison."""
     count = len(next(iter(means.values())))
     x = np.arange(1.0, count + 1)
     first = min(SKIPPED, count - 1)
@@ -64,7 +65,7 @@ def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact:
 
 
 def temperature_place(temperature: float) -> float:
-    """Place of a positive temperature on the axis, clamped to its ends."""
+    """Return the position of a positive temperature on the axis, clamped to its ends."""
     return min(max(math.log10(temperature), TEMPERATURE_ENDS[0]), TEMPERATURE_ENDS[1])
 
 
@@ -81,14 +82,14 @@ def over_temperature(
     labelled: bool = True,
     short: bool = False,
 ) -> LinePicture:
-    """The values (n,) of every line at the temperatures of the grid, NaN where there is none.
+    """Return a chart of the values (n,) of every line at the temperatures of the grid, NaN where unknown.
 
     Args:
-        label: meaning of the temperature, such as "sampled at T".
-        temperature: place of points with the heights ``here``.
-        top: least upper end of an axis that depends on the data.
+        label: what the temperature means, for example "sampled at T".
+        temperature: temperature of the points whose heights are ``here``.
+        top: minimum upper end of an axis that depends on the data.
         sampled_at: whether there is a tick on the axis, and a level at 1.
-        labelled: whether the axis shows ``label``; of stacked charts only the last needs to.
+        labelled: whether the axis shows ``label``; among stacked charts only the last one needs to.
         short: whether only a few temperatures fit.
     """
     known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
@@ -127,7 +128,7 @@ def over_temperature(
 
 
 def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """One row per temperature with at least one value."""
+    """Return one row for each temperature with at least one value."""
     listed = [line for line in lines if line.listed]
     columns = [Column("temperature", "T", chars=7), *(Column(line.name, line.spoken, chars=9) for line in listed)]
     rows = [[temperature, *(float(line.y[n]) for line in listed)] for n, temperature in enumerate(TEMPERATURES)]

@@ -34,7 +34,7 @@ from grpo_core.text import tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
-"""The single key of the counted ledger."""
+"""The only key of the counted ledger."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
@@ -45,7 +45,7 @@ WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(nam
 
 
 def rows() -> dict[str, Row]:
-    """A row for every adjustable field. Parameters are counted in billions."""
+    """Return a control row for every adjustable field. Parameters are counted in billions."""
     made = {}
     for name in (*SWITCHES, *KNOBS):
         what, default = about(Training, name), getattr(Training(), name)
@@ -56,7 +56,7 @@ def rows() -> dict[str, Row]:
 
 
 class MemoryBill(Interactive):
-    """The bill as bars, or the work for one prompt, with the rows that change both."""
+    """The memory as bars, or the work for one prompt, with the control rows that change both."""
 
     offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
 
@@ -81,7 +81,7 @@ class MemoryBill(Interactive):
         self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
-        """Rows side by side in one line."""
+        """Return the control rows ``names`` side by side."""
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(24)
@@ -93,8 +93,11 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: fields of :class:`Training`, ``knobs``, the adjustable ones, and ``block``,
-        “model/part”, the open one."""
+        """Apply the state of a step.
+
+        The keys are fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
+        “model/part”).
+        """
         known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
         try:
             training = changed(Training(**FOUR), **known)
@@ -119,7 +122,7 @@ class MemoryBill(Interactive):
 
     @property
     def real(self) -> Counted | None:
-        """The ledger of the trained model, once it has been counted."""
+        """The ledger of the trained model, or None until it has been counted."""
         return self.ledgers.latest(REAL)
 
     @property

@@ -1,4 +1,4 @@
-"""One update by hand: the group's samples row by row, each number where it arises, and the formula of the newest."""
+"""One update by hand: the group's samples row by row, each number at its first appearance, and the newest formula."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
-"""The stages in order. The last compares other reductions on the same batch."""
+"""The stages in order. The last one compares other reductions on the same batch."""
 QUANTITIES = {
     "score": "reward",
     "mean": "group_mean",
@@ -36,7 +36,7 @@ QUANTITIES = {
     "gradient": "gradient",
     "reductions": "loss",
 }
-"""The quantity that is new at each stage."""
+"""The quantity that each stage introduces."""
 COLUMNS = (
     Column("sample", tr("Sample"), chars=4, kind="text"),
     Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
@@ -52,19 +52,19 @@ COLUMNS = (
     Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
-"""The stage from which on each column is filled."""
+"""The stage from which each column is filled."""
 LENGTHS = (
     Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")),
     *COLUMNS[1:3],
 )
 REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
 TABLE = 0.7
-"""Largest share of the width for the table beside the formula."""
+"""Maximum share of the width for the table next to the formula."""
 REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
 def reduced(step: Step) -> dict[str, float]:
-    """The loss of the first pass under every reduction, on the same batch."""
+    """Return the loss of the first pass under every reduction, on the same batch."""
     longest = int(step.mask.shape[1])
     objectives: dict[str, Objective] = {
         name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS
@@ -73,7 +73,7 @@ def reduced(step: Step) -> dict[str, float]:
 
 
 class OneUpdate(Interactive):
-    """Every number of an update, stage by stage. The key E explains a cell."""
+    """All numbers of an update, stage by stage. The E key explains a cell."""
 
     offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
 
@@ -130,7 +130,7 @@ class OneUpdate(Interactive):
         self._draw_formula(numbers, row, view)
 
     def _fit(self, scale: float, bars: bool) -> None:
-        """Show, in large type, only the bars or the table, whichever the stage is about."""
+        """In large type, show only what the stage is about: the bars or the table."""
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
         directions = QBoxLayout.Direction
         self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
@@ -177,7 +177,7 @@ class OneUpdate(Interactive):
             node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
         for label in (self.general, self.values):
             label.setVisible(node is not None and bool(node.latex))
-        if self.shows == "bars":  # ten terms on one line would be too small to read
+        if self.shows == "bars":  # with ten terms on one line, the text would be too small to read
             self.values.hide()
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:

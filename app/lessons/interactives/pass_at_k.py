@@ -1,4 +1,4 @@
-"""Shares of prompts solved with one attempt and with many, exactly from the policy, over training and over attempts."""
+"""Share of prompts solved with one or many attempts, computed from the policy, over training and over attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARE = Scale(low=0, high=1.05)
 
 
 class PassAtK(Interactive):
-    """pass@1 and pass@64 up to the update shown, beside pass@k over k before training and now."""
+    """pass@1 and pass@64 up to the current update, next to pass@k over k before training and now."""
 
     offer = Offer(
         state=("until", "most"),
@@ -50,8 +50,10 @@ class PassAtK(Interactive):
         return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Take the state of a step: ``until``, the end of the axis of updates, and ``most``, the largest number of
-        attempts shown."""
+        """Apply the state of a step.
+
+        The keys are ``until``, the end of the axis of updates, and ``most``, the maximum number of attempts shown.
+        """
         until, most = state.get("until", 100), state.get("most", ATTEMPTS[-1])
         assert isinstance(until, int) and isinstance(most, int)
         self._until, self._most = until, most
@@ -74,8 +76,7 @@ class PassAtK(Interactive):
         self.foot.setText(summary)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """Probability of the right answer to each prompt (P,), before training and after every update up to
-        ``update``."""
+        """Return the probability of the right answer to each prompt (P,), for every update from 0 to ``update``."""
         rewards, start = run.origin.action_rewards, run.origin.dist_logp
         if rewards is None or start is None:
             return []
@@ -157,7 +158,7 @@ class PassAtK(Interactive):
 
 
 def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
-    """pass@k over k up to ``most``, on an axis that doubles from place to place."""
+    """Return a chart of pass@k over k up to ``most``, on an axis that doubles with every step."""
     shown = [k for k in ATTEMPTS if k <= most]
     x = np.arange(len(shown), dtype=float)
     lines = tuple(

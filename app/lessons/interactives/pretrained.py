@@ -31,11 +31,11 @@ from grpo_core.texts import answer_tokens, question_text, tokens_text
 
 ANSWERS, CURVE = "answers", "curve"
 GOAL = 0.9
-"""Share of right answers in a batch in the first question."""
+"""Share of right answers in a batch that the first question is about."""
 BARE = re.compile(r"\d+\.?")
-"""An answer that is only the number, as requested."""
+"""Pattern of an answer that is only the number, as requested."""
 RARE, GROUP = 0.01, 8
-"""In the last question: the chance of a rewarded answer, and the group size."""
+"""Chance of a rewarded answer, and group size, in the last question."""
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last number is right, ◇ it is not")),
     Column("reward", tr("Reward"), chars=6, decimals=0, help=tr("What this run pays for the answer")),
@@ -43,11 +43,11 @@ COLUMNS = (
     Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement of a table's type, because the model's answers are read aloud."""
+"""Enlargement factor of the table's font, because the model's answers are read aloud."""
 
 
 class Pretrained(Interactive):
-    """The sampled answers of the update shown, or the share of right ones up to it, on a fixed axis."""
+    """The sampled answers of the current update, or the share of right answers up to it, on a fixed axis."""
 
     offer = Offer(
         shows=(ANSWERS, CURVE),
@@ -84,7 +84,7 @@ class Pretrained(Interactive):
         self.twin.refresh()
 
     def _shares(self, view: View) -> LinePicture:
-        """The share of right answers in the batch of each update up to the one shown."""
+        """Return a chart of the share of right answers in each batch up to the current update."""
         end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
         line = Line(
             name="right",
@@ -139,13 +139,13 @@ class Pretrained(Interactive):
         }
 
     def _paid(self) -> float:
-        """Number of rewarded answers in the update shown."""
+        """Return the number of rewarded answers in the current update."""
         step = self.workspace.view.step.step
         return math.nan if step is None else float((step.rewards > 0).sum())
 
 
 def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each sampled answer of an update, with the columns of the table."""
+    """Return one table row per sampled answer of an update."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
@@ -161,35 +161,38 @@ def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
 
 
 def answer_text(step: Step, row: int, origin: Origin) -> str:
-    """Completion ``row`` on one line, without its end sign."""
+    """Return the text of completion ``row`` on one line, without its end-of-sequence token."""
     return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
 
 
 def bare_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Answers of an update that are only a number, boolean (B,)."""
+    """Return which answers of an update are only a number, boolean (B,)."""
     answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
     return np.array([BARE.fullmatch(answer) is not None for answer in answers])
 
 
 def exact_answers(step: Step, origin: Origin) -> np.ndarray:
-    """Answers that an exact checker would accept, boolean (B,)."""
+    """Return which answers an exact checker would accept, boolean (B,)."""
     judged = right(step, origin)
     return bare_answers(step, origin) & (False if judged is None else judged)
 
 
 def shares(run: RunHandle) -> np.ndarray:
-    """The share of right answers in each update's batch, (n,), from the run's metric."""
+    """Return the share of right answers in each update's batch, (n,), from the run's metrics."""
     return np.asarray(run.series["accuracy"].values[: run.head])
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """The first update with nine right answers of ten in its batch. NaN if there is none."""
+    """Return the first update whose batch has at least nine right answers of ten. NaN if there is none."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """The lowest share of a batch after the first one with nine of ten. NaN if there is no batch after it."""
+    """Return the lowest share of right answers in a batch after the first one with nine of ten.
+
+    NaN if there is no later batch.
+    """
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

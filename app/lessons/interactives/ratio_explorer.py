@@ -1,4 +1,4 @@
-"""A policy dragged away from the one that sampled, and the ratio of every action."""
+"""A policy dragged away from the one that sampled, and the resulting ratio of every action."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from grpo_core.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_we
 from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")
-"""Views: the policy; with the resulting ratios; with each action's ratio if it alone gains a little."""
+"""Views: the policy, the policy with the ratios, and the ratio of each action if it alone gains a little."""
 GAIN = 0.01
 OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
 
 
 class RatioExplorer(Interactive):
-    """A draggable policy drawn over the outlines of the old one, with the ratios below."""
+    """A draggable policy drawn over the outlines of the old policy, with the ratios below."""
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
 
@@ -67,8 +67,11 @@ class RatioExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``action`` (from 1) starts at ``probability``, and each action gains ``gain`` in
-        turn."""
+        """Apply the state of a step.
+
+        The keys are ``action`` (from 1), which starts at ``probability``, and ``gain``, by which each action rises
+        in turn.
+        """
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))
         self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
@@ -77,7 +80,7 @@ class RatioExplorer(Interactive):
         self.ratios_now = None
 
     def _compute(self) -> Ratios:
-        """The ratios of the old policy after all drags."""
+        """Return the ratios to the old policy after all drags."""
         assert self._old is not None
         logp, action = self._old, 0
         for action, prob in self._moves:
@@ -114,7 +117,7 @@ class RatioExplorer(Interactive):
         assert ratios_now is not None
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
-        dragged = what != "alone"  # there every action is changed in turn
+        dragged = what != "alone"  # in that view, every action is changed in turn
         self.policy.set_drag("bar" if dragged else "")
         now = np.exp(ratios_now.logp) if dragged else old
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))

@@ -1,4 +1,4 @@
-"""The memory ledger of a language model in training: one update in its process, then its tensors are counted."""
+"""The memory ledger of a language model in training: a process runs one update, then counts its tensors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Counted:
     """Memory of the model's process after an update.
 
     Attributes:
-        blocks: of the policy, its optimizer and its reference.
-        held: bytes of all tensors of that process, counted independently of the ledger; None with NumPy, which keeps no
+        blocks: memory of the policy, its optimizer and its reference.
+        held: bytes of all tensors in that process, counted independently of the ledger; None with NumPy, which keeps no
             such count.
-        allocated: bytes allocated according to torch; None where it keeps no count (CPU).
+        allocated: bytes allocated according to torch; None if it keeps no count (on the CPU).
     """
 
     blocks: list[Block]
@@ -27,10 +27,10 @@ class Counted:
 
 
 def counted(poll: Poll) -> Iterator[Counted]:
-    """The ledger of the shipped model after its first update.
+    """Yield the ledger of the shipped model after its first update.
 
     Raises:
         GrpoError: the process has ended.
-        Cancelled: ``poll`` raised it.
+        Cancelled: raised by ``poll``.
     """
     return (Counted(**found) for found in language_job("ledger", poll=poll))

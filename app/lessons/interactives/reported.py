@@ -1,4 +1,4 @@
-"""Recorded and reported answers: a model's answers at an update, over its whole history, and cited results."""
+"""Recorded and reported answers: a model's answers at an update and over its entire history, and cited results."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COLUMNS = (
     Column("answer", tr("Likeliest answer now"), chars=24, kind="text"),
 )
 LARGER = 1.3
-"""Enlargement of the type, since only eight lines are shown."""
+"""Enlargement factor of the font. Only eight lines are shown, so there is space for it."""
 CHOSEN = 1
-"""The prompt whose answers are listed at first, one whose answer changes."""
+"""The prompt whose answers are listed initially, chosen because its answer changes."""
 
 
 class Reported(Interactive):
-    """The answers of the update under the cursor, their history over the whole run, or a page of cited text."""
+    """The answers at the update under the cursor, their history over the entire run, or a page of cited text."""
 
     offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
 
@@ -68,7 +68,7 @@ class Reported(Interactive):
             self.page.show_part(self.shows, view.theme, view.scale)
 
     def rows(self, view: View) -> list[list[object]]:
-        """A row for every watched prompt at the update shown."""
+        """Return one row per watched prompt at the current update."""
         step, origin = view.step.step, view.run.origin
         if step is None or step.watched_tokens is None:
             return []
@@ -95,29 +95,32 @@ class Reported(Interactive):
         return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
 
     def _right(self) -> float:
-        """Number of watched prompts answered right at the update shown."""
+        """Return the number of watched prompts answered correctly at the current update."""
         right = self._right_at(self.workspace.view.step.step)
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """For each watched prompt, whether it is answered right before ``step``. None if not recorded."""
+        """Return, for each watched prompt, whether it is answered correctly before ``step``.
+
+        None if that was not recorded.
+        """
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
         return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
 
     def _history(self) -> list[list[bool]]:
-        """For each watched prompt, whether it is answered right before each recorded update, in order."""
+        """Return, for each watched prompt, whether it is answered correctly before each recorded update, in order."""
         run = self.workspace.view.run
         known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
         return [right for right in known if right is not None]
 
     def _all_right_at(self) -> float:
-        """The first update before which every watched prompt is answered right. NaN if there is none."""
+        """Return the first update before which every watched prompt is answered correctly. NaN if there is none."""
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:
-        """Number of times that a prompt answered right was answered wrong before the next update."""
+        """Return the number of times that a prompt answered correctly was answered wrongly before the next update."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)

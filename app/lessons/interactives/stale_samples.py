@@ -1,5 +1,4 @@
-"""Samples of an older policy: that policy beside the learning one, and the share of runs that fail, by age of the
-samples."""
+"""Samples from an older policy: that policy next to the current one, and the share of failed runs by sample age."""
 
 from __future__ import annotations
 
@@ -33,12 +32,12 @@ PARTS = {
     False: BarSeries(name=tr("samples as they are"), meaning="dead"),
     True: BarSeries(name=tr("weighted, at most 1"), meaning="policy", style="hatch"),
 }
-"""The bar series of runs without and with an importance weight."""
+"""Bar series of the runs without and with an importance weight."""
 SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
 SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
 
 Key = tuple[Settings, bool]
-"""Key of runs: their settings, and whether samples are weighted."""
+"""Key of runs: their settings, and whether the samples are weighted."""
 
 
 class StaleSamples(Interactive):
@@ -72,19 +71,18 @@ class StaleSamples(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``ages``, whose bars are shown, and ``weighted``, whether to add runs with
-        importance weights."""
+        """Apply the state of a step: ``ages``, the ages with bars, and ``weighted``, whether to add weighted runs."""
         ages = state.get("ages", AGES)
         self._ages = tuple(age for age in AGES if age in ages)
         self._weighted = bool(state.get("weighted", False))
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
-        """Age -> its runs so far."""
+        """Return the runs computed so far, by age of the samples."""
         return {} if self._settings is None else dict(self.trained.results((self._settings, weighted)))
 
     @property
     def _missing(self) -> bool | None:
-        """The missing runs of those shown: weighted or not. None if all are computed."""
+        """Whether the runs missing from the picture are the weighted ones. None if all have been computed."""
         wanted = (False, True) if self._weighted else (False,)
         own = self._settings
         return next((each for each in wanted if own is None or not self.trained.complete((own, each))), None)
@@ -104,7 +102,7 @@ class StaleSamples(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the missing runs, first those without weights, then those with."""
+        """Compute the missing runs, first those without weights, then those with weights."""
         own = stale_samples.planned(settings, 0, weighted=False).replace({"seed": 0})
         if own != self._settings:
             self._settings = own
@@ -153,7 +151,7 @@ class StaleSamples(Interactive):
         self.twins["wrong"].legend.set_entries([part.entry for part in shown])
 
     def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Probabilities (A,), before the update shown, of the learning policy and of the sampling one."""
+        """Return the probabilities (A,) of the learning policy and of the sampling policy before the current update."""
         view = self.workspace.view
         step = view.run.step(view.cursor.step)
         if step is None or step.dist_logp is None:
@@ -165,7 +163,7 @@ class StaleSamples(Interactive):
         return now, sampler
 
     def _unpaid(self) -> tuple[float, float]:
-        """Probability of an unrewarded answer, of the learning policy and of the sampling one."""
+        """Return the probability of an unrewarded answer under the learning policy and under the sampling policy."""
         rewards, known = self.workspace.view.run.origin.action_rewards, self._policies()
         if rewards is None or known is None:
             return math.nan, math.nan

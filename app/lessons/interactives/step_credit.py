@@ -31,7 +31,7 @@ from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import tr
 
 SHOWS = ("tokens", "race", "faulty")
-"""Views: a group token by token; right decisions over training; the same with the rewards of a checker of steps."""
+"""Views: a group token by token, right decisions over training, and the same with the pay of a faulty checker."""
 LINES = {
     "process": Line(name="process", label=tr("process"), meaning="policy"),
     "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
@@ -40,12 +40,14 @@ LINES = {
 
 
 Key = tuple[Settings, str, int]
-"""Key of runs: their settings, the kind of credit, the number of updates."""
+"""Key of runs: their settings, the kind of credit, and the number of updates."""
 
 
 class StepCredit(Interactive):
-    """Outcome reward against process reward: the advantages in one group, or training under each kind of credit, as
-    medians and middle halves of 64 runs."""
+    """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
+
+    Training is shown as the median and middle half of 64 runs.
+    """
 
     offer = Offer(
         shows=SHOWS,
@@ -76,7 +78,7 @@ class StepCredit(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of their runs."""
+        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of the runs."""
         lanes, updates = state.get("lanes"), state.get("updates")
         known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
         self._lanes = known or CREDITS
@@ -86,7 +88,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """The training under one kind of credit over its seeds, as far as computed. None before."""
+        """Return the training progress of all seeds under one kind of credit, as far as it has been computed."""
         return self.trained.latest(self._key(lane))
 
     @property
@@ -104,7 +106,7 @@ class StepCredit(Interactive):
         )
 
     def _train(self, settings: Settings) -> None:
-        """Compute the first missing lane. The next one follows when it is finished."""
+        """Train the first missing lane. The next one follows when it has finished."""
         base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are set by this picture
         if base != self._base:
             self._base = base
@@ -183,7 +185,7 @@ class StepCredit(Interactive):
         return math.nan if course is None else course.median_needed()
 
     def _right(self, lane: str) -> np.ndarray:
-        """Median share of right decisions after every update. NaN if unknown."""
+        """Return the median share of right decisions after every update. NaN if unknown."""
         course = self.course(lane)
         return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
 
@@ -203,5 +205,5 @@ class StepCredit(Interactive):
 
 
 def _updates(count: float) -> str:
-    """A text for a number of updates, possibly none."""
+    """Return a number of updates as text, or "more than were trained" if it is not finite."""
     return shown(count, 0) if math.isfinite(count) else tr("more than were trained")

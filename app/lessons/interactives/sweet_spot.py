@@ -1,5 +1,4 @@
-"""The strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the run's own path along
-it."""
+"""Strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the run's path along it."""
 
 from __future__ import annotations
 
@@ -33,25 +32,27 @@ from grpo_core.text import tr
 CHANCES = tuple(round(0.05 * n, 2) for n in range(21))
 """Chances of a right answer at which the curve is measured."""
 SEEDS = range(4)
-"""Seeds of the batches that are averaged for a point of the curve."""
+"""Seeds of the batches averaged for each point of the curve."""
 RIGHT = 1
 """Index of the right action."""
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """``settings`` with a policy that initially answers right with probability ``chance``. The wrong answer has the
-    bias."""
+    """Return ``settings`` with a policy that initially answers right with probability ``chance``.
+
+    The bias is on the wrong answer.
+    """
     return settings.replace({"task.bias": -bias_of(chance)})
 
 
 @lru_cache(maxsize=4096)
 def push(settings: Settings) -> float:
-    """Gradient norm of the first update of a run under ``settings``."""
+    """Return the gradient norm of the first update of a run under ``settings``."""
     return float(metrics(next(iter(learners.learner(settings))))["grad_norm"])
 
 
 class SweetSpot(Interactive):
-    """The gradient norm over the chance of a right answer, as a curve of measured batches with a draggable point."""
+    """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
 
     offer = Offer(checks=("norm", "best_chance"), parts=("curve", "words"))
 
@@ -85,7 +86,7 @@ class SweetSpot(Interactive):
 
     @property
     def _key(self) -> Settings:
-        """Key of the curve: the settings without the difficulty."""
+        """Key of the curve: the settings apart from the difficulty."""
         return self._base.replace({"task.bias": 0.0, "seed": 0})
 
     @property
@@ -123,7 +124,7 @@ class SweetSpot(Interactive):
         self.foot.setText(summary)
 
     def _way(self, view: View) -> np.ndarray:
-        """The run's path (n, 2), chance of a right answer and gradient norm of each update, up to the update shown."""
+        """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
         chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
         return np.column_stack([chances, norms]) if chances else np.empty((0, 2))
@@ -135,7 +136,10 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Place of the point: as dragged, or at the last update shown. Its height is NaN before the first update."""
+        """Return the position of the point: where it was dragged, or at the last update shown.
+
+        Its height is NaN before the first update.
+        """
         if self._wanted is not None:
             return self._wanted, push(at_chance(self._base, self._wanted))
         way = self._way(view)
@@ -201,7 +205,7 @@ class SweetSpot(Interactive):
 
 
 def _measured(key: Settings, poll: Poll) -> Iterator[float]:
-    """The gradient norm at one chance after the other, as the mean over the first batches of ``SEEDS``."""
+    """Yield the gradient norm, averaged over the first batches of ``SEEDS``, one chance at a time."""
     for chance in CHANCES:
         poll()
         yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))

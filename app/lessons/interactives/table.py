@@ -1,4 +1,4 @@
-"""The interactive pictures by name. This module is imported when lessons are first read, which shortens the start."""
+"""The interactive pictures by name. Imported only when lessons are first read, which shortens the start."""
 
 from __future__ import annotations
 

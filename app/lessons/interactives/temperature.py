@@ -44,12 +44,12 @@ SHOWS = ("groups", "language", "scoring")
 SAMPLED_AT = tr("sampled at T")
 SCORED_AT = tr("scored at T")
 LOW = 330
-"""Height at 100 % below which plots are placed side by side."""
+"""Height at 100 % scale below which plots are placed side by side."""
 LANGUAGE_SIZE = language_at(1.0).learner.group_size
 COLD, ONE = 0, TEMPERATURES.index(1.0)
-"""Indices of the coldest temperature and of temperature 1."""
+"""Indices of the lowest temperature and of temperature 1."""
 LANGUAGE, LANGUAGE_PARTS = "language", (DISTINCT, LIVE, REWARD)
-"""The single key of results from the language model, and the parts known for each temperature."""
+"""The only key of the language model's results, and the measures known for it at each temperature."""
 GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
 PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
 
@@ -114,14 +114,13 @@ class Temperature(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Take the state of a step: ``scored_at``, the temperature at which answers are scored in the prediction and
-        the sentence."""
+        """Apply the state of a step: ``scored_at``, the scoring temperature in the prediction and the description."""
         wanted = state.get("scored_at", 1.0)
         self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
 
     @property
     def language(self) -> dict[str, np.ndarray]:
-        """Part -> its value for the language model at every temperature of the grid (n,), NaN if unknown."""
+        """Value of each measure for the language model at every temperature of the grid (n,), NaN if unknown."""
         known = {part.name: np.full(len(TEMPERATURES), np.nan) for part in LANGUAGE_PARTS}
         for temperature, values in self.sampled.results(LANGUAGE):
             for part, value in zip(LANGUAGE_PARTS, values, strict=True):
@@ -174,7 +173,7 @@ class Temperature(Interactive):
         assert isinstance(row, QBoxLayout)
         row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
         for twin in twins:
-            twin.button.setVisible(not low)  # the title needs the space there; the key T still switches the plot
+            twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
 
     def _draw(self) -> None:
         if self.shows == "language":
@@ -213,8 +212,8 @@ class Temperature(Interactive):
         top: float = 0.0,
         sampled_at: float | None = None,
     ) -> None:
-        """Draw parts over temperature. Of stacked charts, the last labels the axis for all."""
-        if "curves" in self.hidden:  # the measured point is alone
+        """Draw some measures over temperature. Among stacked charts, the last one has the axis label for all."""
+        if "curves" in self.hidden:  # only the measured point
             values = {}
         open_ended = parts[0] in (DISTINCT, PRAISED)
         plot.show_picture(
@@ -235,7 +234,7 @@ class Temperature(Interactive):
     # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _sentence(self) -> str:
-        """A sentence on the picture."""
+        """Return a description of the picture."""
         if self.problem:
             return self.problem
         if self.shows == "language":

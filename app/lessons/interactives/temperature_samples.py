@@ -1,4 +1,4 @@
-"""Samples for the lesson on temperature: groups of the bandit, at once, and of the language model, in its process."""
+"""Samples for the lesson on temperature: groups of the bandit, and groups of the language model from a process."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ CLIPPED = Line(name=tr("clipped"), meaning="clipped")
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Results for groups at every temperature of the grid, by the parts' names. The settings' own temperature is
-    ignored."""
+    """Return the measures of groups at every temperature of the grid, by name.
+
+    The temperature in ``settings`` is ignored.
+    """
     return _grid(settings.replace({"learner.temperature": 1.0}))
 
 
@@ -47,20 +49,20 @@ def _grid(settings: Settings) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def at(settings: Settings) -> dict[str, float]:
-    """Results for groups at the settings' own temperature."""
+    """Return the measures of groups at the temperature in ``settings``."""
     groups = _named(groups_at(settings, [settings.learner.temperature]))
     return {name: float(values[0]) for name, values in groups.items()}
 
 
 @lru_cache(maxsize=64)
 def scored(settings: Settings) -> dict[str, np.ndarray]:
-    """Results of the first pass over answers scored at every temperature of the grid."""
+    """Return the measures of the first pass for answers scored at every temperature of the grid."""
     return _of_pass(first_pass(settings, TEMPERATURES))
 
 
 @lru_cache(maxsize=64)
 def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
-    """Results of the first pass over answers scored at ``temperature``."""
+    """Return the measures of the first pass for answers scored at ``temperature``."""
     return {name: float(value[0]) for name, value in _of_pass(first_pass(settings, [temperature])).items()}
 
 
@@ -73,12 +75,11 @@ def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
 
 
 def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    """(T, its groups' results) of the shipped language model, computed in a separate process, one temperature after the
-    other.
+    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
 
     Raises:
         GrpoError: the process has ended.
-        Cancelled: ``poll`` raised it.
+        Cancelled: raised by ``poll``.
     """
     points = tuple(language_at(temperature) for temperature in LANGUAGE_TEMPERATURES)
     updates = language_job("first_updates", points, poll=poll)
@@ -87,7 +88,7 @@ def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, flo
 
 
 def sentence_of_groups(settings: Settings) -> str:
-    """A sentence on the bandit's groups at the settings' temperature."""
+    """Return a sentence about the bandit's groups at the temperature in ``settings``."""
     here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
@@ -102,7 +103,7 @@ def sentence_of_groups(settings: Settings) -> str:
 
 
 def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
-    """A sentence on the first pass over answers scored at another temperature."""
+    """Return a sentence about the first pass for answers scored at another temperature."""
     here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
@@ -117,7 +118,7 @@ def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
 
 
 def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
-    """A sentence on the language model's groups (n,)."""
+    """Return a sentence about the language model's groups. Each array in ``found`` is (n,)."""
     live, reward = found[LIVE.name], found[REWARD.name]
     best = int(np.nanargmax(live))
     return tr(

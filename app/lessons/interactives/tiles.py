@@ -1,4 +1,4 @@
-"""Groups as tiles with a cell per sample, filled if it was right. A tile without signal is grey."""
+"""Groups as tiles with one cell per sample, filled if the sample was right. Tiles without signal are grey."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 GAP = 0.18
-"""Gap between tiles, as a share of their pitch."""
+"""Gap between tiles, as a share of the distance between their centres."""
 
 
 class Tiles(QWidget):
-    """A picture of P groups of G samples."""
+    """A grid of tiles for P groups of G samples."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,7 @@ class Tiles(QWidget):
         wide, high = self.width(), self.height()
         columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))
         rows = math.ceil(groups / columns)
-        columns = math.ceil(groups / rows)  # as even as possible
+        columns = math.ceil(groups / rows)  # rows and columns as equal as possible
         pitch_x, pitch_y = wide / columns, high / rows
         across = max(1, min(count, round(math.sqrt(count * pitch_x / max(pitch_y, 1)))))
         down = math.ceil(count / across)

@@ -1,5 +1,4 @@
-"""One token's loss, line by line: the group's tokens above, and below them each number of the token with its
-formula."""
+"""One token's loss, line by line: the group's tokens, and below them each number of the token with its formula."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ from grpo_core.text import tr
 
 TOKENS, SHARE = "tokens", "share"
 LINES = ("advantage", "ratio", "surrogate", "kl", "token_loss", "weight", SHARE)
-"""The lines in the order of computation. The last is the product of the two before it."""
+"""The lines in order of computation. The last is the product of the two before it."""
 SHOWS = (TOKENS, "advantage", "ratio", "surrogate", "token_loss", "weight")
-"""The line that is new at each step. The KL estimate comes with the token's loss, the share with the weight."""
+"""The line that each step introduces. The KL estimate appears with the token's loss, the share with the weight."""
 TITLES = {
     "advantage": tr("Advantage"),
     "ratio": tr("Ratio"),
@@ -45,9 +44,9 @@ OF = {
     SHARE: tr("its share of the loss"),
 }
 LARGER = 1.3
-"""Enlargement of the type, since only eight completions and seven lines are shown."""
+"""Enlargement factor of the font. Only eight completions and seven lines are shown, so there is space for it."""
 CROWDED = 1.6
-"""Scale from which on the type is not enlarged further."""
+"""Scale above which the font is not enlarged further."""
 COLUMNS = (
     Column("line", tr("Line"), chars=14, kind="text"),
     Column("value", tr("Value"), chars=8, kind="text", help=tr("E explains the number.")),
@@ -56,7 +55,7 @@ COLUMNS = (
 
 
 class TokenLoss(Interactive):
-    """The lines of the selected token, filled one by one. The key E explains a line."""
+    """The lines of the selected token, filled in one at a time. The E key explains a line."""
 
     offer = Offer(shows=SHOWS)
 
@@ -83,7 +82,7 @@ class TokenLoss(Interactive):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The lines revealed by the step."""
+        """The lines revealed so far, as the step defines."""
         if self.shows == TOKENS:
             return ()
         last = SHARE if self.shows == "weight" else self.shows
@@ -163,5 +162,5 @@ class TokenLoss(Interactive):
 
 
 def _plain(value: float) -> str:
-    """A number without an exponent, for readers in a class."""
+    """Return a number as text without an exponent, so that a class can read it."""
     return shown(value) if abs(value) >= 0.01 or value == 0 else f"{value:.5f}".replace("-", "−")

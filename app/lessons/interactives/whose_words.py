@@ -29,23 +29,23 @@ from grpo_core.texts import question_text
 
 TURNS, CURVE = "turns", "curve"
 LAST = 5
-"""Updates at the end of a run over which the share of right answers is averaged."""
+"""Number of updates at the end of a run over which the share of right answers is averaged."""
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ the last answer of the model is right, ◇ it is not")),
     Column("question", tr("Question"), chars=10, kind="text"),
     Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement of a table's type, because the model's answers are read aloud."""
+"""Enlargement factor of the table's font, because the model's answers are read aloud."""
 NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
 LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 """Colour and marker of a run's line, by whether the tool's words are masked."""
 
 
 class WhoseWords(Interactive):
-    """The conversations of the update shown, or the share of right answers up to it.
+    """The conversations of the current update, or the share of right answers up to it.
 
-    The curve of the same run with the other mask is shown too, up to the same update.
+    The curve of the same run with the opposite mask setting is shown too, up to the same update.
     """
 
     offer = Offer(
@@ -66,7 +66,7 @@ class WhoseWords(Interactive):
         self.lay_out((pictures, 1), self.foot, spacing=6)
 
     def take(self, state: Mapping[str, object]) -> None:
-        """Take the state of a step: ``until``, the end of the axis of updates."""
+        """Apply the state of a step: ``until``, the end of the axis of updates."""
         until = state.get("until", 30)
         assert isinstance(until, int)
         self._until = until
@@ -144,25 +144,28 @@ class WhoseWords(Interactive):
 
 
 def right_end(known: np.ndarray) -> float:
-    """Mean share of right answers over the last updates of ``known`` (n,)."""
+    """Return the mean share of right answers over the last updates of ``known`` (n,)."""
     return float(known[-LAST:].mean()) if len(known) else math.nan
 
 
 def tool_share(step: Step | None) -> float:
-    """The share of an update's tokens written by the tool."""
+    """Return the share of an update's tokens written by the tool."""
     if step is None:
         return math.nan
     return 1 - float(written(step.tokens, step.there).sum() / step.there.sum())
 
 
 def tool_logp(step: Step | None) -> float:
-    """Mean log-probability in nats of the tool's tokens under the policy before the update. NaN if there are none."""
+    """Return the mean log-probability in nats of the tool's tokens under the policy before the update.
+
+    NaN if there are none.
+    """
     tool = None if step is None else step.there & ~written(step.tokens, step.there)
     return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
 
 
 def rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """A row for each completion of an update, with the columns of the table."""
+    """Return one table row per completion of an update."""
     judged = None if step is None else right(step, origin)
     if step is None or judged is None:
         return []
@@ -177,5 +180,5 @@ def rows(step: Step | None, origin: Origin) -> list[list[object]]:
 
 
 def marked(text: str) -> str:
-    """A completion with the tool's words in angle quotes: ``(47*8)‹376›376``."""
+    """Return a completion with the tool's words in angle quotes: ``(47*8)‹376›376``."""
     return "".join(said + (f"‹{answered.strip()}›" if answered else "") for said, answered in exchanges(text))
