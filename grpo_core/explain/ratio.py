@@ -1,4 +1,4 @@
-"""The distance that the policy has moved on a token since it was sampled: the log-ratio, and the ratio."""
+"""Explanations of how far the policy has moved on a token since it was sampled: the log-ratio and the ratio."""
 
 from __future__ import annotations
 
