@@ -15,8 +15,11 @@ Course = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Claim[Course]):
-    """``quantity`` is between ``low`` and ``high`` in all ``count`` updates, and first reaches ``high`` at step
-    ``where``. ``share``: whether it is a share."""
+    """Claims that ``quantity`` is between ``low`` and ``high`` in all ``count`` updates, first reaching ``high`` at
+    ``where``.
+
+    ``share``: whether it is a share.
+    """
 
     quantity: str
     share: bool

@@ -76,12 +76,12 @@ class Node:
 
     @property
     def verdict(self) -> str:
-        """Return a one-word verdict on the second computation."""
+        """A one-word verdict on the second computation."""
         return tr("agrees") if self.agrees else tr("differs")
 
     @property
     def comparison(self) -> str:
-        """Return the verdict in numbers: both values, their difference, and the rounding tolerance."""
+        """The verdict in numbers: both values, their difference, and the rounding tolerance."""
         return tr(
             "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The code that trains says "
             "{engine:.12g}. The difference is {difference:.2g}; rounding alone may make {tolerance:.2g}."

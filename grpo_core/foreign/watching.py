@@ -51,7 +51,7 @@ class Event:
 
     @property
     def line(self) -> str:
-        """Return the event on one line."""
+        """The event on one line."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
@@ -101,12 +101,12 @@ class Watch:
 
     @property
     def worst(self) -> Grade | None:
-        """Return the worst grade of the current findings, or None if there are none."""
+        """The worst grade of the current findings, or None if there are none."""
         return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
 
     @property
     def found(self) -> int:
-        """Return the number of current findings, including a deviating loss."""
+        """The number of current findings, including a deviating loss."""
         return len(self._found)
 
     def reopen(self, source: Source) -> None:

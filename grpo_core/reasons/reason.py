@@ -38,7 +38,7 @@ class Reason:
 
     @property
     def sentence(self) -> str:
-        """Return the claims in plain words."""
+        """The claims in plain words."""
         return told(self.claims)
 
 

@@ -56,7 +56,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """Return the setting's title with the recorded and the requested value: “KL weight β: 0.04 → 0”."""
+        """The setting's title with the recorded and the requested value: “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
 
 

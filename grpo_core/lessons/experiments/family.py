@@ -108,7 +108,7 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """Return the change of the last :data:`MEASURE` relative to the ancestor, (S,). NaN for the first member."""
+        """The change of the last :data:`MEASURE` relative to the ancestor, (S,). NaN for the first member."""
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
