@@ -150,7 +150,7 @@ class Divergence:
         return float(np.abs(self.pulls[name] - self.descents[way]).max())
 
     def right_pull(self) -> float:
-        """Return which of k1, k2 and k3 (1, 2 or 3) has a step that descends KL(π‖π_ref), or 0 if none or several do."""
+        """Return which of k1, k2 and k3 (1, 2, 3) has a step that descends KL(π‖π_ref), or 0 if none or several do."""
         right = [n for n, name in enumerate(("k1", "k2", "k3"), start=1) if self.off(name, 0) < EXACT]
         return float(right[0]) if len(right) == 1 else 0.0
 
