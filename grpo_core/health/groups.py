@@ -22,7 +22,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_rewards(update: Update) -> str:
-    """The reason why the rewards of groups are unknown."""
+    """Return why the rewards of groups are unknown."""
     if update.table is None:
         return update.why_no_table
     if not np.isfinite(update.table.rewards).any():
@@ -33,7 +33,7 @@ def no_rewards(update: Update) -> str:
 def dead_groups(update: Update) -> Measure | None:
     """Measure the share of groups with equal rewards and no advantage, and the rewards of these groups.
 
-    A group of equal rewards whose recorded advantages are not 0 has a gradient, as in GDPO, where the parts differ.
+    A group of equal rewards with non-zero recorded advantages has a gradient, as in GDPO, if the parts differ.
     """
     table = update.table
     assert table is not None
@@ -92,7 +92,7 @@ def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
 
 
 def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are wrong, where other groups still have a signal."""
+    """Judge groups in which all completions are wrong while other groups still have a signal."""
     return _judge_dead(measures, "wrong", sparse=True)
 
 
@@ -136,13 +136,15 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Mean reward of the first and the last third of the updates, or of the first and last update in a short run."""
+    """Return the mean reward of the first and the last third of the updates, or of the first and last update of a
+    short run.
+    """
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Whether the prompts were learned before ``those`` updates with dead groups."""
+    """Return whether the prompts were learned before ``those`` updates with dead groups."""
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):
         return False
@@ -168,5 +170,5 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def counted(table: Completions) -> np.ndarray:
-    """The completions that count, boolean (B,)."""
+    """Return the completions that count, boolean (B,)."""
     return np.ones(len(table.rewards), bool) if table.counted is None else table.counted

@@ -24,14 +24,14 @@ NO_LOSS = tr("The settings of the loss are not recorded.")
 
 
 def no_entropy(update: Update) -> str:
-    """The reason why the entropy is unknown."""
+    """Return why the entropy is unknown."""
     if _entropy(update) is not None:
         return ""
     return update.why_no_step or tr("The entropy of the policy is not recorded.")
 
 
 def _entropy(update: Update) -> float | None:
-    """Mean entropy at the tokens of the first pass, or as reported by the trainer."""
+    """Return the mean entropy at the tokens of the first pass, or as reported by the trainer."""
     step, table = update.step, update.table
     if step is not None and step.entropy is not None:
         values = step.entropy[0][update.used(0)]
@@ -45,7 +45,7 @@ def _entropy(update: Update) -> float | None:
 
 
 def entropy(update: Update) -> Measure | None:
-    """The mean entropy."""
+    """Measure the mean entropy."""
     value = _entropy(update)
     if value is None or not np.isfinite(value):
         return None
@@ -81,7 +81,7 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
-    """Mean share of groups with equal rewards. None if unknown."""
+    """Return the mean share of groups with equal rewards. None if unknown."""
     shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
     return float(np.mean(shares)) if shares else None
 
@@ -112,7 +112,7 @@ def _blown_up(value: float, start: float) -> bool:
 
 
 def no_later_pass(update: Update) -> str:
-    """The reason why nothing can be clipped, or why that is unknown."""
+    """Return why nothing can be clipped, or why that is unknown."""
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
@@ -130,13 +130,13 @@ def no_later_pass(update: Update) -> str:
 
 
 def _ratios_are_one(update: Update) -> bool:
-    """Whether every ratio of the first pass is 1 in single precision."""
+    """Return whether every ratio of the first pass is 1 in single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
 
 def clipped(update: Update) -> Measure | None:
-    """The largest share of clipped tokens among the passes."""
+    """Measure the largest share of clipped tokens in a pass."""
     shares = []
     other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
@@ -211,7 +211,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_reference(update: Update) -> str:
-    """The reason why there is no distance from a reference."""
+    """Return why there is no distance from a reference."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:
@@ -220,7 +220,7 @@ def no_reference(update: Update) -> str:
 
 
 def far_tokens(update: Update) -> Measure | None:
-    """The share of the KL due to tokens far from the reference, in the last pass."""
+    """Measure the share of the KL due to tokens far from the reference, in the last pass."""
     step = update.step
     assert step is not None and step.ref_logp is not None
     last = step.passes - 1

@@ -20,12 +20,12 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_table(update: Update) -> str:
-    """The reason why completions are unknown. Empty where they are known."""
+    """Return why completions are unknown. Empty if they are known."""
     return update.why_no_table if update.table is None else ""
 
 
 def unscored(update: Update) -> Measure | None:
-    """The share of completions without a reward, the first of them as evidence."""
+    """Measure the share of completions without a reward, with the first of them as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table))
@@ -55,7 +55,7 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def no_parts(update: Update) -> str:
-    """The reason why reward functions are not recorded separately."""
+    """Return why reward functions are not recorded separately."""
     if update.table is None:
         return update.why_no_table
     if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
@@ -64,7 +64,7 @@ def no_parts(update: Update) -> str:
 
 
 def no_advantage(update: Update) -> str:
-    """The reason why advantages are unknown."""
+    """Return why advantages are unknown."""
     if update.table is None:
         return update.why_no_table
     advantage = update.table.advantage
@@ -72,7 +72,7 @@ def no_advantage(update: Update) -> str:
 
 
 def spread_of_parts(update: Update) -> Measure | None:
-    """Covariance of the weighted reward functions within groups, and the range of each."""
+    """Measure the covariance of the weighted reward functions within groups, and the range of each."""
     table = update.table
     assert table is not None and table.reward_parts is not None
     rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
@@ -159,7 +159,7 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
 
 
 def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
-    """Correlation of two parts and the ratio of the smaller spread to the larger. 0 where one does not vary."""
+    """Return the correlation of two parts and the ratio of the smaller spread to the larger. 0 if one does not vary."""
     one, other = np.sqrt(max(covariance[i, i], 0.0)), np.sqrt(max(covariance[j, j], 0.0))
     if min(one, other) <= 1e-12 * max(one, other, 1e-12):
         return 0.0, 0.0
@@ -167,7 +167,7 @@ def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
 
 
 def largest_advantage(update: Update) -> Measure | None:
-    """The largest advantage, with the sizes of all."""
+    """Measure the largest advantage, with the sizes of all."""
     table = update.table
     assert table is not None and table.advantage is not None
     sizes = np.abs(table.advantage)
@@ -220,7 +220,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def far_rewards(update: Update) -> Measure | None:
-    """The compared rewards, with the largest as evidence."""
+    """Measure the compared rewards, with the largest as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
@@ -238,7 +238,7 @@ def far_rewards(update: Update) -> Measure | None:
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge rewards far beyond all others, hidden in the advantages by the division by a standard deviation."""
+    """Judge rewards far beyond all others, which dividing by a standard deviation hides in the advantages."""
     every = np.concatenate([m.more["paid"] for m in measures])
     if len(every) < limit("rows"):
         return None

@@ -78,9 +78,10 @@ class Replay:
                 continue
 
     def __call__(self, number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
-        """Recompute the rows from update ``number`` up to the next one that is intact or has a checksum left.
+        """Recompute the rows from update ``number`` up to the next one with a checksum.
 
-        The former is excluded, the latter included. Empty if that is not possible or the result cannot be verified.
+        That one is included unless its record is intact. Empty if that is not possible or the result cannot be
+        verified.
 
         Args:
             number: number of a damaged update.

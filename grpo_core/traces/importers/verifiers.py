@@ -134,7 +134,7 @@ class VerifiersRun(TextRun):
 
     @property
     def why_no_losses(self) -> str:
-        """Why the loss cannot be recomputed, and what is needed.
+        """Reason why the loss cannot be recomputed, and what is needed.
 
         Empty if it can be, or if these are not rollouts of prime-rl.
         """
