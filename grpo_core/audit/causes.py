@@ -60,7 +60,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
     later = [each for each in compared if each.excess <= 1 and each.position > departing[0].position]
     clear = any(each.excess > CLEAR for each in departing)
     added = _spread(later, ENOUGH - len(chosen))
-    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone where the fault ended before the others
+    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone if the fault ended before the others
         updates = [read(each.position) for each in sorted(those, key=lambda each: -each.excess)]
         size = sum(update.step.mask.size * update.step.passes for update in updates)
         if size > LARGE:

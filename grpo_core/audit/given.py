@@ -21,9 +21,9 @@ An alignment counts as the cause if it leaves at most this share of the differen
 ALIKE = 0.8
 """Correlation above which a reference is aligned with its tokens, because policies usually start as the reference."""
 MOSTLY = 0.75
-"""Share of the updates in which it must be closer."""
+"""Share of the updates in which an alignment must be closer to count as the cause."""
 SOME = 0.25
-"""Share of the first passes in which the trainer must have clipped."""
+"""Minimum share of first passes with clipping by the trainer for a finding."""
 SLOPE, CORRELATION = 0.02, 0.9
 """Tolerance of the slope of old against new log-probabilities in the first pass, and minimum correlation.
 
@@ -37,7 +37,7 @@ The noise is that between two forward passes, in float32 and in half precision.
 SIGMAS, NATS = 8.0, 0.1
 """How far the mean of −log π must be from the entropy, in standard errors and in nats per token."""
 FEWEST = 16
-"""Minimum number of tokens for a statement."""
+"""Minimum number of tokens for a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from grpo_core.text import tr
 from grpo_core.what_if import Compared, WhatIf, compared
 
 LISTED = 5
-"""Number of tokens listed."""
+"""Maximum number of tokens listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def first_named(causes: Sequence[Cause]) -> Explained | None:
     return next((claim for claim in claims if isinstance(claim, Explained)), None)
 
 
-@np.errstate(all="ignore")  # non-finite numbers are compared too
+@np.errstate(all="ignore")  # non-finite numbers are also compared
 def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
     """Compare ``update``, the trainer's ``label``, with its correction. None if one side cannot be computed."""
     try:

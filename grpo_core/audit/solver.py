@@ -86,7 +86,7 @@ class Search:
         """Return all explanations found, the simplest first. Empty if there are none."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
         if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
-            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits: much fits by chance
+            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits fit by chance
             pairs = False
         for stage in (*alone, self._with_factor, self._pairs) if pairs else alone:
             found = sorted(stage(), key=lambda each: each.cost)

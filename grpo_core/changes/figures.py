@@ -11,9 +11,9 @@ from grpo_core import recompute
 from grpo_core.changes.numbers import Update
 
 LENGTH = "completions/mean_length"
-"""TRL's name of the mean number of tokens of an update's completions."""
+"""TRL's name for the mean number of tokens of an update's completions."""
 KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
-"""TRL's names of means over the tokens of a micro-batch and over the micro-batches of an optimizer step."""
+"""TRL's names for means over the tokens of a micro-batch and over the micro-batches of an optimizer step."""
 SAME = 1e-3
 """Relative difference below which metrics are equal: they are averaged and printed in float32."""
 

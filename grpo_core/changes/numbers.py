@@ -162,11 +162,11 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
             column = np.array([sums[0][m], sums[1][m], rest[m]]) * update.processes
             scale = float(sums[2][m]) * update.processes + abs(float(column @ (1.0, beta, 1.0)))
             moved = float(update.moved[n][m]) * update.processes
-            if moved and apply is not None:  # what rounding of the file moves grows with what it is summed to
+            if moved and apply is not None:  # the effect of the file's rounding grows with the sum
                 moved *= max(1.0, float(sums[2][m]) / max(float(update.sizes[n][m]), 1e-300))
             limit = LOSS_STEPS * update.rounding * scale + moved + 1e-12
             columns.append(column)
-            allowed.append(limit if np.isfinite(limit) else 0.0)  # rounding explains no loss that is not finite
+            allowed.append(limit if np.isfinite(limit) else 0.0)  # rounding does not explain a non-finite loss
             places.append((n, m))
     if not columns:
         return None

@@ -114,7 +114,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
     o = step.settings.objective
     used = recompute.used(step, passed) & here[:, None]
     pull = recompute.token_gradient(step, passed)[1]
-    if pull is not None and bool((pull[used] != 0).any()):  # a non-finite gradient is one
+    if pull is not None and bool((pull[used] != 0).any()):  # a non-finite gradient counts as one
         return True
     if o.kl != "exact" or o.kl_in_reward or not o.beta:
         return False

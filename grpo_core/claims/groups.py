@@ -57,7 +57,7 @@ def _penalised(step: Step, v: Any) -> bool:
     o = step.settings.objective
     if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
         return False
-    here = slice(None) if o.baseline == "batch_mean" else rows(step, v.group)  # the mean holds the others' too
+    here = slice(None) if o.baseline == "batch_mean" else rows(step, v.group)  # the mean includes the others' too
     return _pushes(step, v) and bool((step.old_logp - step.ref_logp)[here][step.mask[here]].any())
 
 

@@ -98,8 +98,8 @@ class Signals:
 
     Attributes:
         group: group of each completion, (B,).
-        rewards: (B,), NaN where a completion was not scored.
-        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+        rewards: (B,), NaN if a completion was not scored.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None if no advantages are recorded.
     """
 
     group: np.ndarray

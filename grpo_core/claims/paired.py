@@ -90,7 +90,7 @@ def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict
     chance = {name: float(min((again <= 0).mean(), (again >= 0).mean())) for name, again in drawn.items()}
     result: dict[str, Difference] = {}
     alpha, held = ALPHA, False
-    for name in sorted(drawn, key=lambda name: chance[name]):  # Holm: the clearest one first, equally clear ones alike
+    for name in sorted(drawn, key=lambda name: chance[name]):  # Holm: the clearest first, ties treated equally
         clearer = sum(other < chance[name] for other in chance.values())
         alpha = alpha if held or not holm else ALPHA / (len(drawn) - clearer)
         low, high = _limits(drawn[name], alpha)

@@ -40,7 +40,7 @@ class Swept(Trained):
 
 @dataclass(frozen=True, kw_only=True)
 class Highest(Lead):
-    """A lead, with the mean that the leader reaches."""
+    """Claims a lead, with the mean that the leader reaches."""
 
     best: float
 

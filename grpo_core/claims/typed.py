@@ -37,7 +37,7 @@ class Joined:
 
     @property
     def total(self) -> float:
-        """Its log-probability."""
+        """Log-probability of the completion."""
         return math.fsum(float(x) for x in self.logp)
 
 

@@ -252,7 +252,7 @@ def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> I
     """Split a gauge of all runs into the ensemble of each point."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
-        own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the twin of a single seed
+        own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the duplicate of a single seed
         yield Ensemble(
             settings=point,
             seeds=seeds,

@@ -130,7 +130,7 @@ def _side_by_side(
     work = task(points[0].bandit)
     varied, lone = columns(points, 1), points[0].replace({"seed": 0})
     names = tuple(path for path in SIDE_BY_SIDE if isinstance(varied.get(path), np.ndarray))
-    lone = lone.replace({path: Settings().get(path) for path in names})  # so that other values need no new program
+    lone = lone.replace({path: Settings().get(path) for path in names})  # other values need no recompilation
     values = tuple(varied.get(path).ravel() for path in names)
     assert work.action_rewards is not None
     table = np.repeat(work.start.reshape(*work.action_rewards.shape, 1), len(points) * len(seeds), axis=-1)

@@ -1,4 +1,4 @@
-"""Repeats of one run under other seeds, computed side by side: the series of each as they grow."""
+"""Repeats of one run under other seeds, computed side by side, with their series yielded as they grow."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
         count = max(sum(visits.values()), 1)
-        if len(inputs) == 1:  # one place, as on a bandit with one prompt: there is nothing to average
+        if len(inputs) == 1:  # a single context, as for a bandit with one prompt: no average is needed
             (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
             return Formula(
                 symbol=rf"\bar{{{symbol}}}",
@@ -169,7 +169,7 @@ def _counted(o: Objective) -> str:
 
 def clip_fraction(n: Numbers, q: Quantity) -> Formula:
     last = n.step.passes - 1
-    rows = np.flatnonzero(n.step.part[last] >= 0)  # a pass may leave completions out
+    rows = np.flatnonzero(n.step.part[last] >= 0)  # a pass may omit completions
     inputs = [Quantity("clipped_tokens", passed=last, row=int(i)) for i in rows]
     values, count = [n[i] for i in inputs], max(int(n.used(last).sum()), 1)
     return Formula(

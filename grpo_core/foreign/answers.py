@@ -199,7 +199,7 @@ def guarded(asked: Answer) -> Answer:
         except GrpoError as error:
             if len(str(error)) <= LONGEST_SENTENCE:
                 raise
-            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window lays out all of it
+            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window would lay out all of it
         except OSError as error:
             where = error.filename or tr("The file")
             raise RunFileError(

@@ -32,7 +32,7 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
     now = _stamp(source.path)
     if now == stamp:
         return now, None, True
-    # a trace puts new lists in the place of the old ones when it is refreshed; others add to those that they have
+    # when refreshed, a trace replaces its lists by new ones; other sources extend theirs
     fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
     fresh.refresh()
     return now, fresh, _goes_on(source, fresh)

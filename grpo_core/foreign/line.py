@@ -42,7 +42,7 @@ class ReaderProcess(Asked):
 
     def __init__(self) -> None:
         from grpo_core.foreign.answers import serve
-        from grpo_core.jobs.packing import packed, unpacked  # many folders that a window may never need
+        from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
 
         limits = Limits(memory=MEMORY, files=FILES)
         super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)
@@ -136,7 +136,7 @@ class Line:
         """End the process, from any thread. The next request starts a new one."""
         for process in [*self.processes]:
             process.kill()
-        if self._lock.acquire(blocking=False):  # else whoever asks hears of its end
+        if self._lock.acquire(blocking=False):  # otherwise the caller would be notified of its end
             try:
                 _end(self.processes)
             finally:
@@ -167,7 +167,7 @@ class Line:
             try:
                 self.poll()
             except BaseException:
-                process.kill()  # what it is at is wanted no more, and it may not hear of that
+                process.kill()  # its current result is no longer needed, and it may not notice that
                 raise
 
         results = [*process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)]

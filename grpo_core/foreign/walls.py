@@ -107,7 +107,7 @@ def readable(path: Path) -> Iterator[Path]:
     place = place_of(path)
     yield place
     alone = (place / "adapter_config.json").exists() and not (place / "config.json").exists()
-    if place.suffix.lower() == ".grpo" or alone:  # a log beside it; the model beside an adapter
+    if place.suffix.lower() == ".grpo" or alone:  # a log next to it, or the model next to an adapter
         yield place.parent
     yield from (place.with_name(place.name + ending) for ending in ("-wal", "-shm"))
     if place.is_dir():

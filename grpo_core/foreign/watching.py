@@ -51,7 +51,7 @@ class Event:
 
     @property
     def line(self) -> str:
-        """The event on one line."""
+        """The event as a single line of text."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)

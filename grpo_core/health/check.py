@@ -1,4 +1,4 @@
-"""The form of a health check: required data, measurement of each update, and judgement of the run."""
+"""Data types for health checks: required data, measurement of each update, and judgement of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a diagnosis: findings with their evidence, and checks that were not possible."""
+"""Data types for a diagnosis: findings with their evidence, and checks that were not possible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
-        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as text
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as a string
 
     @property
     def sentence(self) -> str:

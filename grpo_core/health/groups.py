@@ -77,22 +77,22 @@ def dead_groups(update: Update) -> Measure | None:
 
 
 def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are right."""
+    """Check for groups in which all completions are right."""
     return _judge_dead(measures, "right")
 
 
 def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are wrong, with hardly any right ones elsewhere."""
+    """Check for groups in which all completions are wrong, with hardly any right ones elsewhere."""
     return _judge_dead(measures, "wrong")
 
 
 def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions have the same reward, neither the highest nor the lowest."""
+    """Check for groups in which all completions have the same reward, neither the highest nor the lowest."""
     return _judge_dead(measures, "same")
 
 
 def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are wrong while other groups still have a signal."""
+    """Check for groups in which all completions are wrong while other groups still have a signal."""
     return _judge_dead(measures, "wrong", sparse=True)
 
 
@@ -152,7 +152,7 @@ def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
 
 
 def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge rewards that are equal within every group and differ between prompts."""
+    """Check for rewards that are equal within every group and differ between prompts."""
     groups = sum(m.more["groups"] for m in measures)
     if groups < limit("groups") or any(m.value < 1 for m in measures):
         return None

@@ -42,7 +42,7 @@ def cap(update: Update) -> Measure:
 
 
 def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a cap below 1, which limits every token before the policy has changed at all."""
+    """Check for a cap below 1, which limits every token before the policy has changed at all."""
     first = measures[0]
     if first.value >= limit("cap"):
         return None
@@ -82,7 +82,7 @@ def _rounded_up(value: float) -> float:
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a clip range meant for single tokens, which ratios of complete completions never reach."""
+    """Check for a clip range meant for single tokens, which ratios of complete completions never reach."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
         return None
@@ -101,7 +101,7 @@ def no_range_of_tokens(update: Update) -> str:
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a clip range meant for ratios of complete completions, which nearly all ratios of single tokens exceed."""
+    """Check for a clip range meant for ratios of full completions, which nearly all ratios of single tokens exceed."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
         return None

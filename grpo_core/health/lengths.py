@@ -46,7 +46,7 @@ def length(update: Update) -> Measure | None:
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mean length that grows or shrinks throughout the run."""
+    """Check for a mean length that grows or shrinks throughout the run."""
     moved = changed(measures, limit("length_drift"))
     if moved is None:
         return None
@@ -174,7 +174,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
+    """Check for a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]

@@ -94,7 +94,7 @@ def all_counted(update: Update) -> Measure | None:
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mask that excludes nothing although the completions contain messages of tools or users."""
+    """Check for a mask that excludes nothing although the completions contain messages of tools or users."""
     first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
     if first is None:
         return None
@@ -107,7 +107,7 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
 
 
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mask that includes text of tools, users or the prompt."""
+    """Check for a mask that includes text of tools, users or the prompt."""
     bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
     if not bad:
         return None

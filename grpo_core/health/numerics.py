@@ -87,7 +87,7 @@ def _bad(
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge non-finite numbers, which affect all later numbers."""
+    """Check for non-finite numbers, which affect all later numbers."""
     those = [m for m in measures if m.value]
     if not those:
         return None
@@ -126,7 +126,7 @@ def first_pass(update: Update) -> Measure | None:
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a first pass that is not on-policy."""
+    """Check for a first pass that is not on-policy."""
     since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
     if not since:
         return None
@@ -175,7 +175,7 @@ def sampler(update: Update) -> Measure | None:
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a sampler whose policy differs from the trained one."""
+    """Check for a sampler whose policy differs from the trained one."""
     since = lasting(
         measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
     )

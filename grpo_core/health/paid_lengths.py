@@ -60,17 +60,17 @@ def together(update: Update) -> Measure | None:
 
 
 def judge_longer(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward earned by longer completions."""
+    """Check for a reward earned by longer completions."""
     return _judge(measures, 1)
 
 
 def judge_shorter(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward earned by shorter completions."""
+    """Check for a reward earned by shorter completions."""
     return _judge(measures, -1)
 
 
 def _judge(measures: Sequence[Measure], sign: int) -> Verdict | None:
-    """Judge a reward by length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
+    """Check for a reward that depends on length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
     if sum(m.more["rows"] for m in measures) < limit("rows"):
         return None
     (rewards, both), (_, lengths) = sum(m.more["products"] for m in measures)

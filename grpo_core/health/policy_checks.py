@@ -56,7 +56,7 @@ def entropy(update: Update) -> Measure | None:
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge entropy that fell to a small fraction of its initial value."""
+    """Check for entropy that fell to a small fraction of its initial value."""
     start, part = measures[0].value, limit("entropy_collapsed")
     since = lasting(measures, lambda m: m.value <= part * start, 2)
     if not since or start <= 0:
@@ -87,7 +87,7 @@ def _equal(measures: Sequence[Measure]) -> float | None:
 
 
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge entropy that rose to a multiple of its initial value."""
+    """Check for entropy that rose to a multiple of its initial value."""
     start = measures[0].value
     since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
     if not since:
@@ -141,7 +141,7 @@ def clipped(update: Update) -> Measure | None:
     other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
-        used = used & np.isfinite(terms.ratio)  # NaN ratios are another finding
+        used = used & np.isfinite(terms.ratio)  # NaN ratios are a different finding
         shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
         if terms.clipped[used].any():
             other |= update.pulled(n) & terms.clipped & used
@@ -180,7 +180,7 @@ def clipped(update: Update) -> Measure | None:
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge passes in which most tokens have no gradient."""
+    """Check for passes in which most tokens have no gradient."""
     of_completion = LEVELS[settings.objective.level].of_completion
     beyond: dict[str, Callable[[Measure], bool]] = {
         "clipped": lambda m: m.value >= limit("clipped"),
@@ -256,7 +256,7 @@ def far_tokens(update: Update) -> Measure | None:
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a KL that is due to a few tokens."""
+    """Check for a KL that is due to a few tokens."""
     those = [m for m in measures if m.value >= limit("kl_carried")]
     if len(those) < 2:
         return None

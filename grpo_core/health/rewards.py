@@ -44,7 +44,7 @@ def unscored(update: Update) -> Measure | None:
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge missing rewards in a run that has others."""
+    """Check for missing rewards in a run that has others."""
     lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
     those = [m for m in measures if m.more["lost"]]
     if not those or lost == rows or lost / rows < limit("missing"):
@@ -97,7 +97,7 @@ def spread_of_parts(update: Update) -> Measure | None:
 
 
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward function that is constant over all completions, or over those of each prompt."""
+    """Check for a reward function that is constant over all completions, or over those of each prompt."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
         return None
@@ -114,7 +114,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
             flat.append(Fault.of("constant", name=name, value=float(lowest / weight)))
         else:
             flat.append(Fault.of("between", name=name))
-    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is another finding
+    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is a different finding
         return None
     o = settings.objective
     whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it increases the divisor
@@ -126,7 +126,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge two reward functions that work against each other."""
+    """Check for two reward functions that work against each other."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     rows = sum(m.value for m in measures)
     if rows < limit("rows"):
@@ -195,7 +195,7 @@ def largest_advantage(update: Update) -> Measure | None:
 
 
 def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge advantages far beyond those of other completions of the run."""
+    """Check for advantages far beyond those of other completions of the run."""
     usual = float(np.median([m.more["median"] for m in measures]))
     those = [m for m in measures if m.value >= limit("advantage_large") and m.value >= limit("advantage_far") * usual]
     if not those:
@@ -238,7 +238,7 @@ def far_rewards(update: Update) -> Measure | None:
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge rewards far beyond all others, which dividing by a standard deviation hides in the advantages."""
+    """Check for rewards far beyond all others, which dividing by a standard deviation hides in the advantages."""
     every = np.concatenate([m.more["paid"] for m in measures])
     if len(every) < limit("rows"):
         return None

@@ -59,7 +59,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
 
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge samples of a policy that is too old."""
+    """Check for samples of a policy that is too old."""
     since = lasting(measures, lambda m: m.value > limit("stale"), min(2, len(measures)))
     if not since:
         return None

@@ -1,4 +1,4 @@
-"""Recomputation of the numbers claimed in a homework, from settings and seed."""
+"""Recomputation of the numbers claimed in a homework file, from settings and seed."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _check_places(t: Table, key: str, quantity: Quantity, settings: Settings) ->
     """Check the components of ``quantity`` against a bandit's run."""
     task = settings.task
     assert isinstance(task, BanditTask)
-    actions = task.actions if task.landscape in LANDSCAPES else None  # a chain's are those of its automaton
+    actions = task.actions if task.landscape in LANDSCAPES else None  # a chain has those of its automaton
     for name, place, count in (
         (tr("completion"), quantity.row, settings.learner.group_size * task.prompts),
         (tr("action"), quantity.action, actions),

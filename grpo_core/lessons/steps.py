@@ -105,7 +105,7 @@ class Steps:
 
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})
-        if "policy" in t:  # from its defaults: what was set before belongs to the other one
+        if "policy" in t:  # from its defaults: earlier settings belong to the other policy
             self._base, self._changed, self._knobs = POLICIES[t.word("policy", tuple(POLICIES))](), {}, ()
         self._changed |= settings.plain()
         try:

@@ -52,7 +52,7 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
     """Return the terms with a gradient on these completions other than the advantage: "kl", "entropy"."""
     used = n.used(passed)[rows]
     kl = bool(np.any(n.pull(passed)[rows][used]))
-    if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
+    if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the full distribution
         exact = n.terms(passed).kl
         kl |= exact is not None and bool((np.abs(exact[rows][used]) > n.precision * 1e-3).any())
     entropy = n.has_entropy_bonus and bool(used.any()) and _bends(n, passed, rows)
@@ -221,7 +221,7 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 def reward_std(n: Numbers) -> Reason | None:
     """Return the reason on the card of the spread: it is 0 within groups, regardless of the spread between them."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
-    if n.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
+    if n.objective.credit == "process":  # a spread of total rewards says nothing about the steps
         return None
     if not n.dead.all() or not len(scored) or (~np.isnan(n.compared_rewards)).sum(axis=-1).max() < 2:
         return None

@@ -78,7 +78,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
     balanced = abs(advantage.sum()) <= n.precision * np.abs(advantage).sum()
     differs = abs(policy) > n.precision * n.surrogate_size(0) and np.ptp(mass) > n.precision * mass.max()
     length = n.step.mask.sum(axis=-1)[rows]
-    by_length = bool(np.ptp(mass / length) <= n.precision * (mass / length).max())  # micro-batches weigh otherwise
+    by_length = bool(np.ptp(mass / length) <= n.precision * (mass / length).max())  # micro-batches have other weights
     if not (explained and balanced and differs and by_length):
         return None
     return Reason(
@@ -123,7 +123,7 @@ def _smaller_steps(n: Numbers) -> str:
         return "adam_divides"
     if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides:
         return "slower"
-    damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's are not divided
+    damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's advantages are not divided
     return "slower_or_damped" if np.abs(damped).max() < np.abs(n.advantage).max() else "slower"
 
 

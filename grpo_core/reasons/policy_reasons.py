@@ -55,7 +55,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
             claims=(Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),),
         )
     if share > MOST:
-        only_passes = passed and n.ratios_are_one(0)  # then only the passes before have moved them
+        only_passes = passed and n.ratios_are_one(0)  # then only the previous passes have moved them
         stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
         return Reason(
             key=key,

@@ -1,4 +1,4 @@
-"""The form of a reason: a sentence about a number of an update."""
+"""Data types for reasons: sentences about the numbers of an update."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 PROCESSOR_SECONDS = 2.0
 """Processor time allowed for one statement. A series of a million updates takes hundredths of a second."""
 LONGEST_VALUE = 64_000_000
-"""Maximum size in bytes of a value in a smaller file. In larger files, the file's size."""
+"""Maximum size in bytes of a value in a small file. In a larger file, the limit is the file's size."""
 _NO_LIMIT = 1_000_000_000
 """SQLite's own limit."""
 _LOOK_EVERY = 1000

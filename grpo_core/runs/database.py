@@ -95,7 +95,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                     raise newer_version_error(path) from error
                 raise
             if not may_grow and size % connection.execute("PRAGMA page_size").fetchone()[0]:
-                # SQLite notices where whole pages are missing, but reads the missing part of the last one as zeros
+                # SQLite detects missing pages, but reads the missing part of the last one as zeros
                 raise RunFileError(CANNOT["read"].format(name=path.name, why=_DAMAGED))
             return connection, version
         except BaseException:
@@ -141,7 +141,7 @@ def _read_only(path: Path) -> RunConnection:
     except sqlite3.OperationalError as error:
         if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
-        # A file left in write-ahead mode cannot be opened in a folder that takes no new files, except as a constant.
+        # A file left in write-ahead mode cannot be opened in a folder that accepts no new files, except as immutable.
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             raise RunFileError(
@@ -171,7 +171,7 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # a bug in our own code
     except (UnicodeDecodeError, OverflowError) as error:
-        # damage that reached the text of SQLite's own message, or a number that SQLite does not have
+        # damage that affected SQLite's own message, or a number that SQLite does not define
         raise RunFileError(sentence.format(name=path.name, why=_DAMAGED)) from error
     except MemoryError as error:
         raise RunFileError(sentence.format(name=path.name, why=_REASONS["ENOMEM"])) from error
@@ -191,12 +191,12 @@ def _reason(path: Path, error: sqlite3.Error | OSError) -> str:
     if _takes_no_file(path, error):
         return _NO_MORE_FILES
     if isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_CANTOPEN and _no_handle_is_left():
-        return _NO_HANDLE  # SQLite does not say why it cannot open a file
+        return _NO_HANDLE  # SQLite does not report why it cannot open a file
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return _REASONS.get(name, error.strerror or str(error))
     name = getattr(error, "sqlite_errorname", "")
-    if not name:  # the Python module's own, such as of a text that is not UTF-8, which its message repeats
+    if not name:  # the Python module's own, for example about a string that is not UTF-8, which it repeats
         return _DAMAGED
     return _REASONS.get("_".join(name.split("_")[:2]), str(error))  # SQLITE_IOERR_WRITE -> SQLITE_IOERR
 

@@ -65,7 +65,7 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
 
 def release(held: BaseFileLock) -> None:
     """Release the lock and delete its file."""
-    with suppress(OSError):  # deleted while held: whoever waits for the old one notices and takes the new one
+    with suppress(OSError):  # deleted while held: a process waiting for the old one notices and takes the new one
         Path(held.lock_file).unlink()
     held.release()
 
@@ -78,7 +78,7 @@ def in_use(path: Path) -> bool:
         file_lock = lock(path, patience=0)
     except InUseError:
         return True
-    except RunFileError:  # a lock file left in a read-only folder, where nobody writes
+    except RunFileError:  # a lock file left in a read-only folder, to which nobody writes
         return False
     release(file_lock)
     return False
@@ -146,7 +146,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         RunFileError: the folder cannot be written, or the disk is full.
     """
-    # a short name: one that is as long as the file system allows leaves no room for an ending
+    # a short name: one of the maximum length would leave no space for a suffix
     temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}{PART}")
     try:
         with explained(path, "written"):

@@ -164,7 +164,7 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
             kind = np.dtype(text)
             if len(shape) > MOST_AXES or not all(_is_whole(n) and n < LONGEST_AXIS for n in shape):
                 raise ValueError(f"“{name}” has no shape")
-            # an empty array takes no bytes however long its other axes are, but NumPy has a limit for these too
+            # an empty array takes no bytes regardless of its other axes, but NumPy limits these too
             full = kind.itemsize * math.prod(n for n in shape if n)
             if full > _LARGEST or not _is_whole(offset) or offset > whole - kind.itemsize * math.prod(shape):
                 raise ValueError(f"“{name}” does not fit into the record")

@@ -136,7 +136,7 @@ def remove(path: Path) -> None:
     """
     lock_file = lock(path)
     try:
-        for file in reversed(files_of(path)):  # the log first: without its file it could be taken for another's
+        for file in reversed(files_of(path)):  # the log first: without its file it could be mistaken for another file's
             file.unlink()
     except OSError as error:
         raise RunFileError(

@@ -13,7 +13,7 @@ LONGEST_META = 16_000_000
 LONGEST_TITLE = 1000
 """Maximum number of characters of a title. The title of a nested branch includes those of its ancestors."""
 MOST_CHANGES = 10_000
-"""Maximum number of changes of the settings."""
+"""Maximum number of changes to the settings."""
 LONGEST_SETTINGS = 1_000_000
 """Maximum number of characters of the settings as JSON. A landscape of a thousand rewards has twenty thousand."""
 LONGEST_LAYOUT = 1_000_000

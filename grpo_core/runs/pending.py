@@ -21,7 +21,7 @@ class PendingUpdates:
 
     Attributes:
         last: number of the last update that was added, stored or not.
-        changes: number of changes of the run's settings.
+        changes: number of changes to the run's settings.
     """
 
     def __init__(

@@ -168,7 +168,7 @@ class RunReader:
         if name not in names:
             if name not in METRICS:
                 raise KeyError(name)
-            return np.full_like(self.series(names[0], start), np.nan)  # as many as the file has
+            return np.full_like(self.series(names[0], start), np.nan)  # no more than the file has
         with explained(self.path), transaction(self._connection, "DEFERRED"):
             try:
                 values = read_series(

@@ -67,7 +67,7 @@ def copy_run(
         file_lock = lock(target)
         try:
             with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-                reading.execute("BEGIN")  # one state for all pieces: they would begin anew whenever a writer commits
+                reading.execute("BEGIN")  # one state for all pieces: they would start over whenever a writer commits
                 reading.execute("SELECT count(*) FROM meta").fetchone()
                 reading.backup(copy, pages=PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
                 copy.execute("PRAGMA journal_mode=DELETE")

@@ -81,12 +81,12 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
             copy.execute(f"PRAGMA user_version={VERSION}")
             copy.executescript(SCHEMA)
             with transaction(copy):
-                kept = {key: value for key, value in meta.items() if key != CHECKS}  # they are made anew at the end
+                kept = {key: value for key, value in meta.items() if key != CHECKS}  # they are recreated at the end
                 copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (kept | {"ended": 1}).items())
                 for table, columns in _COLUMNS.items():
                     places = ", ".join("?" * len(columns.split(",")))
                     insert = f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})"
-                    # a page that was cut in two holds rows that are empty: they are left out
+                    # a page that was cut in two holds empty rows, which are skipped
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 layouts = dict(copy.execute("SELECT id, fields FROM layout"))
                 settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
@@ -102,7 +102,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                 if stretches:
                     thinning.note(copy, thinning.up_to(stretches, last))
     _make_series_whole(target)
-    with RunReader.open(target) as reader:  # all that a window reads when it opens the run
+    with RunReader.open(target) as reader:  # everything that a window reads when it opens the run
         _ = reader.origin, reader.settings_changes(), reader.step(reader.last)
         return reader.last
 

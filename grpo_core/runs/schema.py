@@ -62,7 +62,7 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
     present = {}
     for kind, called, sql in objects:
         if kind == "index" and sql is None and str(called).startswith("sqlite_autoindex_"):
-            continue  # SQLite's own, of a primary key
+            continue  # SQLite's own, for a primary key
         known = called in TABLES if not newer else isinstance(sql, str) and _is_plain(sql)
         if kind != "table" or not known:
             raise RunFileError(

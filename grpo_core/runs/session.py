@@ -185,7 +185,7 @@ def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[
         absent = [(folder, meta) for folder, meta in known.values() if meta.parent and meta.parent[0] not in known]
         parents = {meta.parent[0]: (folder, meta.parent_path) for folder, meta in absent if meta.parent}
         places = [library.find(folder, id, hint) for id, (folder, hint) in parents.items()]
-        fresh = [(place, False) for place in places if place is not None]  # one that is gone is missed at home too
+        fresh = [(place, False) for place in places if place is not None]  # the others are missing in the original too
     return tuple(described), files
 
 
@@ -213,7 +213,7 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     try:
         with RunReader.open(copy) as reader:
             _ = reader.origin, reader.settings_changes()
-            with suppress(RunFileError):  # told when the run is opened; it hinders no other
+            with suppress(RunFileError):  # reported when the run is opened; it does not affect others
                 for name in METRICS:
                     reader.series(name)
     except GrpoError as error:

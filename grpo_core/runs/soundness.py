@@ -62,7 +62,7 @@ def check(step: Step) -> Step:
 
 
 def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Validate arrays whose own sizes are free."""
+    """Validate arrays with dimensions that are not determined by the other arrays."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):

@@ -19,7 +19,7 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
     Args:
         path: path of the run file.
         updates: number of updates that it holds.
-        changes: number of changes of its settings.
+        changes: number of changes to its settings.
         limit: size in bytes at which the run is paused.
         below_limit: whether the file is smaller than that.
         may_thin: whether the user could still thin out older updates.

@@ -1,4 +1,4 @@
-"""Writer of a run file. Each update is on disk within 50 ms, and a killed process loses no committed one."""
+"""Writer of a run file. Each update is on disk within 50 ms, and a killed process loses no committed update."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class RunWriter:
             RunFileError: it is being written elsewhere, read-only, from a newer version, damaged or not a run file.
         """
         path = Path(path)
-        opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
+        opened(path)[0].close()  # report a missing or foreign file before a lock file appears next to it
         file_lock = lock(path)
         try:
             return cls._opened(path, file_lock, limit, thin)
@@ -303,7 +303,7 @@ class RunWriter:
                 with suppress(RunFileError):
                     folded(self.path)
             elif self._lost.saved is not None:
-                with suppress(OSError):  # its log would be applied to whatever file has replaced it
+                with suppress(OSError):  # its log would be applied to the file that has replaced it
                     for beside in files_of(self.path):
                         if beside != self.path:
                             beside.unlink()

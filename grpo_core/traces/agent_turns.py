@@ -37,7 +37,7 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
     turns, place = list[Turn](), 0
     for said, answered in exchanges(decode(tokens)):
         end = place + len(said)
-        end += int(not answered and end < len(tokens))  # the end sign
+        end += int(not answered and end < len(tokens))  # the end-of-sequence token
         call = (ToolCall(name=NAME, arguments=call_in(said)),) if said.endswith(CLOSE) else ()
         if end > place:
             turns.append(_turn(mask[place:end], role="assistant", text=said, sampled=True, calls=call))

@@ -76,7 +76,7 @@ def _written(
     )
     names = source.settings.recorded.reward_names
     vocabulary = source.vocabulary
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # it holds a user's texts
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # it contains a user's text
     build(path, meta, Origin(settings=source.settings, vocabulary=vocabulary, prompts=(), reward_names=names), None)
     labels: list[int] = []
     left_out: list[str] = []

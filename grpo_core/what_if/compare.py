@@ -110,7 +110,7 @@ def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool 
         SettingsError: the settings require something that the record does not have.
     """
     result = WhatIf(ran=ran, other=other, differences=differences(ran.step, wanted), asked=asked)
-    result.other.gradient(0)  # what the record lacks is refused here rather than in the middle of a picture
+    result.other.gradient(0)  # missing data is rejected here rather than in the middle of drawing
     return result
 
 

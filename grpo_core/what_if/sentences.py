@@ -161,7 +161,7 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
     if not ran.any() and not other.any():
         largest = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
         return NoPush(at_all=largest <= w.ran.precision * 1e-3)
-    size = float(np.abs(other).max())  # the pushes of tokens may cancel on the logits, to rounding of this size
+    size = float(np.abs(other).max())  # the pushes of tokens can cancel on the logits, up to rounding of this size
     if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
         whole = _is_times(wholes[0], wholes[1], 1.0, size)

@@ -81,6 +81,6 @@ def paid_for(work: Task) -> np.ndarray:
     """Return the reward of every action at every decision (T, A), as computed by the step checker itself."""
     assert work.step_rewards is not None
     actions = len(work.vocabulary)
-    tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # a completion an action
+    tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # one completion per action
     paid = work.step_rewards(np.zeros(actions, dtype=np.intp), tokens, np.full(tokens.shape, True))
     return np.asarray(paid[0].T)

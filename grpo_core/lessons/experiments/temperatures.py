@@ -65,7 +65,7 @@ class FirstPass:
 def distinct(tokens: np.ndarray) -> np.ndarray:
     """Return the number of distinct completions in each group, (..., G, T) -> (...). Padding is −1."""
     number = tokens[..., 0]
-    if tokens.shape[-1] > 1:  # completions are numbered first; a single token is its own number
+    if tokens.shape[-1] > 1:  # completions are numbered first; a single token already is a number
         _, number = np.unique(tokens.reshape(-1, tokens.shape[-1]), axis=0, return_inverse=True)
     ordered = np.sort(number.reshape(tokens.shape[:-1]), axis=-1)
     return np.asarray((np.diff(ordered, axis=-1) > 0).sum(axis=-1) + 1)

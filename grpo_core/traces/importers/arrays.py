@@ -205,7 +205,7 @@ def _parsed(data: bytes) -> np.ndarray:
     """Parse a flat array in NumPy's format (``numpy.lib.format``).
 
     Raises:
-        ValueError: it is not one, has another shape or kind of values, or is truncated.
+        ValueError: it is not in this format, has an unexpected shape or kind of values, or is truncated.
     """
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):

@@ -158,7 +158,7 @@ def table_from(plain: dict[str, Any]) -> Completions:
     Raises:
         LookupError, TypeError, ValueError: the argument is not what that function returns.
     """
-    known = {"staleness": None, **plain}  # missing in older files
+    known = {"staleness": None, **plain}  # missing from older files
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
     arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
     tokens = {

@@ -203,7 +203,7 @@ class PrimeRlFolder:
             found = {}
             for line in complete_lines(path, []):
                 if isinstance(line, dict) and type(line.get("step")) is int and isinstance(line.get(LOSS), int | float):
-                    found[line["step"]] = float(line[LOSS])  # of a resumed run the last counts
+                    found[line["step"]] = float(line[LOSS])  # for a resumed run the last one counts
             self._losses = stamp, found
         return self._losses[1].get(label)
 

@@ -220,7 +220,7 @@ class Trace:
             shown.
         """
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
-        if not missing and all(each.has_values("pass") for each in columns):  # else it was generated and never used
+        if not missing and all(each.has_values("pass") for each in columns):  # otherwise generated and never used
             missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
         if missing:
             raise NotRecordedError(

@@ -171,7 +171,7 @@ def is_whole(value: Any, most: int = 2**53) -> bool:
 
 
 def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps that a later attempt trained again."""
+    """Remove the steps that a later attempt trained again. Also returns notes on them."""
     restarts: dict[int, int] = {}
     for step in steps:
         restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)

@@ -61,7 +61,7 @@ def probe(path: Path) -> bool:
 
 def database_of(path: Path) -> tuple[Path, str]:
     """Split ``path`` into the database and the name of a run in it. The name is empty for the database itself."""
-    with contextlib.suppress(OSError, ValueError):  # names that no file can have
+    with contextlib.suppress(OSError, ValueError):  # names that a file cannot have
         if path.parent.suffix == ".db" and path.parent.is_file():
             return path.parent, path.name
     return path, ""

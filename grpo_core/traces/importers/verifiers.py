@@ -168,7 +168,7 @@ class VerifiersRun(TextRun):
         self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
         self.labels = np.unique(index.steps[index.kinds == self._kind]).tolist()
         if index.first and len(self.labels) > 1:
-            del self.labels[0]  # its beginning may lie before the indexed part
+            del self.labels[0]  # its beginning may be before the indexed part
         self.notes = [note for note in self.notes if note not in (*self._of_index,)]
         count = int((~training).sum())
         self._of_index = ()
@@ -309,7 +309,7 @@ class VerifiersRun(TextRun):
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         if not self.has_losses or self._prime is None or self._prime.exported(self.labels[position - 1]) is None:
-            return self.completions(position), None  # what follows from tokens alone is no number of the run
+            return self.completions(position), None  # numbers derived from tokens alone are not the run's
         rows = self._rows(position, with_tokens=True)
         table = rows.table()
         with suppress(NotRecordedError):

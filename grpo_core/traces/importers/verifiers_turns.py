@@ -34,7 +34,7 @@ class Graph:
     """The messages of a trace, each parsed once even if several branches share it.
 
     Attributes:
-        trace: as recorded.
+        trace: the recorded trace.
     """
 
     def __init__(self, trace: dict[str, Any]) -> None:

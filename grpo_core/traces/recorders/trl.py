@@ -109,7 +109,7 @@ class Recorder:
             write_json(folder / "trace.json", description(trainer, self.level, self.reason, text))
             save_tokenizer(trainer, folder / "tokenizer")
         self._step = 0
-        self._generations: list[dict[str, Any]] = []  # of the step in progress
+        self._generations: list[dict[str, Any]] = []  # of the current step
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
         self._rewards: Any = None
         self._capture: dict[str, Any] | None = None
@@ -150,7 +150,7 @@ class Recorder:
         if self.unclear:
             warnings.warn(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.", stacklevel=2)
 
-    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+    # -- data from the wrapped methods -------------------------------------------------------------------------------
 
     def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
         original = getattr(self.trainer, name, None)
@@ -205,7 +205,7 @@ class Recorder:
         elif len(self._generations) >= self._most_generations:
             self._leave_out_step()
         if not self._generations:
-            self._passes = [[]]  # values computed since the last step belong to no batch
+            self._passes = [[]]  # values computed since the last step do not belong to a batch
         count = len(inputs)
         size = int(self.trainer.num_generations)
         number = len(self._generations)
@@ -311,7 +311,7 @@ class Recorder:
         return not self._passes[-1] and self._used == self._expected > 0
 
     def _finish_step(self) -> None:
-        """Pass the current step to the thread, or drop it if the thread is too far behind."""
+        """Pass the current step to the writing thread, or drop it if the thread is too far behind."""
         generations, self._generations = self._generations, []
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if not generations:
@@ -348,7 +348,7 @@ class Recorder:
                 self._fail(error)
 
     def write(self, step: dict[str, Any]) -> None:
-        """Write one step to disk, in the thread."""
+        """Write one step to disk, in the writing thread."""
         import numpy as np
 
         rows = completions_of(step["generations"])

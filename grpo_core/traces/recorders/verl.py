@@ -123,7 +123,7 @@ class Recorder:
         owner_only(self.home.parent)
         owner_only(self.home)
         self._number = 0
-        self._batch: dict[str, Any] | None = None  # of the update in progress
+        self._batch: dict[str, Any] | None = None  # of the current update
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
         self._trainer: dict[str, Any] = {}
         self._temperature: float | None = None
@@ -153,7 +153,7 @@ class Recorder:
         if self.dropped:
             warnings.warn(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.", stacklevel=2)
 
-    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+    # -- data from the wrapped methods -------------------------------------------------------------------------------
 
     def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
         original = getattr(self.worker, name)
@@ -216,7 +216,7 @@ class Recorder:
             self._passes.append([])
 
     def _after_update(self, result: Any, *args: Any, **kwargs: Any) -> None:
-        """Pass the update to the thread, or drop it if the thread is too far behind."""
+        """Pass the update to the writing thread, or drop it if the thread is too far behind."""
         batch, self._batch = self._batch, None
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if batch is None or not passes:
@@ -251,7 +251,7 @@ class Recorder:
                 self._fail(error)
 
     def write(self, update: dict[str, Any]) -> None:
-        """Write one update to disk, in the thread."""
+        """Write one update to disk, in the writing thread."""
         import numpy as np
 
         if self.rank == 0 and not self._described:
@@ -261,7 +261,7 @@ class Recorder:
             self._described = True
         rows = completions_of(update["batch"], self.tokenizer if self.text else None, self.text)
         micro = add_passes(rows, update["passes"])
-        if not self.text:  # needed until here for the lengths
+        if not self.text:  # needed up to this point for the lengths
             for name in ("prompt_ids", "prompt", "completion"):
                 rows[name] = [None] * len(rows["row"])
             rows["completion_ids"] = [[-1] * len(ids) for ids in rows["completion_ids"]]
