@@ -26,7 +26,7 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
-"""Maximum amount of numbers in cached updates, which are used to find and verify causes without reading them again."""
+"""Maximum number of values in cached updates, which are used to find and verify causes without reading them again."""
 
 
 class Traced(Protocol):
@@ -172,9 +172,7 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def take(self, position: int, run: Traced | None = None) -> None:
-        """Compare the numbers of the update at ``position``, from 1, or compare them again with the current data of
-        ``run``.
-        """
+        """Compare the numbers of the update at ``position``, from 1, or do so again with new data from ``run``."""
         if run is not None:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(

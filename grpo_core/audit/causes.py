@@ -17,9 +17,9 @@ from grpo_core.changes.numbers import of_loss as loss_numbers
 from grpo_core.claims.causes import Done, Explained, Misplaced, settings_of
 
 SEARCHED, ENOUGH = 8, 4
-"""Number of updates in which causes are searched for, and number to which they are filled up.
+"""Number of updates in which causes are searched for, and the minimum number.
 
-If fewer than the latter deviate, later agreeing updates are added.
+If fewer than the minimum deviate, later agreeing updates are added.
 """
 LARGE = 400_000
 """Number of tokens in the searched updates and passes above which pairs of changes are not tried.
@@ -183,8 +183,8 @@ def _worst(numbers: Sequence[Numbers] | None) -> float:
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
     """Return the range of updates to which an explanation applies, and the largest remaining difference.
 
-    The range is given by the labels of its first and last update (None for the first and the last of the run). None
-    if deviations remain in updates that no such range excludes. An update that agrees both with and without the
+    The range is given by the labels of its first and last update (None for the first and the last of the run). None if
+    deviations remain in updates that no such range excludes. An update that agrees both with and without the
     explanation can be inside or outside the range.
     """
     shown = [i for i, each in enumerate(compared) if each.excess > 1]

@@ -32,7 +32,7 @@ The slope should be 1. Below this correlation it does not indicate a temperature
 NOISE, COARSE = 0.01, 0.1
 """Distances above which old and new log-probabilities differ by more than numerical noise.
 
-The noise is that between two forward passes, in float32 and in half precision.
+The limits are for forward passes in float32 and in half precision.
 """
 SIGMAS, NATS = 8.0, 0.1
 """How far the mean of −log π must be from the entropy, in standard errors and in nats per token."""

@@ -1,8 +1,8 @@
 """Search for explanations of deviating numbers: discrete and fitted changes, alone, with a factor, and in pairs.
 
-The simplest explanations are searched first: one change or one factor; a change with fitted parameters; a change
-with a factor; two changes. Of the explanations that match every number up to rounding, those about as simple as the
-simplest are kept. Finally, those with equal predictions for this run are merged into one class.
+The simplest explanations are tried first: one change or one factor; a change with fitted parameters; a change with a
+factor; two changes. Of the explanations that match every number up to rounding, those about as simple as the simplest
+are kept. Finally, those with equal predictions for this run are merged into one class.
 """
 
 from __future__ import annotations
@@ -205,9 +205,7 @@ class Search:
     def _residuals(
         self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
     ) -> np.ndarray | None:
-        """Return the differences relative to the original rounding: the tolerance of a change must not influence its
-        fit.
-        """
+        """Return the differences relative to the original rounding. A change's tolerance must not affect its fit."""
         numbers = self._measured(changes, updates)
         if numbers is None:
             return None

@@ -119,9 +119,7 @@ def scaled(step: Step, factor: Factor, by: float) -> Step:
 
 
 def known(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return ``values`` (..., B, T) with 0 in padding and for tokens that a pass did not score, like the trainer's
-    tensors.
-    """
+    """Return ``values`` (..., B, T) with 0 in padding and for unscored tokens, like the trainer's tensors."""
     return np.asarray(np.where(there, np.nan_to_num(values), 0.0))
 
 

@@ -90,8 +90,8 @@ def added_length(update: Update) -> float | None:
 def clipped_at_first(shown: Sequence[Figure]) -> tuple[int, int, float]:
     """Compare clipping in the first passes in which the recorded log-probabilities make every ratio 1.
 
-    Returns the number of these passes, the number of those with clipping by the trainer, and the mean share of
-    tokens clipped in them.
+    Returns the number of these passes, the number of those with clipping by the trainer, and the mean share of tokens
+    clipped in them.
     """
     still = [f.theirs for f in shown if f.name == CLIPPED and f.first and f.ours == 0.0]
     return len(still), sum(share > 0.0 for share in still), float(np.mean(still)) if still else 0.0

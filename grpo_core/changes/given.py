@@ -1,9 +1,9 @@
 """Evidence about tensors that a loss takes as given: whose log-probabilities they are, and which tokens count.
 
-Even if a loss follows from recorded log-probabilities, these may not belong to their tokens. Other numbers show
-whether they do: before the first optimizer step, old and new log-probabilities come from the same policy; two
-completions of one prompt have the same log-probabilities while they have the same tokens; the mean of −log π of
-sampled tokens is the entropy.
+Even if a loss follows from recorded log-probabilities, these may not belong to their tokens. Other numbers show whether
+they do: before the first optimizer step, old and new log-probabilities come from the same policy; two completions of
+one prompt have the same log-probabilities while they have the same tokens; the mean of −log π of sampled tokens is the
+entropy.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class Sums:
 
 
 def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-probabilities (B, T) before the first optimizer step, and which of them it used, boolean (B,
-    T).
-    """
+    """Return the log-probabilities (B, T) before the first optimizer step, and which it used, boolean (B, T)."""
     same = np.zeros(step.passes, bool)
     same[0] = True
     if step.optimizer_step is not None:
@@ -90,8 +88,8 @@ def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
 def alignments(update: Update, name: str) -> Mapping[str, Sums]:
     """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y) in several alignments.
 
-    The alignments are: as recorded, shifted by one position to the right or left, and as if from the previous
-    update. Empty if they are not recorded, or are the first pass's own.
+    The alignments are: as recorded, shifted by one position to the right or left, and as if from the previous update.
+    Empty if they are not recorded, or are the first pass's own.
     """
     values = getattr(update.step, name)
     if values is None:

@@ -1,7 +1,7 @@
 """The numbers of one recorded update as arrays: the trainer's, and those of the training functions.
 
-A loss is a sum of three columns with a coefficient each: minus the surrogate (1), the KL (β) and the entropy bonus
-(1). A factor on one of them can therefore be found by least squares.
+A loss is a sum of three columns with a coefficient each: minus the surrogate (1), the KL (β) and the entropy bonus (1).
+A factor on one of them can therefore be found by least squares.
 """
 
 from __future__ import annotations
@@ -181,9 +181,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
-    """Compute the advantage of each scored completion. ``apply`` and None have the same meaning as in
-    :func:`of_loss`.
-    """
+    """Compute the advantage of each scored completion. ``apply`` and None are as in :func:`of_loss`."""
     step = update.step
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return None

@@ -82,7 +82,7 @@ def _clips(step: Step) -> Iterator[Change]:
 
 
 def _alignments(step: Step) -> Iterator[Change]:
-    """Yield changes to the log-probabilities of another position, batch, pass or policy."""
+    """Yield changes that use the log-probabilities of another position, batch, pass or policy."""
     yield replaced("old_absent", "old", old_logp=lambda update, step, n: known(step.logp[n], step.there))
     yield replaced("old_stale", "old", old_logp=_previous("old_logp"))
     yield replaced("old_zero", "old", old_logp=lambda update, step, n: np.zeros_like(step.old_logp))
@@ -132,7 +132,7 @@ def _kls(step: Step) -> Iterator[Change]:
 
 
 def _reductions(step: Step) -> Iterator[Change]:
-    """Yield changes to the means of TRL's loss types, and to means over padded positions."""
+    """Yield changes that use the means of TRL's other loss types, or means over padded positions."""
     o = step.settings.objective
     longest = step.settings.task.longest
     rows: Callable[[Step, np.ndarray], float] = lambda step, rows: float(rows.sum())  # noqa: E731 - a row of a table
@@ -167,9 +167,7 @@ def _reduced(
     count: Callable[[Step, np.ndarray], float],
     more: dict[str, Any],
 ) -> Step | None:
-    """Apply a different reduction: each micro-batch of the pass is divided by ``count`` of its rows, times their
-    number.
-    """
+    """Apply another reduction: divide each micro-batch of the pass by ``count`` of its rows, times their number."""
     if step.denominator is None:
         return None
     divided = np.ones_like(step.denominator)
@@ -234,8 +232,7 @@ def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
-    """Return the contribution of padded positions to each micro-batch's loss, (N, M), if they are summed with the
-    tokens.
+    """Return the contribution of padded positions to each micro-batch's loss, (N, M), if they are included in it.
 
     In padding, the ratio is 1 and the surrogate is the advantage. Without a KL there is no other term.
 
@@ -262,7 +259,7 @@ def _levels(step: Step) -> Iterator[Change]:
 
 
 def _advantages(step: Step) -> Iterator[Change]:
-    """Yield changes to advantages in the loss other than the recorded ones."""
+    """Yield changes that use advantages other than the recorded ones in the loss."""
     if step.advantage is None:
         return
     o = step.settings.objective

@@ -1,9 +1,9 @@
 """Precision of log-probabilities in a file, and its effect on the recomputed loss.
 
-A file may hold fewer digits than the trainer computed with, for example float16 instead of float32, or four
-decimals. The loss recomputed from it then differs by the effect of these roundings. Their directions are unknown, so
-they are sampled: every stored number is moved by half a unit in its last place, up or down at random, and the
-training function computes the loss again.
+A file may hold fewer digits than the trainer computed with, for example float16 instead of float32, or four decimals.
+The loss recomputed from it then differs by the effect of these roundings. Their directions are unknown, so they are
+sampled: every stored number is moved by half a unit in its last place, up or down at random, and the training function
+computes the loss again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from grpo_core.text import tr
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
 """Fields of an update from which the loss is computed and which a file may store rounded."""
 DECIMALS = (3, 4, 5)
-"""Numbers of decimals that are recognised. With fewer decimals losses cannot be compared, and more are those of
-float32.
-"""
+"""Numbers of decimals that are recognised. With fewer, losses cannot be compared, and more are those of float32."""
 FIRST, ENOUGH = 4096, 8
 """Number of values that are checked first, and number of distinct ones needed to determine their digits."""
 DRAWS, TIMES = 8, 4

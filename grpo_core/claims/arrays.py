@@ -89,8 +89,7 @@ def band(step: Step) -> tuple[float, float]:
 
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
-    """Return d loss / d logits if the loss depends on full distributions or logits are trained, otherwise d loss / d
-    log π.
+    """Return d loss / d logits if logits are trained or full distributions in the loss, otherwise d loss / d log π.
 
     None if it depends on data that is not recorded.
     """
@@ -123,9 +122,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Return whether an entropy bonus has a gradient on the completions ``here``. It has none at equal
-    probabilities.
-    """
+    """Return whether an entropy bonus has a gradient on the completions ``here``: none at equal probabilities."""
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

@@ -1,4 +1,4 @@
-"""Claims on the cards that have a single text each, as one table. The data are the update."""
+"""Claims of the cards that have a single text each, as one table. The data are the update."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Claims about a clip without effect: which range would have one, or that none could. The data are the recorded
-update.
-"""
+"""Claims about a clip without effect: which range would have one, or that none would. The data are the update."""
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ NEXT_TO_ONE = 1e-12
 class WouldAct(Claim[Step]):
     """Claims that the clip has no effect in pass ``passed`` (0 = the first), but would have one with a narrower range.
 
-    The range would have to end below ``high``, or begin above ``low``. None if no such bound exists. A ``cap``
-    reduces a weight and only has an upper bound.
+    The range would have to end below ``high``, or begin above ``low``. None if no such bound exists. A ``cap`` reduces
+    a weight and only has an upper bound.
     """
 
     passed: int
@@ -81,9 +79,7 @@ class NothingToStop(Claim[Step]):
 
 @dataclass(frozen=True, kw_only=True)
 class NoRange(Claim[Step]):
-    """Claims that there is a non-zero advantage, but the clip of pass ``passed`` would have no effect with any
-    range.
-    """
+    """Claims that there is a non-zero advantage, but the clip of pass ``passed`` has no effect with any range."""
 
     passed: int
 

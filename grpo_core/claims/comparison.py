@@ -17,9 +17,7 @@ NAMED = 3
 FINISH = 0.9
 """Share of the way from the start to the best that decides which of several level finishers gets there first."""
 LAST, CLIMBING = 0.1, 0.01
-"""Criterion for still climbing: a rise of the mean by more than ``CLIMBING`` over the last part ``LAST`` of the
-updates.
-"""
+"""Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last part ``LAST`` of the updates."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,8 +104,8 @@ class Lead(Claim[Trained]):
 class Level(Claim[Trained]):
     """Claims that the seeds do not distinguish which of ``names`` is ahead, but show that ``behind`` others are not.
 
-    The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
-    The lowest mean of ``names`` is ``least``.
+    The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``. The
+    lowest mean of ``names`` is ``least``.
     """
 
     names: tuple[str, ...]
@@ -158,8 +156,7 @@ class Level(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Claim[Trained]):
-    """Claims that ``stuck`` of the seeds of ``names`` are stuck on an action that is not the best, and ``diverged``
-    diverged.
+    """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` diverged.
 
     ``names`` are the leader and those statistically level with it. Their seeds are counted together.
     """
@@ -198,10 +195,10 @@ class Since(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Sooner(Claim[Trained]):
-    """Claims that the first of ``names`` is past ``line`` after ``updates`` updates (median of the seeds), before
-    the others.
+    """Claims that the first of ``names`` passes ``line`` after ``updates`` updates (median of the seeds).
 
-    It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``. Never is infinitely late.
+    It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``, and sooner than all others.
+    Never passing it counts as infinitely late.
     """
 
     names: tuple[str, ...]

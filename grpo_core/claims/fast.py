@@ -41,9 +41,7 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Claim[ByBoth]):
-    """Claims that ``checked`` of ``runs`` runs by JAX were repeated with NumPy, with no difference larger than
-    ``apart``.
-    """
+    """Claims that ``checked`` of ``runs`` runs by JAX were repeated with NumPy, with differences up to ``apart``."""
 
     runs: int
     checked: int
@@ -66,7 +64,7 @@ class Rounded(Claim[ByBoth]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reopened(Claim[ByBoth]):
-    """Claims that one run by JAX was repeated with NumPy, with no difference larger than ``apart``."""
+    """Claims that one run by JAX was repeated with NumPy, with differences up to ``apart``."""
 
     apart: float
 

@@ -88,9 +88,7 @@ def _all_cut(data: Run, v: Any) -> bool:
 
 
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
-    """Yield the updates with the same parts as the first, the completions scored by every function, and the weighted
-    parts.
-    """
+    """Yield updates with the first one's parts, the completions scored by every function, and the weighted parts."""
     first: tuple[str, ...] | None = None
     for update in data:
         if update.parts is None:
@@ -104,7 +102,7 @@ def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
 
 
 def _column(data: Run, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the values of a part, for each prompt of each update and for each update."""
+    """Return the values of a part, grouped by prompt of each update, and by update."""
     by_prompt, whole = [], []
     for update, rows, _ in _parts(data):
         assert update.parts is not None

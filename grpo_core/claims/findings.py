@@ -42,7 +42,7 @@ class Seen:
         turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
             if not recorded.
         staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
-        recorded.
+            recorded.
         answered: (B,) boolean, whether a message of a tool or a user follows the model's; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
@@ -170,8 +170,8 @@ def _kind(reward: float, low: float, high: float) -> str:
 class EntropyFar(Claim[Run]):
     """Claims that the entropy, initially ``start`` nats, has moved far away in ``count`` of ``of`` updates.
 
-    In these updates, counted from ``since`` on, it is ``part`` times the initial value or farther (and, if risen,
-    half a nat more). It is farthest at step ``where``: ``end``.
+    In these updates, counted from ``since`` on, it is ``part`` times the initial value or farther (and, if risen, half
+    a nat more). It is farthest at step ``where``: ``end``.
     """
 
     start: float

@@ -40,9 +40,7 @@ def _compared(step: Step, v: Any) -> list[np.ndarray]:
 
 
 def _penalty_differs(step: Step, v: Any) -> bool:
-    """Return whether the KL penalty, β times the log-ratio to the reference, differs within a group of equal
-    rewards.
-    """
+    """Return whether the KL penalty, β times the log-ratio to the reference, varies within a group of equal rewards."""
     o = step.settings.objective
     if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
         return False

@@ -29,8 +29,8 @@ class Pass:
     def sizes(self, of: str) -> np.ndarray | None:
         """Return the absolute values of a quantity for each token in the loss, (n,), in descending order.
 
-        The quantity is the push, the weighted KL estimate, the weighted token loss, or the difference from the
-        sampler. None without a reference or a sampler.
+        The quantity is the push, the weighted KL estimate, the weighted token loss, or the difference from the sampler.
+        None without a reference or a sampler.
         """
         terms = recompute.terms(self.step, self.passed)
         every = {

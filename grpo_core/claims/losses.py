@@ -50,9 +50,7 @@ def _left_is_kl(step: Step, v: Any) -> bool:
 
 
 def _by_length(step: Step, v: Any, *, longer: bool) -> bool:
-    """Return whether the loss is due to weights that grow with length, and the completions that did better are as
-    claimed.
-    """
+    """Return whether the loss is due to weights that grow with length, and the claimed completions did better."""
     used, terms, size = recompute.used(step, 0), recompute.terms(step, 0), _sums(step)[2]
     here = used.any(axis=-1)
     length, mass, own = step.mask.sum(axis=-1)[here], terms.weight.sum(axis=-1)[here], _by_row(step)

@@ -15,8 +15,7 @@ Course = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Claim[Course]):
-    """Claims that ``quantity`` is between ``low`` and ``high`` in all ``count`` updates, first reaching ``high`` at
-    ``where``.
+    """Claims that ``quantity`` is from ``low`` to ``high`` in all ``count`` updates, first at ``high`` at ``where``.
 
     ``share``: whether it is a share.
     """

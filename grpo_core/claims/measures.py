@@ -62,9 +62,7 @@ class CutOff(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class CutOffMore(Claim[Run]):
-    """Claims that the mean share of truncated completions rises from the first third of the updates, ``before``, to
-    the last.
-    """
+    """Claims that the mean share of truncated completions rises from the first third of the updates to the last."""
 
     before: float
     after: float
@@ -86,8 +84,8 @@ class CutOffMore(Claim[Run]):
 class FirstPassApart(Claim[Run]):
     """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
 
-    ``gap`` is averaged over the tokens of an update and then over the updates in which they differ at all. At least
-    one of these differs by more than ``limit``.
+    ``gap`` is averaged over the tokens of an update and then over the updates in which they differ at all. At least one
+    of these differs by more than ``limit``.
     """
 
     since: int
@@ -145,8 +143,8 @@ class SamplerApart(Claim[Run]):
 class ImportanceCut(Claim[Run]):
     """Claims that from update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats per token.
 
-    A truncated importance weight with the cap :data:`USUAL_CAP` would be cut at the share ``cut`` of the tokens.
-    Both are means of means.
+    A truncated importance weight with the cap :data:`USUAL_CAP` would be cut at the share ``cut`` of the tokens. Both
+    are averaged over an update and then over the updates.
     """
 
     since: int
@@ -171,8 +169,7 @@ class ImportanceCut(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Stale(Claim[Run]):
-    """Claims that from update ``since`` on, the policy that wrote the completions was ``mean`` steps old, at most
-    ``oldest``.
+    """Claims that from update ``since`` on, the sampling policy was ``mean`` steps old, and at most ``oldest``.
 
     The mean is taken over an update's completions and then over the updates.
     """
@@ -198,9 +195,7 @@ class Stale(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Unwritten(Claim[Run]):
-    """Claims that from update ``since`` on, ``share`` of the tokens in the loss are in turns not written by the
-    model.
-    """
+    """Claims that from update ``since`` on, ``share`` of the tokens in the loss were not written by the model."""
 
     since: int
     share: float

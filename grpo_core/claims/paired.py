@@ -1,8 +1,8 @@
 """Paired differences over seeds, with confidence intervals, for ranking algorithms.
 
-The runs share their random numbers seed by seed, so the difference is taken within each seed. Its interval is that
-of the percentile bootstrap (Efron 1979) with 2,000 resamples of the seeds and a fixed seed. For comparisons of one
-run with several, Holm's correction (1979) keeps the probability of wrongly calling any of them behind below 5 %.
+The runs share their random numbers seed by seed, so the difference is taken within each seed. Its interval is that of
+the percentile bootstrap (Efron 1979) with 2,000 resamples of the seeds and a fixed seed. For comparisons of one run
+with several, Holm's correction (1979) keeps the probability of wrongly calling any of them behind below 5 %.
 """
 
 from __future__ import annotations

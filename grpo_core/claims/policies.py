@@ -20,9 +20,7 @@ from grpo_core.text import tr
 
 
 def _share(step: Step, v: Any, *, weights: bool) -> bool:
-    """Return whether the claimed share of a pass's tokens is clipped, by a clip that cuts ``weights`` or stops
-    pushes.
-    """
+    """Return whether the claimed share of tokens is clipped, by a clip that cuts ``weights`` or stops pushes."""
     clip, used = SURROGATES[step.settings.objective.surrogate].clip, recompute.used(step, v.number - 1)
     clipped = recompute.terms(step, v.number - 1).clipped & used
     if clip is None or clip.cuts_weight != weights or not agrees(v.share, 100 * float(clipped.sum() / used.sum())):
@@ -39,9 +37,7 @@ def _their_own_way(step: Step, number: int) -> bool:
 
 
 def _runs(step: Step, v: Any, *, inside: bool) -> bool:
-    """Return whether the ratios have the claimed range, no token is clipped, and they are ``inside`` the clip range
-    or not.
-    """
+    """Return whether the ratios have the claimed range, ``inside`` the clip range or not, and no token is clipped."""
     own, (low, high) = ratios(step, v.number - 1), band(step)
     ends = agrees(v.first, float(own.min())) and agrees(v.last, float(own.max()))
     still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()

@@ -1,9 +1,8 @@
-"""Claims about the gradients of two updates, one as recorded and one under other settings. The data are the two
-records.
+"""Claims about the gradients of an update as recorded and under other settings. The data are the two records.
 
 If a loss depends on more than the sampled tokens, the pushes are also checked on the logits, from the recorded
-distributions: a token's g contributes g (1[a] − π), an exact KL W β π (log π − log π_ref − KL), and an entropy bonus
-c contributes W c π (log π + H).
+distributions: a token's g contributes g (1[a] − π), an exact KL W β π (log π − log π_ref − KL), and an entropy bonus c
+contributes W c π (log π + H).
 """
 
 from __future__ import annotations
@@ -42,14 +41,12 @@ class Pair:
 
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
-        """D loss / d log π of both, (B, T) each."""
+        """d loss / d log π of both, (B, T) each."""
         return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """D loss / d logits of both, (C, A) each, if a loss depends on full distributions, otherwise
-        :attr:`tokens`.
-        """
+        """d loss / d logits of both, (C, A) each, if a loss depends on full distributions, otherwise :attr:`tokens`."""
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
@@ -109,7 +106,7 @@ class SamePush(Claim[Pair]):
 class TimesPush(Claim[Pair]):
     """Claims that every push has the same direction and is ``ratio`` times as large.
 
-    This includes the tokens and the effect through full distributions.
+    This applies to the tokens and to the effect through full distributions.
     """
 
     ratio: float

@@ -51,7 +51,7 @@ class Repeated:
 class Passed(Claim[Repeated]):
     """Claims that ``there`` of ``count`` repeats pass π = 0.5 for some action within ``updates`` updates.
 
-    Includes the first, the (lower) median and the last of these.
+    Also claims the first, the (lower) median and the last of these updates.
     """
 
     count: int
@@ -103,9 +103,7 @@ class Later(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class OnWrong(Claim[Repeated]):
-    """Claims that after ``updates`` updates, ``wrong`` of ``of`` repeats prefer an action that is not the best for a
-    prompt.
-    """
+    """Claims that after ``updates`` updates, ``wrong`` of ``of`` repeats prefer a suboptimal action for a prompt."""
 
     wrong: int
     of: int
@@ -120,9 +118,7 @@ class OnWrong(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class LastReward(Claim[Repeated]):
-    """Claims the median, mean and range of the mean reward of each repeat's last batch. ``diverged`` of ``of``
-    diverged.
-    """
+    """Claims the median, mean and range of the last mean reward. ``diverged`` of ``of`` repeats diverged."""
 
     updates: int
     median: float

@@ -128,9 +128,7 @@ class Between(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class Smoothest(Claim[Swept]):
-    """Claims that in the row the reward of ``best`` decreases least in total, by ``least``, and that of ``worst``
-    most.
-    """
+    """Claims that in the row the reward of ``best`` falls least in total, by ``least``, and that of ``worst`` most."""
 
     best: str
     worst: str
@@ -157,9 +155,7 @@ class Smoothest(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class StillClimbing(Claim[Swept]):
-    """Claims which points of the row, of ``all`` points, have means that were still rising after ``updates``
-    updates.
-    """
+    """Claims which of the ``all`` points of the row have means that still rise after ``updates`` updates."""
 
     names: tuple[str, ...]
     all: int
@@ -205,9 +201,7 @@ def moved(data: Swept) -> tuple[float, float, Difference]:
 
 
 def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """Return the points of the row with the least and the most decrease, by how much, and the difference. None if
-    level.
-    """
+    """Return the points of the row that fall least and most, by how much, and the difference. None if level."""
     lost = {name: data.falls(name) for name in data.kl}
     mean = {name: float(values.mean()) for name, values in lost.items()}
     best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])

@@ -1,6 +1,4 @@
-"""Summaries of many runs, computed in the training process, because the window has no time for thousands of
-quantiles.
-"""
+"""Summaries of many runs, computed in the training process, because thousands of quantiles would block the window."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
-    """The summary of one algorithm of a race that a window shows.
+    """The summary of one algorithm of a race, for display in a window.
 
     Attributes:
         name: name of the algorithm.

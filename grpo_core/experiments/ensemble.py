@@ -34,7 +34,7 @@ MOST = 1024
 LEAST = 320
 """Minimum number of runs per call for which another process pays off.
 
-With half as many runs, half of the time is the overhead of calls.
+With half as many runs, the overhead of calls takes half of the time.
 """
 
 
@@ -135,8 +135,8 @@ class Ensemble:
     def signal_to_noise(self) -> np.ndarray:
         """The length of the mean step in the uphill direction divided by the spread around it, (U,).
 
-        Every seed's step is projected on its own policy's exact gradient. 0 if no policy moves, infinite if there is
-        no spread.
+        Every seed's step is projected on its own policy's exact gradient. 0 if no policy moves, infinite if there is no
+        spread.
         """
         size = self.measures["step"][1:]
         signal = (self.measures["alignment"][1:] * size).mean(axis=-1)
@@ -191,7 +191,7 @@ def _ensembles(
 
 
 def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:
-    """Split the points, in order, into parts whose runs share calls, if possible at least one part per process.
+    """Split the points, in order, into parts that share calls, if possible at least one part per process.
 
     ``seeds``: number of seeds of each point.
     """

@@ -41,7 +41,7 @@ from grpo_core.text import tr
 POINTS, SEEDS = 4, 2
 """Maximum number of points, and of seeds per point, that are also trained with NumPy.
 
-Counted among the points that share calls.
+The numbers apply to the points that share calls.
 """
 
 

@@ -1,6 +1,4 @@
-"""Claims about the outcome of runs under the same seeds, for races and sweeps, in the window and on the command
-line.
-"""
+"""Claims about the outcome of runs under the same seeds, for races and sweeps, in window and command line."""
 
 from __future__ import annotations
 
@@ -108,9 +106,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Return the raw data of a sweep, by the names of its points. Of its ``rows``, the one with the best point is
-    described.
-    """
+    """Return the raw data of a sweep, by point. Describes the one of its ``rows`` with the best point."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)

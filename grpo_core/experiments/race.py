@@ -46,8 +46,8 @@ def entered(
     """Return the settings of the preset ``name`` in a race.
 
     They have the preset's own objective, with the β of ``settings`` if it has a KL. ``own_mu``: whether to use the
-    number of passes that the preset's source fixes. Otherwise all use that of ``settings``, because more passes over
-    a batch are more steps.
+    number of passes that the preset's source fixes. Otherwise all use that of ``settings``, because more passes over a
+    batch are more steps.
 
     Raises:
         SettingsError: there is no such preset or kind of fairness.
@@ -74,8 +74,7 @@ def spoken(name: str) -> str:
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
-    """Return the differences between the algorithms of a race other than the objective, in short form, such as "β
-    0.04".
+    """Return the differences between a race's algorithms other than the objective, in short form, such as "β 0.04".
 
     ``entries``: name -> its settings. The string is empty if nothing differs.
     """

@@ -63,11 +63,11 @@ RIGHT_PULL = {
 def has_optimum(settings: Settings) -> bool:
     """Return whether theory predicts the limit of training: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
 
-    On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is always k1,
-    regardless of the chosen estimator, and a critic's advantage does not include it. Advantages must not be divided
-    by a deviation, which would change the balance of reward and KL differently in every group. A mean that includes
-    the sample itself changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and
-    every drawn group must count.
+    On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is always k1, regardless
+    of the chosen estimator, and a critic's advantage does not include it. Advantages must not be divided by a
+    deviation, which would change the balance of reward and KL differently in every group. A mean that includes the
+    sample itself changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and every
+    drawn group must count.
     """
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
@@ -82,9 +82,7 @@ def has_optimum(settings: Settings) -> bool:
 
 
 def compared_together(settings: Settings) -> int:
-    """Return the number of rewards that the baseline averages: those of a group, or of a batch. 1 if it is not a
-    mean.
-    """
+    """Return the number of rewards that the baseline averages: those of a group or batch. 1 if it is not a mean."""
     size = settings.learner.group_size
     match BASELINES[settings.objective.baseline].mean:
         case "group":
@@ -96,12 +94,10 @@ def compared_together(settings: Settings) -> int:
 
 
 def resting_beta(settings: Settings) -> float:
-    """Return the β of the exponential tilt at which training converges, above 0. Infinite if only the KL has a
-    gradient.
+    """Return the β > 0 of the exponential tilt at which training converges. Infinite if only the KL has a gradient.
 
-    A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n −
-    1) / n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same
-    factor.
+    A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n − 1) /
+    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor.
     """
     goal = settings.objective
     if not BASELINES[goal.baseline].mean or goal.kl_in_reward:

@@ -1,10 +1,8 @@
-"""Explanations of the numbers of an update: formula, formula with values, inputs, and an independent second
-computation.
+"""Explanations of an update's numbers: formula, formula with values, inputs, and an independent second computation.
 
-The second computation is deliberately separate plain scalar Python (``math`` only). Each displayed formula is
-evaluated from the displayed inputs, which have the engine's values, and compared with the result of the training
-code. Each input is an address that can be explained in turn, down to the recorded numbers. Nodes are created one at
-a time.
+The second computation is deliberately separate plain scalar Python (``math`` only). Each displayed formula is evaluated
+from the displayed inputs, which have the engine's values, and compared with the result of the training code. Each input
+is an address that can be explained in turn, down to the recorded numbers. Nodes are created one at a time.
 """
 
 from __future__ import annotations

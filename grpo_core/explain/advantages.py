@@ -225,9 +225,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Return the source of this combination of baseline and deviation. If no single paper has it, its parts are
-    cited.
-    """
+    """Return the source of this combination of baseline and deviation. If no paper has both, its parts are cited."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source

@@ -32,8 +32,7 @@ class Numbers(EvaluatedStep):
         return READ[q.name](self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
-        """Return ``q`` with exactly the parts that its kind requires. Tokens are omitted if completions are one
-        token long.
+        """Return ``q`` with exactly the parts that its kind requires, without tokens if completions are one token long.
 
         Raises:
             KeyError: the update has no such number.
@@ -73,9 +72,7 @@ class Numbers(EvaluatedStep):
         return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
-        """Return the address of the number called ``name`` at the position of ``q``, or at another token of its
-        completion.
-        """
+        """Return the address of the number ``name`` at the position of ``q``, or at another token of its completion."""
         place = q.token if token is None else token
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 

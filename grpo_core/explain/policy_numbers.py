@@ -1,6 +1,4 @@
-"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and gradient on the
-logits.
-"""
+"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and logit gradient."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Explain the softmax of the logits after a plain gradient step of the bandit. In every other case it is
-    recorded.
-    """
+    """Explain the softmax of the logits after a bandit's plain gradient step. In all other cases it is recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
     note = _measured(n.step.settings, q.passed == n.step.passes - 1)

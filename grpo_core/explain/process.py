@@ -1,6 +1,4 @@
-"""Explanations from step rewards to a token's advantage: normalised over the group's steps and summed from the token
-on.
-"""
+"""Explanations from step rewards to a token's advantage: normalised over the group's steps, and then summed."""
 
 from __future__ import annotations
 
@@ -111,7 +109,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, scores: list[Quantity]) -> float:
-    """Return the magnitude of the numbers whose differences are the scores, the scale for rounding errors."""
+    """Return the magnitude of the numbers subtracted in the scores, the scale for rounding errors."""
     return max((step_score(n, q).scale for q in scores), default=0.0)
 
 

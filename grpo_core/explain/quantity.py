@@ -41,7 +41,7 @@ class Kind:
     Attributes:
         title: the name in words.
         axes: of "pass" (during a pass), "state" (after a number of passes), "row", "token", "context", "action",
-        "group".
+            "group".
     """
 
     title: str
@@ -51,9 +51,7 @@ class Kind:
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
 PARTS = ("right_answer", "well_formed", "equals_signs", "form", "brevity", "calls")
-"""The parts of a language model's reward. A task has those listed in
-:attr:`grpo_core.config.LanguageTask.part_names`.
-"""
+"""The parts of a language model's reward. A task has those in :attr:`grpo_core.config.LanguageTask.part_names`."""
 
 KINDS: dict[str, Kind] = {
     "reward": Kind(tr("reward"), ("row",)),

@@ -12,9 +12,7 @@ from grpo_core.levels import LEVELS
 
 
 def ratio_name(n: Numbers) -> str:
-    """Return the symbol of the ratio: r for a token's, s for a completion's as in GSPO (arXiv:2507.18071, equation
-    7).
-    """
+    """Return the symbol of the ratio: r for a token, s for a completion as in GSPO (arXiv:2507.18071, equation 7)."""
     return "s_{i}" if LEVELS[n.objective.level].of_completion else f"r_{n.it}"
 
 

@@ -149,7 +149,7 @@ def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
 
 
 def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
-    """Yield whether the run file contains a converted run of another trainer. Performs a window's first reads.
+    """Yield whether the run file contains a converted run of another trainer. Also reads what a window reads first.
 
     Raises:
         RunFileError: it cannot be read.

@@ -1,4 +1,4 @@
-"""Detection of changes in a recorded run that may still be being written, and reopening it with new data."""
+"""Detection of changes in a recorded run that may still be growing, and reopening it with new data."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
         stamp: stamp from the previous check; None before the first.
 
     Returns:
-        The new stamp; the source with the new data, or None if nothing has changed; and whether that source begins
-        with the updates of ``source``.
+        The new stamp; the source with the new data, or None if nothing has changed; and whether that source begins with
+        the updates of ``source``.
     """
     now = _stamp(source.path)
     if now == stamp:

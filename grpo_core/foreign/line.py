@@ -24,9 +24,7 @@ MEMORY = 4 << 30
 FILES = 256
 """Maximum number of files that the process can have open."""
 SPEED = 10_000_000
-"""File size, in bytes, for which a process gets one more second, because a large file may have to be scanned
-completely.
-"""
+"""File size, in bytes, for which a process gets one more second, because it may have to scan the complete file."""
 
 
 def _never() -> None:
@@ -111,8 +109,7 @@ class Line:
             what: name of the request.
             arguments: arguments of the request.
             before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
-            first
-                argument.
+                first argument.
 
         Raises:
             LateError: the thread cannot wait for the result.

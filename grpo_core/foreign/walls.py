@@ -1,8 +1,8 @@
 """Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
-Linux only, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``), and a
-system call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without it,
-and the problem report says so.
+Linux only, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``), and a system
+call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without it, and the
+problem report says so.
 """
 
 from __future__ import annotations
@@ -123,9 +123,7 @@ def _target(link: Path) -> Path:
 
 
 def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
-    """Yield the source's own folder in the cache, and for a run file with a log, which SQLite reads together, its
-    folder.
-    """
+    """Yield the source's own folder in the cache, and the folder of a run file that has a SQLite log."""
     yield Path(os.devnull)
     if scratch is not None:
         yield scratch
@@ -157,9 +155,7 @@ def _forbid_sockets(system: ctypes.CDLL) -> bool:
 
 
 def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """Return a program for the kernel's packet filter: calls of another machine and ``refused`` ones fail with
-    EPERM.
-    """
+    """Return a program for the kernel's packet filter: calls of another machine and ``refused`` calls fail."""
     load, equal, result, above = 0x20, 0x15, 0x06, 0x35
     allow, refuse = 0x7FFF0000, 0x00050001
     calls = [*refused]

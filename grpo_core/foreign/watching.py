@@ -1,6 +1,4 @@
-"""Continuous diagnosis and audit of a recorded run that is still being written, with events for new and resolved
-findings.
-"""
+"""Continuous diagnosis and audit of a recorded run that is still growing, with events for new and resolved findings."""
 
 from __future__ import annotations
 
@@ -137,9 +135,7 @@ class Watch:
             yield from self._compared()
 
     def _is_new(self, position: int) -> bool:
-        """Return whether an update has not been read, or has been written to since. The last ones may have been
-        incomplete.
-        """
+        """Return whether an update has not been read, or has been written to since, as the last ones may have been."""
         if position in self._stamps and position < len(self.source) - 1:
             return False
         try:

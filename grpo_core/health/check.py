@@ -28,7 +28,7 @@ class Measure:
         label: the trainer's number of the update.
         value: the number that is judged.
         more: further data for the judgement.
-        evidence: the worst places.
+        evidence: the worst instances.
     """
 
     label: int

@@ -107,9 +107,7 @@ class Diagnosing:
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those included in others, worst first. A cause ranks at least as high as its
-    effects.
-    """
+    """Return the findings without those included in others, worst first. A cause ranks no lower than its effects."""
     found = {finding.check for finding in findings}
     kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

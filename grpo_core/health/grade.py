@@ -10,8 +10,8 @@ from grpo_core.text import tr
 class Grade(StrEnum):
     """The grade of a finding, worst first.
 
-    ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth
-    knowing; occurs in healthy runs too.
+    ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth knowing;
+    occurs in healthy runs too.
     """
 
     SERIOUS = "serious"

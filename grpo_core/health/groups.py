@@ -1,6 +1,4 @@
-"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards that depend only on the
-prompt.
-"""
+"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards decided by the prompt."""
 
 from __future__ import annotations
 
@@ -136,9 +134,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward of the first and the last third of the updates, or of the first and last update of a
-    short run.
-    """
+    """Return the mean reward of the first and the last third of the updates, or update if the run is short."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 

@@ -167,7 +167,7 @@ def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
 
 
 def largest_advantage(update: Update) -> Measure | None:
-    """Measure the largest advantage, with the sizes of all."""
+    """Measure the largest advantage and the magnitudes of all."""
     table = update.table
     assert table is not None and table.advantage is not None
     sizes = np.abs(table.advantage)

@@ -43,7 +43,7 @@ class Teaching:
         misconception: the usual misconception, in a student's words.
         say: what to ask, show and say about it.
         disagrees: what to do if this run disagrees with the lesson's statements.
-        analogy: an everyday analogy, and where it ends; empty if none helps.
+        analogy: an everyday analogy and its limits; empty if none helps.
     """
 
     misconception: str

@@ -52,7 +52,7 @@ def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
         settings: settings of its run.
 
     Raises:
-        LessonError: names the item that is out of range, and the range.
+        LessonError: an item is out of range; the message names it and the range.
     """
     if not step.recorded and not settings.is_language:
         _check_places(t, "row", Quantity("reward", row=step.row), settings)

@@ -133,9 +133,7 @@ class Table:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Suggest the most similarly spelled word of ``known``, as the end of an error message. Empty if none is
-    similar.
-    """
+    """Return a suggestion of the most similar word in ``known``, to end an error message. Empty if none is similar."""
     close = difflib.get_close_matches(word, [name for name in known if name], n=1)
     return tr("; the nearest is “{name}”").format(name=close[0]) if close else ""
 

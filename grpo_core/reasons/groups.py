@@ -121,9 +121,7 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Return whether the rewards of a group, or of any dead one if None, differ from the baseline that all groups
-    share.
-    """
+    """Return whether the rewards of a group, or of any dead one if None, differ from the shared baseline."""
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
         return False
@@ -143,9 +141,7 @@ def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
-    """Return the reason for rewards that differ by less than δ, or so little that dividing by their std inflates
-    them.
-    """
+    """Return the reason for rewards that differ by less than δ, or whose small spread the division by it inflates."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
     if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:

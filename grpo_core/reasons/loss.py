@@ -19,7 +19,7 @@ HUGE = 10.0
 
 
 def loss(n: Numbers) -> Reason | None:
-    """Return the reason, on the card of the update, why the loss of the first pass is 0 or is not."""
+    """Return the reason on the update's card why the loss of the first pass is 0 or not."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -91,7 +91,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """Return the reason, on the card of the update, why the gradient of the first pass is 0 or large."""
+    """Return the reason on the update's card why the gradient of the first pass is 0 or large."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3

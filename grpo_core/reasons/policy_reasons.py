@@ -79,9 +79,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Return whether every clipped ratio has left the range in the direction of its push. A dual clip also stops
-    others.
-    """
+    """Return whether every clipped ratio has left the range in the direction of its push, unlike with a dual clip."""
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
@@ -158,9 +156,7 @@ def _left_out(ratio: float, *, below: bool) -> float:
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """Return the reason why every ratio is 1 in the first pass, or why one is not. None in a later pass, ``passed``
-    > 0.
-    """
+    """Return the reason why every ratio is 1 in the first pass, or why one is not. None in a later pass."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
@@ -184,7 +180,7 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
 
 
 def _one_at_first(n: Numbers) -> Card:
-    """Return the statement that every ratio is 1 before the first pass, and what happens to the ratios afterwards."""
+    """State that every ratio is 1 before the first pass, and what happens to the ratios afterwards."""
     if n.step.passes == 1:
         return Card.of("one_pass")
     moved = next((p for p in range(1, n.step.passes) if n.used(p).any() and not n.ratios_are_one(p)), None)
@@ -237,7 +233,7 @@ def kl(n: Numbers) -> Reason | None:
 
 
 def _would_pull_back(n: Numbers) -> Card:
-    """Return whether a positive β would pull the policy back with the configured estimator, as a statement."""
+    """State whether a positive β would pull the policy back with the configured estimator."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:

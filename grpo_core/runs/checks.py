@@ -1,8 +1,8 @@
 """Checksums of a run file's content other than updates: metadata, settings, layouts, texts, answers and notes.
 
 Updates and the values of their series have checksums of their own. The checksums here are in one row of the table
-``meta``, which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version
-that continues the file adds rows without it.
+``meta``, which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version that
+continues the file adds rows without it.
 """
 
 from __future__ import annotations

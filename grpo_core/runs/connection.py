@@ -1,5 +1,4 @@
-"""A hardened connection to a run file of unknown origin: nothing in it is executed, and every statement has a time
-limit.
+"""A hardened connection to a run file of unknown origin: no code in it is run, and statements have a time limit.
 
 The b-trees of a damaged database can be circular, and a few kilobytes can represent more rows than can ever be read.
 Therefore each statement has a limit on processor time, which does not include waiting for a slow disk.

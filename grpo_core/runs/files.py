@@ -1,7 +1,7 @@
 """The files of a run on disk: their locks, merging into one file, and atomic replacement.
 
-While a run is written, its file is in write-ahead mode and has ``-wal`` and ``-shm`` files next to it. Closing
-merges them into a single file, which can be copied and sent. The writer holds ``<name>.lock`` next to it.
+While a run is written, its file is in write-ahead mode and has ``-wal`` and ``-shm`` files next to it. Closing merges
+them into a single file, which can be copied and sent. The writer holds ``<name>.lock`` next to it.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def encoded(step: Step) -> tuple[str, bytes]:
 
 
 def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step:
-    """Return the inverse of :func:`encoded`.
+    """Decode a step from the result of :func:`encoded`.
 
     Raises:
         RunFileError: the record is damaged, or lacks an array that every step has.

@@ -1,6 +1,4 @@
-"""The folder of saved runs: names for new ones, a list that tolerates broken files, and the selection of surplus
-ones.
-"""
+"""The folder of saved runs: names for new ones, a list that tolerates broken files, and selection of surplus ones."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ class Entry:
         meta: metadata of the run; None if the file is broken.
         steps: number of its last update, counting those before its branch point.
         reward: mean reward of that update, NaN if there is none.
-        error: message why the file cannot be read; None if it can.
+        error: message that says why the file cannot be read; None if it can.
     """
 
     path: Path
@@ -55,8 +53,8 @@ class Entry:
 def new_path(folder: Path, title: str, now: float | None = None) -> Path:
     """Return a path for a new run, which starts with the local time, so that names sort by age.
 
-    The rest is as much of the title as file systems allow. The folder is created if necessary. The file is not
-    created, so runs created within the same second need different titles.
+    The rest is as much of the title as file systems allow. The folder is created if necessary. The file is not created,
+    so runs created within the same second need different titles.
 
     Raises:
         RunFileError: the folder cannot be created.
@@ -95,8 +93,7 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
-    """Select the run files to delete, oldest first, to keep the newest ``keep`` runs with at most ``limit`` bytes in
-    total.
+    """Select the run files to delete, oldest first, to keep the newest ``keep`` runs with at most ``limit`` bytes.
 
     A run that is being written is never selected. This function deletes nothing.
     """
@@ -112,8 +109,8 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
     """Return the path of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
 
-    The hint comes from the file, which may be of unknown origin. It is only followed to a file on this computer or
-    on the same share as ``folder``, never to another host.
+    The hint comes from the file, which may be of unknown origin. It is only followed to a file on this computer or on
+    the same share as ``folder``, never to another host.
     """
     for path in (*_hinted(hint, folder), *_paths(folder)):
         with suppress(RunFileError), RunReader.open(path) as reader:
@@ -172,7 +169,7 @@ class Lineage:
         return self.holder(number).step(number)
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """Return the nearest recorded update from ``number`` on, or up to it, or ``number`` itself if there is none.
+        """Return the nearest recorded update at or before ``number``, or at or after it if ``forwards``.
 
         Raises:
             RunFileError: it is before a branch point and the parent is missing.

@@ -46,8 +46,8 @@ class Manifest:
         settings: settings shown by the controls, None for those of the run.
         layout: name of a layout; unknown names are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
-        locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the
-            two choices at the top.
+        locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the two
+            choices at the top.
         notes: notes for the speaker.
         lesson: id of the current lesson, or empty.
         lesson_step: its step, counted from 0.
@@ -125,7 +125,7 @@ _LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:
-    """Return the inverse of :func:`manifest_text`. ``name`` is that of the file, for messages.
+    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages.
 
     Raises:
         SessionError: it is not a manifest, from a newer version, or damaged.

@@ -54,7 +54,7 @@ class RunMeta:
 
 
 def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
-    """Return key -> value of the table ``meta``, except the names of the series."""
+    """Return the rows of the table ``meta`` by key, except the names of the series."""
     parent, point = meta.parent or (None, None)
     texts = {name: getattr(origin, name) for name in _ORIGIN_TEXTS}
     return {
@@ -89,7 +89,7 @@ def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
 
 
 def meta_from(rows: Mapping[str, Any]) -> RunMeta:
-    """Return the inverse of :func:`meta_rows`.
+    """Parse the metadata stored by :func:`meta_rows`.
 
     Raises:
         RunFileError: something is missing, or this version does not know the settings.
@@ -170,7 +170,7 @@ def origin_record(origin: Origin) -> tuple[str, bytes]:
 
 
 def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
-    """Return the inverse of :func:`meta_rows` and :func:`origin_record`.
+    """Parse the origin stored by :func:`meta_rows` and :func:`origin_record`.
 
     Raises:
         RunFileError: the file is damaged.

@@ -1,7 +1,7 @@
 """Recovery of a damaged run file into a new one.
 
-A damaged update of a bandit is recomputed from the previous one. The result is only accepted if it leads, bit for
-bit, to an update with a matching checksum, which proves that it equals the lost one.
+A damaged update of a bandit is recomputed from the previous one. The result is only accepted if it leads, bit for bit,
+to an update with a matching checksum, which proves that it equals the lost one.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class Replay:
         return [self._row(step, layouts) for step in wanted]
 
     def _next_sum(self, number: int) -> tuple[int, int, bool] | None:
-        """Return the first update from ``number`` on that has a checksum.
+        """Find the first update from ``number`` on that has a checksum.
 
-        As (update, checksum, whether its record matches the checksum).
+        Returns (update, checksum, whether its record matches the checksum).
         """
         query = "SELECT step, crc, record FROM step WHERE step BETWEEN ? AND ? ORDER BY step"
         left = None

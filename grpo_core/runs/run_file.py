@@ -1,7 +1,7 @@
 """Run files: one SQLite file per run that can be read while it is written, copied and branched.
 
-The internal format is defined in ``database.py`` (tables), ``layout.py`` (a step as bytes), ``series.py`` (scalars)
-and ``meta.py``. This module is the public interface.
+The internal format is defined in ``database.py`` (tables), ``layout.py`` (a step as bytes), ``series.py`` (scalars) and
+``meta.py``. This module is the public interface.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PIECE = 256
 def resume_point(reader: RunReader) -> Step | None:
     """Return the update from which the run continues.
 
-    It is the last one, or for a branch without updates of its own the one at its branch point. None for a run at
-    update 0.
+    It is the last one, or for a branch without updates of its own the one at its branch point. None for a run at update
+    0.
 
     Raises:
         RunFileError: that update is damaged.

@@ -1,8 +1,8 @@
 """Recovery of a run file that was truncated by another program while it was being written.
 
-The open handle can still read the part before the cut, the content of SQLite's log next to the file, and the pages
-in memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, because
-only a run without other gaps can be continued.
+The open handle can still read the part before the cut, the content of SQLite's log next to the file, and the pages in
+memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, because only a
+run without other gaps can be continued.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COLUMNS = {
     "series": "name, chunk, data",
     "tail": "step, data",
 }
-"""Tables of which as many rows as possible are recovered, and their columns."""
+"""Tables from which as many rows as possible are recovered, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
 """The newest values of the series at an update of which nothing is left."""
 _CUT_BELOW = 1e-300
@@ -147,8 +147,8 @@ def _make_series_whole(target: Path) -> None:
     """Complete the series up to the last update.
 
     Chunks with matching checksums are unchanged. All other values are recomputed from the updates, which also have
-    checksums. Values of a parent's updates, which are not in this file, and of updates dropped by thinning are kept
-    as read. Those that cannot be read are NaN, a gap in the curves, as are those that may have been cut in two
+    checksums. Values of a parent's updates, which are not in this file, and of updates dropped by thinning are kept as
+    read. Those that cannot be read are NaN, a gap in the curves, as are those that may have been cut in two
     (:func:`uncut`).
     """
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
@@ -178,7 +178,7 @@ def _make_series_whole(target: Path) -> None:
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Return the chunks that all series have.
 
-    Number of the chunk -> its values (series, CHUNK), and its checksums, if the file has them.
+    The result maps a chunk's number to its values (series, CHUNK), and its checksums, if the file has them.
     """
     rows = {
         (name, chunk): data
@@ -196,8 +196,8 @@ def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.n
 def uncut(row: bytes) -> bytes:
     """Return the values of all series at one update, with NaN for each number that may have been cut.
 
-    The values are read from pages that may be missing or cut in two. A cut number cannot be told from one that was
-    0: both are omitted.
+    The values are read from pages that may be missing or cut in two. A cut number cannot be distinguished from 0, so
+    both are omitted.
     """
     values = np.frombuffer(row, "<f8")
     return np.where(np.abs(values) < _CUT_BELOW, np.nan, values).astype("<f8").tobytes()

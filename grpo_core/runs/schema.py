@@ -1,8 +1,8 @@
 """The tables of a run file, and the check that a file of unknown origin only contains these.
 
 A database is also a program: a view can be an endless query, a trigger runs when a row is written, a virtual table
-calls code, a generated column computes. A run file only has plain tables, so anything else in it is rejected before
-its first table is read.
+calls code, a generated column computes. A run file only has plain tables, so anything else in it is rejected before its
+first table is read.
 """
 
 from __future__ import annotations

@@ -22,9 +22,7 @@ NAMES_JSON = json.dumps(NAMES)
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
-    """Return one row of ``tail``: the metrics of ``step`` as float64. ``values`` are the metrics, if already
-    computed.
-    """
+    """Return one row of ``tail``: the metrics of ``step`` as float64. ``values``: the metrics, if already computed."""
     if values is None:
         values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()

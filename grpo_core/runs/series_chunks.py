@@ -25,8 +25,8 @@ There is one row for each commit, with the number of its last update instead of 
 def checksums(values: np.ndarray) -> np.ndarray:
     """Return the sum of each chunk's values, interpreted as 64-bit words, modulo 2**64.
 
-    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading. It detects
-    any change of a single word.
+    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading. It detects any
+    change of a single word.
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
     return summed
@@ -91,8 +91,7 @@ def read_series(
     most: int,
     computed: Callable[[int], np.ndarray],
 ) -> np.ndarray:
-    """Return the values of series ``name`` after update ``start`` up to update ``last``, (at most last - start,)
-    float64.
+    """Return the values of series ``name`` after update ``start`` up to ``last``, (at most last - start,) float64.
 
     There are fewer if a chunk or one of the newest values is missing.
 
@@ -103,8 +102,7 @@ def read_series(
         start: an update; values begin with the next one.
         last: the last committed update.
         most: maximum number of full chunks that the file can have.
-        computed: function from the number of a chunk whose checksum does not match to the values (series, CHUNK) to
-        use.
+        computed: function that returns the values (series, CHUNK) to use for a damaged chunk, given its number.
 
     Raises:
         sqlite3.Error: the file cannot be read.

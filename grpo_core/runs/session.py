@@ -1,8 +1,8 @@
 """Session files, which a teacher prepares and hands out: a zip of a manifest and closed run files.
 
 ``manifest.json`` describes the window's layout and the available controls. ``runs/1.grpo``, ``runs/2.grpo``, ... are
-the runs that it names, in that order. Names inside the zip are compared, never used as paths. Opening a session
-creates copies and leaves the zip unchanged.
+the runs that it names, in that order. Names inside the zip are compared, never used as paths. Opening a session creates
+copies and leaves the zip unchanged.
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 class _Pieces:
-    """A file wrapper that rejects reads longer than a manifest, because zipfile reads a zip's directory in one
-    piece.
-    """
+    """A file wrapper that rejects reads longer than a manifest, because zipfile reads a zip's directory at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -17,7 +17,7 @@ def check(step: Step) -> Step:
 
     Raises:
         RunFileError: an array does not match the shapes of the others or has the wrong type, or an index is out of
-        range.
+            range.
     """
     batch, length = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
     if not batch or not length:

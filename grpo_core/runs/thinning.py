@@ -30,7 +30,7 @@ KEY = "thinned"
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of updates, ``first`` to ``last``, of which only those divisible by ``every`` are kept.
+    """A range of updates, ``first`` to ``last``, in which only those divisible by ``every`` are kept.
 
     The few that are never dropped are kept too.
     """
@@ -62,9 +62,7 @@ class Thinning:
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
     def _thinnest(self, begin: int) -> int:
-        """Return the thinning factor of the block from update ``begin`` on. Another version may have used other
-        blocks.
-        """
+        """Return the thinning factor of the block from update ``begin`` on. Other versions may use other blocks."""
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_space(self, last: int, limit: int) -> bool:

@@ -1,9 +1,8 @@
 """Detection that a run file being written is no longer at its path, and recovery of its content.
 
-On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write to a file without
-a name, without an error, and everything is lost when the last handle is closed. While that handle is open,
-everything can be read and saved under another name. Of a truncated file, the part before the cut can be read
-(``salvage.py``).
+On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write to a file without a
+name, without an error, and everything is lost when the last handle is closed. While that handle is open, everything can
+be read and saved under another name. Of a truncated file, the part before the cut can be read (``salvage.py``).
 """
 
 from __future__ import annotations
@@ -58,11 +57,10 @@ class FileWatch:
         self.short = False
 
     def committed(self, size: int) -> None:
-        """Record that about ``size`` bytes were committed to SQLite's log, and merge the log into the file if it is
-        long.
+        """Record that about ``size`` bytes were committed to SQLite's log, and merge it into the file if it is long.
 
-        SQLite would do this by itself at an unknown time. This way, any other change of the file is known to come
-        from another program.
+        SQLite would do this by itself at an unknown time. This way, any other change of the file is known to come from
+        another program.
         """
         self._in_log += size + PAGES_OF_A_COMMIT
         if self._in_log >= LONG_LOG and self._when() == self._written:
@@ -167,9 +165,7 @@ class FileWatch:
         opened(temporary)[0].close()  # raises if the file was damaged
 
     def _is_ours(self) -> bool:
-        """Return whether the file at the path is the same run despite a different inode number, as on some network
-        drives.
-        """
+        """Return whether the file at the path is the same run despite another inode number (some network drives)."""
         with suppress(GrpoError, sqlite3.Error):
             # Without its log, which SQLite would read into any file at the path.
             with closing(connected(self._path, "immutable=1")) as alone:

@@ -97,9 +97,8 @@ class RunWriter:
             path: path of the file, which must not exist.
             settings: settings of the first update.
             title: the displayed name.
-            parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so
-            that the
-                branch can be resumed from this file alone.
+            parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so that
+                the branch can be resumed from this file alone.
             resumed: that update, if the file should store other weights to continue from than the parent.
             origin: the run before its first update; by default the learner's, or the parent's.
             limit: size in bytes at which the run should be paused.

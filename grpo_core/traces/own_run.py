@@ -25,8 +25,8 @@ SUFFIX = ".grpo"
 class OwnRun:
     """A run file of this program, as a :class:`~grpo_core.traces.importers.source.Source`.
 
-    Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates
-    are those in this file: in a thinned file the remaining ones, in a branch those after its branch point.
+    Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates are
+    those in this file: in a thinned file the remaining ones, in a branch those after its branch point.
     """
 
     partial = False
@@ -110,9 +110,7 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
 
 
 def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completions:
-    """Return the completions of an update of this program, with the advantages ``given`` (B,), if they are per
-    completion.
-    """
+    """Return the completions of an update of this program, with advantages ``given`` (B,) per completion, if any."""
     questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
     return Completions(
         prompts=tuple(questions[group] for group in step.group.tolist()),

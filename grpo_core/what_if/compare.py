@@ -22,7 +22,7 @@ class WhatIf:
     Attributes:
         ran: the update as recorded.
         other: the update under other settings; only its first pass if the rest is unknown.
-        differences: the settings that were requested to differ.
+        differences: the requested changes to the settings.
         asked: whether the language model itself computed the other update.
     """
 
@@ -71,8 +71,8 @@ class Direction:
     """The direction of one gradient relative to another.
 
     Attributes:
-        cosine: cosine of the angle between them; 1 for the same direction, 0 for orthogonal, −1 for opposite; None
-        if one is 0.
+        cosine: cosine of the angle between them; 1 for the same direction, 0 for orthogonal, −1 for opposite; None if
+            one is 0.
         ratio: length of the what-if's gradient relative to the recorded one; None if the latter is 0.
     """
 
@@ -122,9 +122,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
-    """Return the comparison table: one row per number, for pass ``passed`` (0 = the first) and after the complete
-    update.
-    """
+    """Return the comparison table: one row per number, for pass ``passed`` (0 = the first) and after the update."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
@@ -139,9 +137,7 @@ def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int
 
 
 def _ends(w: WhatIf) -> list[Compared]:
-    """Return the numbers of the policy after the update. The other side only has them if all of its passes are
-    known.
-    """
+    """Return the numbers of the policy after the update. The other side only has them if its passes are known."""
     cards = [side.cards if side.complete else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
@@ -163,7 +159,7 @@ def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
 
 
 def _mean(step: Step, values: np.ndarray | None) -> float:
-    """Return the mean magnitude over the real tokens."""
+    """Return the mean absolute value over the tokens that are not padding."""
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 

@@ -82,8 +82,8 @@ def _acts(step: Step, path: str) -> bool:
     """Return whether a setting affects the recorded batch.
 
     For another program's run, every pass is evaluated at its recorded log-probabilities, so only the loss can be
-    changed, and a KL only if the reference was recorded. An importance weight needs the sampler's log-probabilities
-    and a record without factors applied by the trainer, which may be such weights already.
+    changed, and a KL only if the reference was recorded. An importance weight needs the sampler's log-probabilities and
+    a record without factors applied by the trainer, which may be such weights already.
     """
     if path == "objective.importance_cap" and (step.sampling_logp is None or step.gate is not None):
         return False
@@ -103,7 +103,7 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     Args:
         step: the recorded update.
         wanted: other settings; those that determine what is drawn are left unchanged.
-        before: the previous update, at whose end a bandit's update begins; None for the first update.
+        before: the previous update, from which a bandit's update continues; None for the first update.
         answer: the language model's own result, if it has computed the update.
 
     Returns:
@@ -112,7 +112,7 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
         not a trajectory.
 
     Raises:
-        SettingsError: the settings exclude each other.
+        SettingsError: the settings are mutually exclusive.
         GrpoError: the update under those settings is not finite, or ``before`` is not the previous update.
     """
     settings = in_force(step, wanted)
@@ -170,9 +170,7 @@ _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_t
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """Return a critic's values, (B, T): the recorded ones or, if they are required but missing, those of an
-    untrained one.
-    """
+    """Return a critic's values, (B, T): the recorded ones or, if required but missing, those of an untrained critic."""
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)
     return step.values

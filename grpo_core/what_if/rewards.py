@@ -1,7 +1,7 @@
 """A recorded update with different weights or scores of its reward functions.
 
-The completions, the policy before the update, and the log-probabilities of every pass are those of the run.
-Advantages, groups without a signal, and pushes are recomputed by the training functions.
+The completions, the policy before the update, and the log-probabilities of every pass are those of the run. Advantages,
+groups without a signal, and pushes are recomputed by the training functions.
 """
 
 from __future__ import annotations

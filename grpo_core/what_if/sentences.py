@@ -149,9 +149,7 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
 
 
 def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """Return a claim that compares the pushes of a pass, or None if there is none to make or the terms are not
-    recorded.
-    """
+    """Return a claim that compares the pushes of a pass. None if none can be made or the terms are not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)

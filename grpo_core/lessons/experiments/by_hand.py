@@ -25,7 +25,7 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
 
     Raises:
         SettingsError: there are fewer than two weights, or one is not a positive number or is negligible next to the
-        sum.
+            sum.
     """
     given = np.asarray(weights, dtype=float)
     if given.ndim != 1 or len(given) < 2 or not (np.isfinite(given) & (given > 0)).all():

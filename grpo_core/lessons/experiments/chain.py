@@ -1,6 +1,4 @@
-"""Training on the chain of decisions with outcome rewards and with step rewards, over many seeds, with exact
-expectations.
-"""
+"""Training on the chain of decisions with outcome or step rewards, over many seeds, with exact expectations."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ class ChainProgress:
     paid: np.ndarray
 
     def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Return the number of updates until each seed decides rightly with probability ``share``, (S,). Infinite if
-        never.
-        """
+        """Return the number of updates until each seed is right with probability ``share``, (S,). Infinite if never."""
         there = self.right >= share
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 

@@ -1,6 +1,4 @@
-"""Divergence of a policy from its reference: exact in both directions, estimated from samples, and the estimators'
-gradients.
-"""
+"""Divergence of a policy from its reference: exact in both directions, estimated, and the estimators' gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from grpo_core.experiments.sweep import ESTIMATORS
 from grpo_core.lessons.experiments.expected import expected_step, slope
 
 SAMPLED = ("k1", "k2", "k3")
-"""Estimators whose values differ from each other. With fresh samples the ratio is 1."""
+"""Estimators with distinct values. Multiplying by the ratio changes nothing, because it is 1 for fresh samples."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,9 +79,7 @@ def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def descents(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return −∇KL(π‖π_ref) and −∇KL(π_ref‖π) with respect to the logits (A,), by finite differences of the exact
-    values.
-    """
+    """Return −∇KL(π‖π_ref) and −∇KL(π_ref‖π) with respect to the logits (A,), by finite differences."""
     toward = slope(lambda x: np.asarray(kl.exact(x, ref_logp)), logp)
     back = slope(lambda x: np.asarray(kl.exact(np.broadcast_to(ref_logp, x.shape), x)), logp)
     return -toward, -back

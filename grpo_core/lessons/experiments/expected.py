@@ -22,8 +22,7 @@ MOST_GROUPS = 20_000
 
 
 def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
-    """Return −E[d loss / d logits] of the first pass, (A,), over all A^G groups of a task with one prompt and one
-    decision.
+    """Return −E[d loss / d logits] of the first pass, (A,), over all A^G groups, for one prompt and one decision.
 
     Args:
         settings: settings under which ``update`` computes the gradient of every group.

@@ -26,7 +26,7 @@ FOLLOWERS = {
     "objective.reduction": ("objective.max_tokens",),
     "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
 }
-"""Settings that have no meaning, or a different one, without the leading setting and are changed together with it."""
+"""Settings that depend on a leading setting for their meaning, and are therefore changed together with it."""
 
 
 def member(name: str) -> Member:
@@ -112,15 +112,11 @@ class Compared:
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """Return the part of that change that a switch adds when changed after all earlier ones, (S,). NaN if
-        unknown.
-        """
+        """Return the part of that change that a switch adds when changed after all earlier ones, (S,), or NaN."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
-        """Return whether a switch, or all switches together, leave every seed's final policy unchanged up to
-        rounding.
-        """
+        """Return whether a switch, or all switches together, leaves all final policies unchanged up to rounding."""
         before, after = self._around(path) if path else (self.before, self.own)
         return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
 
@@ -147,8 +143,7 @@ def compared(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[Compared]:
-    """Compare a member with its ancestor, then change its switches one by one, yielding the updated comparison each
-    time.
+    """Compare a member with its ancestor, then change its switches one by one, yielding each updated comparison.
 
     Args:
         name: name of a member of :data:`FAMILY`.

@@ -29,7 +29,7 @@ class Member:
 
     @property
     def citation(self) -> str:
-        """The source and its year, without repeating the year."""
+        """The source, followed by the year unless it already contains it."""
         return self.source if str(self.year) in self.source else f"{self.source}, {self.year}"
 
 

@@ -77,8 +77,7 @@ def gain(runs: dict[int, Ensemble]) -> float:
 
 
 def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
-    """Return the length of the expected step with the group mean as baseline, relative to that with leave-one-out,
-    (n,).
+    """Return the length of the expected step with the group mean as baseline, relative to leave-one-out, (n,).
 
     All groups that three actions can form are included. Advantages are not divided by the standard deviation.
     """

@@ -1,7 +1,7 @@
 """Effects of temperature, measured on real groups.
 
-The number of distinct answers, the share of groups with a signal, the mean reward, and the ratio at the first pass
-if answers are scored at a different temperature from the one they were sampled at.
+The number of distinct answers, the share of groups with a signal, the mean reward, and the ratio at the first pass if
+answers are scored at a different temperature from the one they were sampled at.
 """
 
 from __future__ import annotations

@@ -136,8 +136,7 @@ class Arrays:
         return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """Return a column of lists of lists of numbers: the arrays of each row. They are empty if an ``optional``
-        column is missing.
+        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.

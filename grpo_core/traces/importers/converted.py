@@ -153,10 +153,10 @@ def plain_table(table: Completions) -> dict[str, Any]:
 
 
 def table_from(plain: dict[str, Any]) -> Completions:
-    """Return the inverse of :func:`plain_table`.
+    """Convert the result of :func:`plain_table` back to a table of completions.
 
     Raises:
-        LookupError, TypeError, ValueError: the argument is not what that function returns.
+        LookupError, TypeError, ValueError: the argument is not a valid result of that function.
     """
     known = {"staleness": None, **plain}  # missing from older files
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}

@@ -190,8 +190,8 @@ class Columns:
     def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
         """Return a column of lists of numbers: one array per row, None for a row without one.
 
-        A column of numbers is treated as one of lists of length 1. If an ``optional`` column is missing, every row
-        is None.
+        A column of numbers is treated as one of lists of length 1. If an ``optional`` column is missing, every row is
+        None.
 
         Raises:
             RunFileError: it holds something else.
@@ -212,8 +212,7 @@ class Columns:
         return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """Return a column of lists of lists of numbers: the arrays of each row. None if an ``optional`` column is
-        missing.
+        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
 
         Raises:
             RunFileError: it holds something else.
@@ -266,9 +265,7 @@ class Columns:
 
 
 def _plain(batch: Any) -> Any:
-    """Return a batch with every value stored separately, because a few bytes can encode the same long text a million
-    times.
-    """
+    """Return a batch with every value stored separately, because a few bytes can encode a million long strings."""
     import pyarrow
 
     columns = [

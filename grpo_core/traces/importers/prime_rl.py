@@ -1,10 +1,9 @@
 """Files that prime-rl writes next to its rollouts: the trainer's configuration, its token export and its metrics.
 
-Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with the trainer's
-as a part) with every default; a user's files are TOML. With ``trainer.enable_token_export`` the trainer writes one
-packed sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in float32, and ``STABLE``
-once all processes have written. ``metrics.jsonl`` contains the mean of the losses of all micro-batches as
-``loss/mean``.
+Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with the trainer's as
+a part) with every default; a user's files are TOML. With ``trainer.enable_token_export`` the trainer writes one packed
+sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in float32, and ``STABLE`` once all
+processes have written. ``metrics.jsonl`` contains the mean of the losses of all micro-batches as ``loss/mean``.
 
 A sequence is a branch of a rollout from its first token on, possibly truncated at its end. It does not name its
 rollout, which is identified by its tokens.
@@ -242,8 +241,7 @@ class PrimeRlFolder:
         return Exported(sequences=tuple(sequences), why_not=reasons[0] if reasons else "")
 
     def micro_batches(self, exported: Exported) -> int | None:
-        """Return the number of micro-batches of an update on all processes. None if the configuration names no
-        processes.
+        """Return the number of micro-batches of an update on all processes. None if the number of processes is unknown.
 
         All processes have the same number. The missing ones are empty and not exported.
         """
@@ -309,8 +307,8 @@ def with_loss(
 ) -> tuple[Step, int]:
     """Apply the loss of prime-rl's configuration to ``step``.
 
-    Also returns the number of tokens for which export and settings disagree on whether the trust region drops them.
-    The export takes precedence.
+    Also returns the number of tokens for which export and settings disagree on whether the trust region drops them. The
+    export takes precedence.
 
     Args:
         step: step with the rows, as created by :func:`~grpo_core.traces.importers.verifiers_tokens.step_of`.

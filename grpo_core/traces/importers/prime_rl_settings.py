@@ -1,15 +1,15 @@
 """Conversion of the settings of prime-rl's loss to an objective of this program.
 
 Read from prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_loss`` (``trainer/rl/loss.py``),
-``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler, a token of the
-component "rl" has the loss
+``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler, a token of the component
+"rl" has the loss
 
     −adv_tau · A · w · [kept] + kl_tau · (log w)²,
 
-and the sum is divided by the tokens of the component in the batch of all processes. A batch is used in one pass, so
-π is the policy before the update. Therefore w is the importance weight, without an effective cap; the second term is
-k2 relative to the sampler's policy with β = 2 kl_tau; and [kept] · adv_tau multiplies the surrogate. "default" drops
-a token whose probability is above the sampler's by more than ``dppo_mask_high`` if A > 0, or below it by more than
+and the sum is divided by the tokens of the component in the batch of all processes. A batch is used in one pass, so π
+is the policy before the update. Therefore w is the importance weight, without an effective cap; the second term is k2
+relative to the sampler's policy with β = 2 kl_tau; and [kept] · adv_tau multiplies the surrogate. "default" drops a
+token whose probability is above the sampler's by more than ``dppo_mask_high`` if A > 0, or below it by more than
 ``dppo_mask_low`` otherwise. "ipo" drops both beyond ``ipo_threshold``.
 """
 

@@ -1,9 +1,9 @@
 """Cache of the numbers of recorded runs in the user's cache folder, for displaying them at once when reopened.
 
-There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is
-unpickled) with the numbers of each update and the stamp of its files. Entries are used up to the first update whose
-stamp differs, so a run that was replaced or restarted is computed again. The file is replaced atomically. A file
-that is damaged or cannot be written is ignored.
+There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled)
+with the numbers of each update and the stamp of its files. Entries are used up to the first update whose stamp differs,
+so a run that was replaced or restarted is computed again. The file is replaced atomically. A file that is damaged or
+cannot be written is ignored.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ class SeriesCache:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """Return the cached numbers of the first updates of ``source``, by name, up to the first change. Empty if
-        none.
-        """
+        """Return the cached numbers of the first updates of ``source``, by name, up to the first change."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):

@@ -38,11 +38,11 @@ class Completions:
         prompts: (B,), as text, a conversation as JSON; None if not recorded.
         completions: (B,), likewise.
         group: (B,) integer, the prompt of each completion, from 0.
-        rewards: (B,), the sum that the trainer used, NaN = unscored.
+        rewards: (B,), the sum that the trainer used; NaN if unscored.
         reward_names: (K,), names of the reward functions; empty if only the sum is known.
         reward_parts: (B, K), the value of each function before weighting; NaN if it returned none.
         reward_weights: (K,), 1 if not recorded.
-        advantage: (B,), the trainer's, NaN = none assigned; None if not recorded.
+        advantage: (B,), the trainer's; NaN if none was assigned; None if not recorded.
         length: (B,), number of tokens sampled by the policy; None if not recorded.
         truncated: (B,) boolean, whether a limit cut the completion off; None if not recorded.
         counted: (B,) boolean, False for a further branch of a rollout whose reward is already in its group; None if
@@ -52,12 +52,12 @@ class Completions:
         training_logp: the trainer's log-probabilities of the same tokens.
         metric_names: (M,), names of the environment's numbers that are not rewards.
         metrics: (B, M), NaN if one was not measured; None if none are recorded.
-        staleness: (B,), training steps between the policy that began a completion and the step that uses it; NaN if
-            the policy's version is missing, None if the source never names it.
+        staleness: (B,), training steps between the policy that began a completion and the step that uses it; NaN if the
+            policy's version is missing, None if the source never names it.
         trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
             the source has no turns.
-        repeated: whether these are the previous update's completions again, because one generation served both;
-            counts over updates include them only once.
+        repeated: whether these are the previous update's completions again, because one generation served both; counts
+            over updates include them only once.
     """
 
     prompts: tuple[str | None, ...]
@@ -167,9 +167,7 @@ class Source(Protocol):
         ...
 
     def reports(self, position: int) -> Sequence[Report]:
-        """Return the trainer's reports on the optimizer steps of the update at ``position``. Empty if there are
-        none.
-        """
+        """Return the trainer's reports on the optimizer steps of the update at ``position``, if any."""
         ...
 
     def stamp(self, position: int) -> tuple[int, ...]:

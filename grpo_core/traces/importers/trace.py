@@ -1,8 +1,7 @@
-"""Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of the loss, pass
-by pass.
+"""Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of each pass.
 
-Completions of all processes are concatenated, starting with process 0; groups can span processes. Each optimizer
-step is a pass, and each process's micro-batch is a part of it (``trace_step.py`` combines them).
+Completions of all processes are concatenated, starting with process 0; groups can span processes. Each optimizer step
+is a pass, and each process's micro-batch is a part of it (``trace_step.py`` combines them).
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ class Trace:
 
         Raises:
             NotRecordedError: a file lacks columns required by the loss, or their values. Its text and rewards can be
-            shown.
+                shown.
         """
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
         if not missing and all(each.has_values("pass") for each in columns):  # otherwise generated and never used

@@ -1,7 +1,7 @@
 """The folder that our recorders write: its steps, processes and attempts.
 
-A step is complete when the files of all processes exist. A restarted run writes a new attempt. If two attempts
-contain the same optimizer steps, the later one is used and the earlier one is noted.
+A step is complete when the files of all processes exist. A restarted run writes a new attempt. If two attempts contain
+the same optimizer steps, the later one is used and the earlier one is noted.
 """
 
 from __future__ import annotations

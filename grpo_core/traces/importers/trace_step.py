@@ -139,8 +139,8 @@ class StepAssembly:
     def _place_uses(self) -> None:
         """Determine the number of passes N and the part of each row in them.
 
-        A completion that one optimizer step uses several times (several iterations within an accumulation) appears
-        in that number of passes of the optimizer step.
+        A completion that one optimizer step uses several times (several iterations within an accumulation) appears in
+        that number of passes of the optimizer step.
         """
         uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
         parts: list[int] = []
@@ -257,7 +257,7 @@ class StepAssembly:
         return whole
 
     def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """Return (optimizer step, part) -> recorded facts about that micro-batch."""
+        """Return the recorded facts about each micro-batch, by (optimizer step, part)."""
         return {
             (int(m["pass"]), piece.rank * self.width + int(m["part"])): m
             for piece in self.pieces
@@ -297,9 +297,7 @@ class StepAssembly:
         return float(mask[generations == generations[rows][0]].sum())
 
     def _accumulation(self, noted: dict[str, Any]) -> float:
-        """Return the number of micro-batches per optimizer step, as recorded for one of them or as set in the
-        trainer.
-        """
+        """Return the number of micro-batches per optimizer step, as recorded for one of them or as configured."""
         value = noted.get("accumulation")
         return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
 

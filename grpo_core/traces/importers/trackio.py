@@ -1,8 +1,8 @@
 """Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
 
-Read from trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read, and each
-statement has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The trainer's
-step is in the table, and the corresponding report was logged just before.
+Read from trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read, and each statement
+has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The trainer's step is in the
+table, and the corresponding report was logged just before.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ TRAINING = "train/"
 
 
 def probe(path: Path) -> bool:
-    """Return whether ``path`` is a SQLite database whose name ends in .db, or names a run in one:
-    ``project.db/a-run``.
-    """
+    """Return whether ``path`` is a SQLite database with the suffix .db, or names a run in one: ``project.db/a-run``."""
     file = database_of(path)[0]
     if file.suffix != ".db" or not file.is_file():
         return False

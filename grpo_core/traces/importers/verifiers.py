@@ -1,8 +1,7 @@
 """Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, with its traces as graphs of messages.
 
-Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several branches counts once
-in its group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer
-step.
+Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several branches counts once in
+its group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer step.
 """
 
 from __future__ import annotations
@@ -84,9 +83,8 @@ class VerifiersRun(TextRun):
 
         Args:
             path: path of the file or folder.
-            index: folder for line indexes. With it, only the end of a large new file is read at first: the last
-            steps are
-                available at once, the others after :meth:`refresh`.
+            index: folder for line indexes. With it, only the end of a large new file is read at first: the last steps
+                are available at once, the others after :meth:`refresh`.
         """
         super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
         self._files: dict[int, Path] = {}
@@ -226,8 +224,8 @@ class VerifiersRun(TextRun):
     def _files_of(self, label: int) -> list[Path]:
         """Return the files of a step.
 
-        A rollout that prime-rl trained in this step may have arrived in the previous one. It is then only in the
-        second file.
+        A rollout that prime-rl trained in this step may have arrived in the previous one. It is then only in the second
+        file.
         """
         chosen = self._files[label]
         used = chosen.parent.with_name("effective") / FILE
@@ -238,9 +236,7 @@ class VerifiersRun(TextRun):
         return self._rows(position).table()
 
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of the update as logged by prime-rl, summed over the micro-batches of all processes, (1,
-        1).
-        """
+        """Return the loss of the update as logged by prime-rl, summed over all micro-batches, (1, 1)."""
         prime, label = self._prime, self.labels[position - 1]
         exported = None if prime is None else prime.exported(label)
         if prime is None or exported is None:

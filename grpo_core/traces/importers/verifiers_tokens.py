@@ -47,17 +47,13 @@ class RowTokens:
 
     @property
     def scored(self) -> bool:
-        """Whether sampler or trainer recorded a log-probability for every token in the loss, of which there is at
-        least one.
-        """
+        """Whether there are tokens in the loss and sampler or trainer recorded log-probabilities for all of them."""
         known = np.isfinite(self.trainer[self.mask]).all() or np.isfinite(self.sampler[self.mask]).all()
         return bool(self.mask.any() and known)
 
     @property
     def exact(self) -> bool:
-        """Whether every token in the loss, of which there is at least one, has both log-probabilities and an
-        advantage.
-        """
+        """Whether there are tokens in the loss and all of them have both log-probabilities and an advantage."""
         streams = (self.sampler, self.trainer, self.advantage)
         return bool(self.mask.any() and all(np.isfinite(values[self.mask]).all() for values in streams))
 

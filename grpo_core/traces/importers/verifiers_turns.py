@@ -84,9 +84,7 @@ class Graph:
         )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """Return the duration of the call for a reply, or, for a single message between two calls, the time between
-        them.
-        """
+        """Return the duration of the call for a reply, or, for a single message between two calls, the time between."""
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
@@ -95,7 +93,7 @@ class Graph:
 
 
 def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
-    """Return node -> start and end of the call that wrote it, in seconds."""
+    """Return the start and end, in seconds, of the call that wrote each node."""
     return {
         call["node"]: (float(time["start"]), float(time["end"]))
         for call in map(as_dict, trace.get("calls") or [])

@@ -2,8 +2,8 @@
 
 Read from verl 0.9.1. The current trainer writes ``input, output, gts, score, step, uid`` with the uid
 ``{sample}_{rollout}_{output}``. The previous one writes ``input, output, gts, score, step``, numbers added by the
-reward function, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which
-has the tokens, is read by ``trace.py``.
+reward function, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which has
+the tokens, is read by ``trace.py``.
 """
 
 from __future__ import annotations
@@ -121,9 +121,7 @@ class VerlRollouts(TextRun):
 
 
 def _group_key(row: dict[str, Any]) -> tuple[str, str]:
-    """Return the key shared by the completions of one prompt: their uid without its last two parts, or the prompt
-    itself.
-    """
+    """Return the key shared by the completions of one prompt: their uid without its last two parts, or the prompt."""
     uid = row.get("uid")
     if isinstance(uid, str) and uid.count("_") >= 2:
         return "uid", uid.rsplit("_", 2)[0]

@@ -173,8 +173,8 @@ def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: 
     Args:
         settings: the actor's settings.
         micro: recorded facts about the micro-batch: the mini-batch's tokens and completions, and the padded width.
-        rows, tokens: number of non-empty completions and of tokens of the micro-batch, by which verl divides if it
-        does not know the mini-batch.
+        rows, tokens: numbers of non-empty completions and of tokens in the micro-batch, by which verl divides if the
+            mini-batch is unknown.
 
     Raises:
         KeyError: the padded width is needed and was not recorded.
@@ -193,9 +193,7 @@ def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: 
 
 
 def _mode(settings: Mapping[str, Any]) -> str:
-    """Return the name of the surrogate. In bypass mode it is ``loss_type``, translated to the names of the other
-    modes.
-    """
+    """Return the name of the surrogate. In bypass mode it is ``loss_type``, with the names of the other modes."""
     mode = str(settings[MODE])
     if mode != BYPASS:
         return mode

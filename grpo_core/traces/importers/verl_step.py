@@ -37,9 +37,7 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return None: verl's bonus has the configured coefficient, and its token weights are those of the rest of
-        the loss.
-        """
+        """Return None, because verl's bonus has the configured coefficient and the token weights of the other terms."""
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:

@@ -5,23 +5,22 @@ This file is self-contained: copy it next to a training script, or import it fro
     from trl_recorder import record            # this file, under the name it was copied to
     record(trainer, "runs/tonight")            # before trainer.train()
 
-What it does. It wraps bound methods of this one trainer (no subclass, and the class is unchanged), reads their
-results, and writes them from a thread: for each step and process one file of NumPy arrays, under a temporary name
-and then renamed, and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and
-vLLM work as before. A row-number tensor travels with the batch through TRL's shuffling, so that the completions of
-each micro-batch are known.
+It wraps bound methods of this one trainer (no subclass, and the class is unchanged), reads their results, and writes
+them from a thread: for each step and process one file of NumPy arrays, under a temporary name and then renamed, and one
+line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM work as before. A
+row-number tensor travels with the batch through TRL's shuffling, so that the completions of each micro-batch are known.
 
-What it costs. The training thread keeps references to tensors that exist anyway. Copying, compressing and writing
-happen in the thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are
-dropped, counted and noted. So is a step whose losses differ in number from those that TRL computes for it. An error
-of the recorder disables the recorder, with one warning, but never stops training.
+The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
+thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are dropped, counted and
+noted. So is a step whose losses differ in number from those that TRL computes for it. An error of the recorder disables
+the recorder, with one warning, but never stops training.
 
 Tested with TRL 1.16.0 (``TRIED``). If the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
 arguments, it only records text and rewards, and says so.
 
 Folder: ``trace.json`` (the trainer's settings), ``tokenizer/``, and for each process ``rank0/attempt0/`` with
-``step_00000001.npz``, ``index.jsonl`` (one line per step) and, for process 0, ``log.jsonl`` (what the trainer
-logged). Files are readable by their owner only. They contain prompts and completions unless ``text=False``.
+``step_00000001.npz``, ``index.jsonl`` (one line per step) and, for process 0, ``log.jsonl`` (what the trainer logged).
+Files are readable by their owner only. They contain prompts and completions unless ``text=False``.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder |
 
     Returns:
         The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
-        why,
-        and training continues).
+        why, and training continues).
     """
     try:
         recorder = Recorder(trainer, Path(folder), text=text)
@@ -397,9 +395,7 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """Return the coefficient of the entropy bonus in this micro-batch, as in TRL's ``_compute_loss``. 0 without a
-    bonus.
-    """
+    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``. 0 without a bonus."""
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
     if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
@@ -408,9 +404,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns of a step's file by name, one entry per completion, without padding. ``generations`` are
-    batches.
-    """
+    """Return the columns of a step's file by name, one entry per completion of the batches, without padding."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -452,9 +446,7 @@ def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns the facts about each
-    micro-batch.
-    """
+    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -514,8 +506,8 @@ NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """Return the columns as flat NumPy arrays: values, and for lists ``name.lengths`` and ``name.counts``.
 
-    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the
-    counts are the numbers of inner lists of each row.
+    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
+    are the numbers of inner lists of each row.
     """
     import numpy as np
 
@@ -562,9 +554,7 @@ def detached(value: Any) -> Any:
 
 
 def as_numpy(value: Any) -> Any:
-    """Return a tensor on any device as a NumPy array. Bfloat16 and half become float32, which represents them
-    exactly.
-    """
+    """Return a tensor on any device as a NumPy array. Bfloat16 and half are converted to float32 exactly."""
     if value is None:
         return None
     value = value.cpu()

@@ -9,16 +9,16 @@ verl imports that module in each process that loads the model. On a Ray cluster 
 has to be passed to Ray: ``+ray_kwargs.ray_init.runtime_env.env_vars.GRPO_LAB_TRACE=/shared/runs/tonight``. A script
 that creates the worker itself calls ``record(worker, folder)``.
 
-What it does. It wraps methods of the training worker and the trainer's call of it, reads their arguments and
-results, and writes them from a thread: for each update and process one file of NumPy arrays, under a temporary name
-and then renamed, and one line of JSON. No collective operation is added. A row-number tensor travels with the batch
-through verl's mini-batches, so that the completions of each micro-batch are known. The trainer's step and its
-settings for the advantage are passed in the same way.
+It wraps methods of the training worker and the trainer's call of it, reads their arguments and results, and writes them
+from a thread: for each update and process one file of NumPy arrays, under a temporary name and then renamed, and one
+line of JSON. No collective operation is added. A row-number tensor travels with the batch through verl's mini-batches,
+so that the completions of each micro-batch are known. The trainer's step and its settings for the advantage are passed
+in the same way.
 
-What it costs. The training thread pads each micro-batch's log-probabilities once more and keeps references to
-tensors that exist anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of
-``QUEUE`` updates. If the disk is slower than training, complete updates are dropped, counted and noted. An error of
-the recorder disables the recorder, with one warning, but never stops training.
+The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors that exist
+anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates. If the
+disk is slower than training, complete updates are dropped, counted and noted. An error of the recorder disables the
+recorder, with one warning, but never stops training.
 
 Tested with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Other engines and losses are not recorded, with a
 warning.
@@ -82,8 +82,7 @@ def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | 
 
     Returns:
         The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
-        why,
-        and training continues), or if another process has the same numbers (sequence parallelism).
+        why, and training continues), or if another process has the same numbers (sequence parallelism).
     """
     try:
         actor = getattr(worker, "actor", None) or worker
@@ -374,9 +373,7 @@ def advantage_of(values: Any, mask: Any) -> list[float]:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns the facts about each
-    micro-batch.
-    """
+    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -416,8 +413,8 @@ NESTED = ("logp", "entropy")
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """Return the columns as flat NumPy arrays: values, and for lists ``name.lengths`` and ``name.counts``.
 
-    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the
-    counts are the numbers of inner lists of each row.
+    A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
+    are the numbers of inner lists of each row.
     """
     import numpy as np
 
@@ -440,9 +437,7 @@ def detached(value: Any) -> Any:
 
 
 def as_numpy(value: Any) -> Any:
-    """Return a tensor on any device as a NumPy array. Bfloat16 and half become float32, which represents them
-    exactly.
-    """
+    """Return a tensor on any device as a NumPy array. Bfloat16 and half are converted to float32 exactly."""
     if value is None:
         return None
     value = value.cpu()
@@ -491,9 +486,7 @@ def scalar(value: Any) -> float | None:
 
 
 def report(metrics: Any) -> dict[str, float]:
-    """Return the actor's own metrics of an update by its own names: the mean over its mini-batches, as reported by
-    verl.
-    """
+    """Return the actor's own metrics of an update by name: the mean over its mini-batches, as reported by verl."""
     numbers: dict[str, float] = {}
     for name, values in dict(metrics).items():
         each = values if isinstance(values, (list, tuple)) else [values]
