@@ -89,7 +89,7 @@ def band(step: Step) -> tuple[float, float]:
 
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
-    """Return d loss / d logits if logits are trained or full distributions in the loss, otherwise d loss / d log π.
+    """Return d loss / d logits for trained logits or losses on full distributions, otherwise d loss / d log π.
 
     None if it depends on data that is not recorded.
     """

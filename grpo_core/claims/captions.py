@@ -28,7 +28,7 @@ class Drawn:
     Attributes:
         step: the update.
         rows: the completion of each draw, (n,).
-        tokens: the token of each draw, (n,); None for complete completions.
+        tokens: the token of each draw, (n,); None for full completions.
         pays: reward of each action there, (A,); None if rewards are not defined per action.
     """
 

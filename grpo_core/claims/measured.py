@@ -15,9 +15,9 @@ Course = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Claim[Course]):
-    """Claims that ``quantity`` is from ``low`` to ``high`` in all ``count`` updates, first at ``high`` at ``where``.
+    """Claims that ``quantity`` is between ``low`` and ``high`` in all ``count`` updates.
 
-    ``share``: whether it is a share.
+    ``high`` is first reached at step ``where``. ``share``: whether the quantity is a share.
     """
 
     quantity: str

@@ -62,7 +62,7 @@ class CutOff(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class CutOffMore(Claim[Run]):
-    """Claims that the mean share of truncated completions rises from the first third of the updates to the last."""
+    """Claims that the mean share of truncated completions is ``before`` in the first third, and higher in the last."""
 
     before: float
     after: float

@@ -1,4 +1,7 @@
-"""Claims about the outcome of runs under the same seeds, for races and sweeps, in window and command line."""
+"""Claims about the outcome of runs under the same seeds, for races and sweeps.
+
+They are used in the window and on the command line.
+"""
 
 from __future__ import annotations
 

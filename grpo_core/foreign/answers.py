@@ -54,7 +54,7 @@ class Sources:
         yield named or not place.is_file() or importer_for(place) is not None
 
     def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
-        """Return facts about a source, without its updates."""
+        """Open a source and yield facts about it, without its updates."""
         self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 

@@ -155,7 +155,7 @@ def _forbid_sockets(system: ctypes.CDLL) -> bool:
 
 
 def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """Return a program for the kernel's packet filter: calls of another machine and ``refused`` calls fail."""
+    """Return a packet filter program: calls of another machine and ``refused`` ones fail with EPERM."""
     load, equal, result, above = 0x20, 0x15, 0x06, 0x35
     allow, refuse = 0x7FFF0000, 0x00050001
     calls = [*refused]

@@ -57,7 +57,7 @@ class Check:
 
     Attributes:
         title: the displayed title.
-        missing: function that returns a sentence on what an update lacks for the check; empty if nothing.
+        missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         change: advice on what to change, unless the verdict has its own.

@@ -21,8 +21,8 @@ class Evidence:
     Attributes:
         step: the trainer's number of the update.
         what: a sentence or a number with its name.
-        row: the completion, from 1; None for the complete update.
-        token: the token of the completion, from 1; None for the complete completion.
+        row: the completion, from 1; None for the update as a whole.
+        token: the token of the completion, from 1; None for the completion as a whole.
         quote: the completion's text, shortened; empty if none is recorded or needed.
     """
 

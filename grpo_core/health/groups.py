@@ -134,7 +134,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward of the first and the last third of the updates, or update if the run is short."""
+    """Return the mean reward of the first and the last third of the updates, or of the first and last one if short."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 

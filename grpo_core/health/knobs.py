@@ -50,7 +50,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """Return why no clip applies to ratios of complete completions."""
+    """Return why no clip applies to ratios of full completions."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
@@ -80,7 +80,7 @@ def _rounded_up(value: float) -> float:
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a clip range meant for single tokens, which ratios of complete completions never reach."""
+    """Check for a clip range meant for single tokens, which ratios of full completions never reach."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
         return None

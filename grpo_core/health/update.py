@@ -28,9 +28,9 @@ class Update:
         label: the trainer's number of the update.
         settings: settings of the training.
         table: its completions; None if none are recorded.
-        why_no_table: sentence on why there is none.
+        why_no_table: sentence that says why there is none.
         step: its tokens; None if the source only contains text.
-        why_no_step: sentence on why there is none.
+        why_no_step: sentence that says why there is none.
         reports: the trainer's reports.
         vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
     """

@@ -141,7 +141,7 @@ def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
-    """Return the reason for rewards that differ by less than δ, or whose small spread the division by it inflates."""
+    """Return the reason for rewards that differ by less than δ, or by so little that normalizing inflates them."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
     if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:

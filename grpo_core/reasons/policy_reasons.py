@@ -79,7 +79,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Return whether every clipped ratio has left the range in the direction of its push, unlike with a dual clip."""
+    """Return whether every clipped ratio left the range in the direction of its push. A dual clip can stop others."""
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)

@@ -84,7 +84,7 @@ class Graph:
         )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """Return the duration of the call for a reply, or, for a single message between two calls, the time between."""
+        """Return the duration of a reply's call, or the time between the calls before and after a single message."""
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
