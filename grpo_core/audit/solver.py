@@ -124,7 +124,7 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Yield pairs of changes, starting with those that leave the least alone, until the budget is used up.
+        """Yield pairs of changes, starting with changes that explain most on their own, until the budget is used up.
 
         Fitted changes are only combined with the most promising ones, because each such pair needs a fit.
         """

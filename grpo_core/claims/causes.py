@@ -131,7 +131,7 @@ def settings_of(cause: str, objective: object) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced(Claim[Recorded]):
-    """Claims that a tensor which the loss takes as given is wrong, as the record itself shows."""
+    """Claims that a tensor taken as given by the loss is wrong, as the record itself shows."""
 
     done: Done
 

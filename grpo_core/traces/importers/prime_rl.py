@@ -252,7 +252,7 @@ class PrimeRlFolder:
 
 
 def beside(path: Path) -> PrimeRlFolder | None:
-    """Return the folder of the prime-rl run with the rollouts at ``path``. None if it is not one."""
+    """Return the folder of the prime-rl run with the rollouts at ``path``. None if it is not a prime-rl run."""
     below = next((folder for folder in (path, *path.parents) if folder.name == "rollouts"), None)
     home = path if (path / "rollouts").is_dir() else None if below is None else below.parent
     if home is None or not ((home / EXPORTS).is_dir() or any((home / "configs" / name).is_file() for name in CONFIGS)):

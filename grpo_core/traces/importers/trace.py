@@ -244,7 +244,7 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Convert errors from columns and index that do not match into a message, as a context manager.
+        """Convert errors due to mismatched columns and index into a message, as a context manager.
 
         Raises:
             RunFileError: they do not match.
