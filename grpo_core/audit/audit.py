@@ -1,7 +1,7 @@
 """Audit of a recorded run: recompute it with the trainer's settings, compare, and locate deviations.
 
-Comparisons follow the order of causes: advantages before losses, an update before the next. If a number deviates, or
-the record itself shows that a tensor is not what it should be, the cause is searched (``causes.py``).
+Comparisons follow causal order: advantages before losses, an update before the next. If a number deviates, or the
+record itself shows that a tensor is wrong, the cause is searched for (``causes.py``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
-"""Maximum amount of numbers in cached updates, so that causes can be searched and verified without reading them
-again.
-"""
+"""Maximum number of values in cached updates, which are used to find and verify causes without reading them again."""
 
 
 class Traced(Protocol):
@@ -47,14 +45,14 @@ class Traced(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StepAudit:
-    """The findings of an audit for one update: each of the trainer's numbers beside the recomputed one.
+    """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
 
     Attributes:
         position: its position, from 1.
-        label: the trainer's number.
+        label: the trainer's number of the update.
         comparisons: every number of the trainer compared with ours.
-        skipped: why some comparison was not possible; empty otherwise.
-        precision: precision of log-probabilities in the file, where lower than the trainer's.
+        skipped: why a comparison was not possible; otherwise empty.
+        precision: precision of log-probabilities in the file, if lower than the trainer's.
     """
 
     position: int
@@ -65,18 +63,18 @@ class StepAudit:
 
     @property
     def departing(self) -> tuple[Comparison, ...]:
-        """The comparisons that rounding does not explain, advantages first."""
+        """The comparisons that are not explained by rounding, advantages first."""
         return tuple(c for c in self.comparisons if not c.agrees)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """The audit of a whole run.
+    """The audit of a complete run.
 
     Attributes:
         steps: the audited updates.
         causes: causes of deviations, and those evident from the record itself, in order of priority.
-        remainder: sentence that describes the pattern of unexplained deviations; empty where there are none.
+        remainder: sentence that describes the pattern of unexplained deviations; empty if there are none.
         first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
         figures: the trainer's own metrics, compared with those that follow from the record.
         put_right: the first deviating update compared with itself after correcting the named cause; None without one.
@@ -91,7 +89,7 @@ class Audit:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """Explanations of the deviating updates, as sentences. Several if several fit."""
+        """Explanations of the deviating updates, as sentences. More than one if several match."""
         those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
         return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
 
@@ -112,7 +110,7 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """Whether something was compared, nothing deviates, and no tensor is known to be wrong."""
+        """Whether at least one number was compared, none deviates, and no tensor is known to be wrong."""
         return self.compared > 0 and self.first is None and not any(cause.grade == NAMED for cause in self.causes)
 
     @property
@@ -122,7 +120,7 @@ class Audit:
         return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
     def worst(self, what: str) -> Comparison | None:
-        """The largest difference among all "loss" or "advantage" comparisons, relative to rounding."""
+        """Return the largest difference among all "loss" or "advantage" comparisons, relative to rounding."""
         those = [c for step in self.steps for c in step.comparisons if c.what == what]
         return max(those, key=lambda c: c.excess, default=None)
 
@@ -135,8 +133,8 @@ def audit(
 
     Args:
         run: the recorded run.
-        positions: which updates, from 1; by default all.
-        progress: told (updates done, updates in all) after each update.
+        positions: updates to audit, from 1; by default all.
+        progress: called with (updates done, total number of updates) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
     auditing = Auditing(run)
@@ -174,9 +172,7 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def take(self, position: int, run: Traced | None = None) -> None:
-        """Compare the numbers of the update at ``position``, from 1, or compare them again with the current data of
-        ``run``.
-        """
+        """Compare the numbers of the update at ``position``, from 1, or do so again with new data from ``run``."""
         if run is not None:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(
@@ -187,7 +183,7 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
-        """The audit of the updates processed so far, with the causes of deviations."""
+        """Return the audit of the updates processed so far, with the causes of deviations."""
         every = [self._taken[position] for position in sorted(self._taken)]
         steps = [taken.audit for taken in every]
         measured = [one for taken in every for one in taken.measured]
@@ -211,8 +207,8 @@ class Updates:
     """The updates of a run as they are read, some of them cached, with notes on unreadable ones.
 
     Attributes:
-        run: the run that they are read from.
-        trainer_values: the trainer's own settings, available once an update has been read.
+        run: the run from which they are read.
+        trainer_values: the trainer's own settings, available when an update has been read.
     """
 
     def __init__(self, run: Traced) -> None:
@@ -228,7 +224,7 @@ class Updates:
         self._size -= 0 if known is None else _size(known[0].step)
 
     def read(self, position: int) -> tuple[Update, str]:
-        """The update, and the reason why its losses cannot be compared, empty where they can.
+        """Return the update, and the reason why its losses cannot be compared, which is empty if they can.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.
@@ -261,7 +257,7 @@ class Updates:
         return self._kept[position]
 
     def update(self, position: int) -> Update:
-        """The update.
+        """Return the update at ``position``.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.
@@ -276,7 +272,7 @@ class Updates:
             return
 
     def figures(self, position: int) -> Iterator[Figure]:
-        """The trainer's own metrics of an update compared with ours. Yields nothing for an unreadable one."""
+        """Yield the trainer's own metrics of an update compared with ours. Yields nothing for an unreadable one."""
         try:
             yield from figures(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):

@@ -9,8 +9,11 @@ from grpo_core.claims.causes import Done, Explained, Misplaced
 from grpo_core.text import tr
 
 NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
-"""Grades of a cause: it explains all numbers up to rounding and no other cause as simple does. It is one of several
-that do. The record suggests it while the loss agrees."""
+"""Grades of a cause.
+
+In order: it explains all numbers up to rounding and no other cause as simple does; it is one of several that do; the
+record suggests it although the loss agrees.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +23,9 @@ class Cause:
     Attributes:
         grade: "named", "possible" or "suspected".
         claims: the claims, one for each cause of the class, the simplest first.
-        since: the trainer's step of the first update that shows it; None where that is the first of all.
-        until: that of the last update that shows it; None where that is the last of all.
-        residual: largest remaining difference, relative to rounding; None where not measured.
+        since: the trainer's step of the first update that shows it; None if that is the first update of the run.
+        until: the trainer's step of the last update that shows it; None if that is the last update of the run.
+        residual: largest remaining difference, relative to rounding; None if not measured.
     """
 
     grade: str
@@ -38,12 +41,12 @@ class Cause:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences on what was done, one for each cause of the class."""
+        """Sentences about what was done, one for each cause of the class."""
         return tuple(dict.fromkeys(claim.words() for claim in self.claims))
 
     @property
     def instead(self) -> str:
-        """Sentence on what the run learned instead."""
+        """Sentence about what the run learned instead."""
         return _of_first(self, "instead")
 
     @property
@@ -53,7 +56,7 @@ class Cause:
 
     @property
     def when(self) -> str:
-        """Sentence on when it occurs. Empty if throughout."""
+        """Sentence about when it occurs. Empty if throughout."""
         if self.since is None and self.until is None:
             return ""
         if self.until is None:

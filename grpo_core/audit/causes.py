@@ -1,4 +1,4 @@
-"""Search for the causes of deviations on some updates, verified on all, classified and graded."""
+"""Search for the causes of deviations in some updates, verified on all, classified and graded."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from grpo_core.changes.numbers import of_loss as loss_numbers
 from grpo_core.claims.causes import Done, Explained, Misplaced, settings_of
 
 SEARCHED, ENOUGH = 8, 4
-"""Number of updates on which causes are searched. If fewer deviate, later agreeing ones are added up to the second
-number.
+"""Number of updates in which causes are searched for, and the minimum number.
+
+If fewer than the minimum deviate, later agreeing updates are added.
 """
 LARGE = 400_000
-"""Number of tokens in the searched updates and passes from which pairs of changes are not tried, and fewer updates are
-searched.
+"""Number of tokens in the searched updates and passes above which pairs of changes are not tried.
+
+Fewer updates are then searched, too.
 """
 CLEAR = 3.0
-"""A deviation of less than this multiple of rounding may be explained by chance."""
+"""A deviation of less than this multiple of rounding could be due to chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class Departing:
 
     Attributes:
         position: its position, from 1.
-        label: the trainer's number.
+        label: the trainer's number of the update.
         excess: the largest difference, relative to rounding; above 1 it deviates.
     """
 
@@ -44,7 +46,7 @@ class Departing:
 
 
 def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int], Update]) -> Iterator[Cause]:
-    """Find the causes of deviating numbers.
+    """Yield the causes of deviating numbers.
 
     Args:
         what: "advantage" or "loss".
@@ -58,7 +60,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
     later = [each for each in compared if each.excess <= 1 and each.position > departing[0].position]
     clear = any(each.excess > CLEAR for each in departing)
     added = _spread(later, ENOUGH - len(chosen))
-    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone where the fault ended before the others
+    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone if the fault ended before the others
         updates = [read(each.position) for each in sorted(those, key=lambda each: -each.excess)]
         size = sum(update.step.mask.size * update.step.passes for update in updates)
         if size > LARGE:
@@ -74,7 +76,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
 
 
 def of_given(found: Sequence[Found]) -> Iterator[Cause]:
-    """The causes that are evident from the record itself."""
+    """Yield the causes that are evident from the record itself."""
     for each in found:
         claim = Misplaced(done=Done(cause=each.name, values=each.values, detail=each.detail))
         yield Cause(grade=NAMED if each.sure else SUSPECTED, claims=(claim,), since=each.since)
@@ -150,7 +152,7 @@ class _Held:
             )
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """The largest remaining difference of every update under each explanation, relative to rounding."""
+        """Return the largest remaining difference of every update under each explanation, relative to rounding."""
         left: list[list[float]] = [[] for _ in self.explanations]
         if self.explanations:
             for each in compared:
@@ -179,10 +181,11 @@ def _worst(numbers: Sequence[Numbers] | None) -> float:
 
 
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
-    """Labels of the first and last update that an explanation applies to (None for the first and the last of the run),
-    and the largest remaining difference. None if deviations remain in updates that no such range excludes.
+    """Return the range of updates to which an explanation applies, and the largest remaining difference.
 
-    An update that agrees both with and without the explanation may be inside or outside the range.
+    The range is given by the labels of its first and last update (None for the first and the last of the run). None if
+    deviations remain in updates that no such range excludes. An update that agrees both with and without the
+    explanation can be inside or outside the range.
     """
     shown = [i for i, each in enumerate(compared) if each.excess > 1]
     first, last = shown[0], shown[-1]

@@ -18,9 +18,9 @@ class Comparison:
         what: "loss", "advantage".
         ours, theirs: the two values.
         allowed: maximum difference explained by rounding.
-        passed: index of the pass, None for what belongs to no pass.
-        part: micro-batch of the pass, None likewise.
-        row: the completion, None for what belongs to no completion.
+        passed: index of the pass, or None if not applicable.
+        part: micro-batch of the pass, or None if not applicable.
+        row: the completion, or None if not applicable.
     """
 
     what: str
@@ -52,14 +52,14 @@ class Comparison:
 
     @property
     def excess(self) -> float:
-        """The difference, relative to rounding: above 1 the numbers deviate."""
+        """The difference, relative to rounding. Above 1 the numbers deviate."""
         if self.difference == 0.0:
             return 0.0
         return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
     def place(self) -> str:
-        """Location in the update, counted from 1."""
+        """The location in the update, counted from 1."""
         if self.row is not None:
             return tr("completion {row}").format(row=self.row + 1)
         return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)

@@ -1,6 +1,4 @@
-"""Fitting of a change's parameters: by least squares where the loss is linear in them, otherwise by Gauss–Newton
-steps.
-"""
+"""Fitting of a change's parameters: by least squares if the loss is linear in them, otherwise by Gauss–Newton steps."""
 
 from __future__ import annotations
 
@@ -12,24 +10,25 @@ from grpo_core.changes.change import Parameters
 from grpo_core.changes.numbers import Numbers
 
 STARTS, ROUNDS, HALVINGS = 2, 14, 4
-"""Number of starting points that are followed, steps from each, and maximum halvings of a step that does not
-improve.
+"""Number of starting points that are followed, number of steps from each, and maximum number of halvings.
+
+A step is halved if it does not improve the fit.
 """
 SLOW = 0.98
 """Fitting stops when a step leaves more than this share of the sum of squares."""
 DIGITS = (1, 2, 3, 4)
-"""Digits to which a fitted number is rounded. The fewest that still explain are used."""
+"""Numbers of digits to which a fitted number is rounded. The smallest that still explains the numbers is used."""
 ROUND = 2
 """A number with at most this many digits may have been chosen by a person."""
 MOST = 64
-"""Integers and reciprocals of integers up to this count as chosen too: accumulation, processes, group size."""
+"""Integers and reciprocals of integers up to this also count as chosen: accumulation, processes, group size."""
 
 Residuals = Callable[[Parameters], np.ndarray | None]
-"""Differences relative to rounding, (K,); None where they cannot be computed."""
+"""Differences relative to rounding, (K,). None if they cannot be computed."""
 
 
 def followed(few: Residuals, every: Residuals, starts: Sequence[Parameters], low: float, high: float) -> Parameters:
-    """The parameters with the smallest sum of squares found by Gauss–Newton steps from the best of ``starts``.
+    """Return the parameters with the smallest sum of squares, found by Gauss–Newton steps from the best of ``starts``.
 
     ``few`` are residuals of some updates, used for choosing and following starts; ``every`` are those of all.
     """
@@ -77,8 +76,10 @@ def _descended(residuals: Residuals, start: Parameters, low: float, high: float)
 
 
 def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
-    """The factor missing from the coefficients of these ``columns``, by least squares over all numbers. None if the
-    columns do not determine it."""
+    """Return the factor missing from the coefficients of these ``columns``, by least squares over all numbers.
+
+    None if the columns do not determine it.
+    """
     weights = np.concatenate([1.0 / np.maximum(each.allowed, 1e-300) for each in numbers])
     parts = [each.columns * each.coefficients for each in numbers]
     moved = np.concatenate([part[:, list(columns)].sum(axis=1) for part in parts]) * weights
@@ -91,7 +92,7 @@ def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
 
 
 def rounded(values: Parameters, explains: Callable[[Parameters], bool]) -> Parameters:
-    """``values`` with the fewest digits that still explain, or unchanged if none do."""
+    """Return ``values`` with the fewest digits that still explain the numbers, or unchanged if none do."""
     nothing = (0.0,) * len(values)
     if explains(nothing):
         return nothing
@@ -104,7 +105,7 @@ def rounded(values: Parameters, explains: Callable[[Parameters], bool]) -> Param
 
 
 def is_round(values: Parameters) -> bool:
-    """Whether a person may have chosen these numbers: few digits, a small integer or its reciprocal."""
+    """Return whether a person may have chosen these numbers: few digits, a small integer or its reciprocal."""
     return all(_written(value) for value in values)
 
 

@@ -1,4 +1,4 @@
-"""Cross-checks of tensors that a loss takes as given: they may be shifted, or of another batch or policy."""
+"""Cross-checks of tensors that a loss takes as given: they may be shifted, or belong to another batch or policy."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from grpo_core.changes.numbers import Update
 from grpo_core.traces.importers import prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
-"""Root mean square difference (nats) above which old log-probabilities are examined, and the share of it that may
-remain for an alignment to count as the cause."""
+"""Root mean square difference (nats) above which old log-probabilities are examined, and the share that can remain.
+
+An alignment counts as the cause if it leaves at most this share of the difference.
+"""
 ALIKE = 0.8
-"""Correlation above which a reference is aligned with its tokens, since policies usually begin as the reference."""
+"""Correlation above which a reference is aligned with its tokens, because policies usually start as the reference."""
 MOSTLY = 0.75
-"""Share of the updates in which it must be closer."""
+"""Share of the updates in which an alignment must be closer to count as the cause."""
 SOME = 0.25
-"""Share of the first passes in which the trainer must have clipped."""
+"""Minimum share of first passes with clipping by the trainer for a finding."""
 SLOPE, CORRELATION = 0.02, 0.9
-"""How far from 1 the slope of old against new log-probabilities may be in the first pass, and the correlation from
-which on a slope says something of a temperature."""
+"""Tolerance of the slope of old against new log-probabilities in the first pass, and minimum correlation.
+
+The slope should be 1. Below this correlation it does not indicate a temperature.
+"""
 NOISE, COARSE = 0.01, 0.1
-"""Distance above which old and new log-probabilities differ by more than a forward pass in float32, or in half the
-digits, differs from itself."""
+"""Distances above which old and new log-probabilities differ by more than numerical noise.
+
+The limits are for forward passes in float32 and in half precision.
+"""
 SIGMAS, NATS = 8.0, 0.1
-"""How far the mean of −log π must be from the entropy: in standard errors, and in nats a token."""
+"""How far the mean of −log π must be from the entropy, in standard errors and in nats per token."""
 FEWEST = 16
-"""Minimum number of tokens for a statement."""
+"""Minimum number of tokens for a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +111,10 @@ def _zero(updates: Sequence[Measured]) -> Iterator[Misplaced]:
 
 
 def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Compare old log-probabilities with those of the first pass, which have the same policy unless the sampler's are
-    used instead."""
+    """Compare old log-probabilities with those of the first pass.
+
+    Both belong to the same policy, unless the sampler's are used instead.
+    """
     zero = sum(u.old_zero[0] for u in updates) >= MOSTLY * max(sum(u.old_zero[1] for u in updates), 1)
     far = [u for u in updates if u.old and u.old[RECORDED].distance > FAR]
     if far and not zero:
@@ -123,7 +131,7 @@ def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterato
 
 
 def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    """Old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
+    """Yield old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
     apart = [u for u in updates if u.old and u.old[RECORDED].distance > 0]
     whole = sum((u.old[RECORDED] for u in apart), Sums())
     limit = COARSE if any(u.coarse for u in updates) else NOISE
@@ -165,7 +173,7 @@ def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Itera
 
 
 def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Whether tokens were sampled from another distribution than was scored, in sampling that excludes no token."""
+    """Check whether tokens were sampled from another distribution than was scored, if sampling excludes no token."""
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
     another = settings.get("use_vllm") or verl_settings.SAMPLER in settings or prime_rl_settings.KIND in settings
     if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
@@ -180,7 +188,7 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
 
 
 def other_ratios(found: Sequence[Figure]) -> Iterator[Misplaced]:
-    """Whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1 there."""
+    """Check whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1."""
     still, clipped, share = clipped_at_first(found)
     if clipped > max(1, SOME * still):
         yield Misplaced(name="old_other", values=(share,), sure=False)
@@ -192,7 +200,9 @@ def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:
-    """Label of the first update that shows it. None if that is the first of all, or the second, which is the first that
-    can be distinguished from its predecessor."""
+    """Return the label of the first update that shows it.
+
+    None if it is the first of all, or the second, which is the first that can be distinguished from its predecessor.
+    """
     first = next((i for i, each in enumerate(shown) if each), 0)
     return updates[first].label if first > 1 else None

@@ -21,7 +21,7 @@ from grpo_core.text import tr
 from grpo_core.what_if import Compared, WhatIf, compared
 
 LISTED = 5
-"""Number of tokens listed."""
+"""Maximum number of tokens listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +61,12 @@ class PutRight:
 
 
 def first_named(causes: Sequence[Cause]) -> Explained | None:
-    """The first claim of a named cause of deviating numbers. None if there is none."""
+    """Return the first claim of a named cause of deviating numbers. None if there is none."""
     claims = (cause.claims[0] for cause in causes if cause.grade == NAMED)
     return next((claim for claim in claims if isinstance(claim, Explained)), None)
 
 
-@np.errstate(all="ignore")  # non-finite numbers are compared too
+@np.errstate(all="ignore")  # non-finite numbers are also compared
 def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
     """Compare ``update``, the trainer's ``label``, with its correction. None if one side cannot be computed."""
     try:
@@ -83,11 +83,11 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
 
 
 SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push", "weight", "share", "pull")
-"""Numbers of the pass alone: those of the policy afterwards are recorded once."""
+"""The numbers of a pass that are compared. Those of the policy afterwards are only recorded once."""
 
 
 def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
-    """The update as recorded, its correction, and the pass that deviates most."""
+    """Return the update as recorded, its correction, and the pass that deviates most."""
     if claim.what == "advantage":
         bare = dataclasses.replace(update.step, advantage=None)
         return update.step, dataclasses.replace(bare, advantage=advantages(update, bare)), 0
@@ -100,7 +100,7 @@ def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
 
 
 def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float] | None:
-    """The loss of the pass, summed over its micro-batches, as recorded and corrected. None for an advantage."""
+    """Return the loss of the pass, summed over its micro-batches, as recorded and corrected. None for an advantage."""
     if claim.what == "advantage":
         return None
     sides = claim.numbers(update), loss_numbers(update)

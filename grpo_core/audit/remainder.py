@@ -16,7 +16,7 @@ FEWEST = 6
 
 
 def shape(compared: Sequence[Comparison]) -> str:
-    """Sentence on the pattern that deviating numbers among ``compared`` have in common. Empty if none deviates."""
+    """Describe the common pattern of the deviating numbers in ``compared`` in a sentence. Empty if none deviates."""
     departing = [c for c in compared if not c.agrees and np.isfinite(c.difference)]
     if not departing:
         return ""

@@ -1,4 +1,4 @@
-"""The result of an audit of a recorded run, in sentences and as plain values."""
+"""The result of an audit of a recorded run, in sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grpo_core.typeset import plain
 
 
 def traced(source: Source) -> Traced | None:
-    """``source`` if it holds the trainer's losses, otherwise None."""
+    """Return ``source`` if it contains the trainer's losses, otherwise None."""
     return cast("Traced", source) if has_losses(source) else None
 
 
 def why_not(source: Source) -> str:
-    """The reason why the loss of a source without a trainer's losses cannot be recomputed, and what it would take."""
+    """Return why the loss of a source without a trainer's losses cannot be recomputed, and what is needed."""
     try:
         source.step(len(source))
     except NotRecordedError as error:
@@ -34,7 +34,7 @@ def why_not(source: Source) -> str:
 
 
 def as_text(source: Source, result: Audit) -> str:
-    """The audit in sentences."""
+    """Return the audit in sentences."""
     head = tr("{title}: {source}, {count} updates, {compared} numbers compared.").format(
         title=source.title, source=source.settings.recorded.source, count=len(result.steps), compared=result.compared
     )
@@ -64,7 +64,7 @@ def as_text(source: Source, result: Audit) -> str:
 
 
 def sides(one: PutRight) -> Iterator[str]:
-    """Lines that compare the update as recorded with its correction, one for each differing number."""
+    """Yield lines that compare the update as recorded with its correction, one for each differing number."""
     yield one.title
     for row in one.rows:
         ran, other = (tr("none") if value is None else plain(value) for value in (row.ran, row.other))
@@ -74,7 +74,7 @@ def sides(one: PutRight) -> Iterator[str]:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """Sentences on where the trainer first deviates from its settings, or that it does not."""
+    """Yield sentences about where the trainer first deviates from its settings, or that it does not."""
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -98,7 +98,7 @@ def _departure(result: Audit) -> Iterator[str]:
 
 
 def told(cause: Cause) -> Iterator[str]:
-    """Sentences on a cause: what was done, since when, what the run learned instead, what to change."""
+    """Yield sentences about a cause: what was done, since when, what the run learned instead, what to change."""
     first, *others = cause.sentences
     kind = {NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")}.get(
         cause.grade, tr("Possible: {what}")
@@ -113,7 +113,7 @@ def told(cause: Cause) -> Iterator[str]:
 
 
 def _given(result: Audit) -> Iterator[str]:
-    """Sentences on the log-probabilities that were taken as given, and on how they were checked."""
+    """Yield sentences about the log-probabilities that were taken as given, and about how they were checked."""
     if not result.compared:
         return
     if result.first_pass:
@@ -130,7 +130,7 @@ def _given(result: Audit) -> Iterator[str]:
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:
-    """The audit as plain values."""
+    """Return the audit as JSON-serializable values."""
     departing = result.first
     first = None
     if departing is not None:

@@ -1,8 +1,8 @@
 """Search for explanations of deviating numbers: discrete and fitted changes, alone, with a factor, and in pairs.
 
-The simplest explanations are searched first: one change or one factor; a change whose numbers are fitted; a change with
-a factor; two changes. Of the explanations that fit every number up to rounding, those about as simple as the simplest
-are kept. Finally, those with equal predictions on this run are merged into one class.
+The simplest explanations are tried first: one change or one factor; a change with fitted parameters; a change with a
+factor; two changes. Of the explanations that match every number up to rounding, those about as simple as the simplest
+are kept. Finally, those with equal predictions for this run are merged into one class.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from grpo_core.errors import SettingsError
 PROMISING = 5
 """Number of changes with which others are fitted in pairs."""
 WORK, PASS = 25_000_000, 3_500
-"""Budget in tokens for pairs of changes, with each pass counted as so many: some seconds."""
+"""Budget in tokens for pairs of changes, and the overhead of each pass in tokens. Takes some seconds."""
 FEW = 3
 """Number of updates with which a fit begins."""
 AS_SIMPLE = 0.25
 """Explanations whose cost exceeds the cheapest by at most this count as equally simple."""
 WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
-"""Costs of a fitted number that a person may have chosen, of any other, and of each further number. A change without
-numbers costs 1."""
+"""Costs of a fitted number that a person may have chosen, of any other number, and of each further number.
+
+A change without numbers costs 1.
+"""
 ALIKE = 0.25
 """Predictions that differ by less than this share of rounding are equal."""
 LOOSE = 10.0
-"""Maximum multiple of the original rounding, or of that of the trainer's own number, that an explanation may allow."""
+"""Maximum multiple of the original rounding, or of that of the trainer's own number, that an explanation can allow."""
 SLACK = 1.5
-"""Tolerance of a search: an explanation may deviate by this multiple of the original rounding."""
+"""Tolerance of a search: an explanation can deviate by this multiple of the original rounding."""
 
 Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
 
@@ -45,9 +47,9 @@ class Explanation:
     """An explanation of deviating numbers.
 
     Attributes:
-        changes: with their parameters, in the order in which they are applied; empty where a factor alone explains.
-        factor: and its value; None without.
-        value: of the factor.
+        changes: changes with their parameters, in the order in which they are applied; empty if it is a factor alone.
+        factor: the factor; None if there is none.
+        value: value of the factor.
         cost: its complexity: fewer and rounder numbers are simpler.
     """
 
@@ -81,10 +83,10 @@ class Search:
         self.changes = [change for change in changes if change.starts or self._acts(change)]
 
     def explanations(self, *, pairs: bool = True) -> list[Explanation]:
-        """All explanations found, the simplest first. Empty if there are none."""
+        """Return all explanations found, the simplest first. Empty if there are none."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
         if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
-            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits: much fits by chance
+            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits fit by chance
             pairs = False
         for stage in (*alone, self._with_factor, self._pairs) if pairs else alone:
             found = sorted(stage(), key=lambda each: each.cost)
@@ -93,7 +95,7 @@ class Search:
         return []
 
     def predicted(self, explanation: Explanation, updates: Sequence[Update] | None = None) -> list[Numbers] | None:
-        """The numbers of ``updates`` (those of the search by default) under an explanation."""
+        """Return the numbers of ``updates`` (those of the search by default) under an explanation."""
         changes = explanation.changes
         if updates is None and len(changes) == 1 and not changes[0][1]:
             numbers = self._discrete(changes[0][0])
@@ -122,8 +124,10 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Pairs of changes, starting with those that leave the least alone, until the budget is used up. Fitted ones
-        are combined only with the most promising, since each such pair needs a fit."""
+        """Yield pairs of changes, starting with changes that explain most on their own, until the budget is used up.
+
+        Fitted changes are only combined with the most promising ones, because each such pair needs a fit.
+        """
         ranked = sorted(self.changes, key=self._left)
         end = self._work + WORK
         pairs = sorted(itertools.combinations(range(len(ranked)), 2), key=lambda pair: (pair[0], pair[1]))
@@ -146,7 +150,7 @@ class Search:
             yield from each
 
     def _left(self, change: Change) -> float:
-        """Sum of squares that a change alone leaves in the first updates."""
+        """Return the sum of squares that a change alone leaves in the first updates."""
         few = self.updates[:FEW]
         if not change.starts:
             return squares(self._residuals(((change, ()),), few))
@@ -170,7 +174,7 @@ class Search:
         return explains([each.scaled(by.columns, value[0]) for each in numbers])
 
     def _fitted(self, before: tuple[tuple[Change, Parameters], ...], change: Change) -> Iterator[Explanation]:
-        """The change with its best-fitting parameters, if they explain the numbers."""
+        """Yield the change with its best-fitting parameters, if they explain the numbers."""
 
         def residuals(p: Parameters, updates: Sequence[Update]) -> np.ndarray | None:
             return self._residuals((*before, (change, p)), updates)
@@ -201,7 +205,7 @@ class Search:
     def _residuals(
         self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
     ) -> np.ndarray | None:
-        """Differences relative to the original rounding: the tolerance of a change must not influence its fit."""
+        """Return the differences relative to the original rounding. A change's tolerance must not affect its fit."""
         numbers = self._measured(changes, updates)
         if numbers is None:
             return None
@@ -213,7 +217,7 @@ class Search:
         return explains(self._measured((*before, (change, p)), updates))
 
     def _differs(self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters) -> bool:
-        """Whether the change has any effect after the changes before it."""
+        """Return whether the change has any effect after the changes before it."""
         without = self.predicted(Explanation(changes=before))
         numbers = self._measured((*before, (change, p)), self.updates)
         return without is None or numbers is None or not alike(without, numbers)
@@ -246,7 +250,7 @@ class Search:
         return found
 
     def _tight(self, update: Update, numbers: Numbers) -> Numbers:
-        """The numbers without the tolerance due to huge summands that cancel."""
+        """Return the numbers without the tolerance due to huge summands that cancel."""
         if update.step.step not in self._allowed:
             base = self.measure(update, None, None)
             self._allowed[update.step.step] = numbers.allowed if base is None else base.allowed
@@ -255,12 +259,12 @@ class Search:
 
 
 def explains(numbers: Sequence[Numbers] | None) -> bool:
-    """Whether no number deviates any more."""
+    """Return whether no number deviates."""
     return numbers is not None and len(numbers) > 0 and all(each.excess().max() <= SLACK for each in numbers)
 
 
 def alike(one: Sequence[Numbers], other: Sequence[Numbers]) -> bool:
-    """Whether two predictions are equal as far as these numbers can distinguish them."""
+    """Return whether two predictions are equal as far as these numbers can distinguish them."""
     return all(
         bool((np.abs(a.ours - b.ours) <= ALIKE * np.minimum(a.allowed, b.allowed) + 1e-12).all())
         for a, b in zip(one, other, strict=True)

@@ -22,11 +22,11 @@ class Change:
     Attributes:
         name: name of the cause, a row of ``causes.py``.
         part: the part of the update that it changes; two changes of one part are not tried together.
-        apply: function from update, step, pass and parameters to the step as it would be in that pass; None where not
+        apply: function from update, step, pass and parameters to the step as it would be in that pass; None if not
             applicable.
-        starts: starting points for fitting its parameters; empty where it has none.
+        starts: starting points for fitting its parameters; empty if it has none.
         low, high: bounds of every parameter.
-        added: (N, M), an addition to each micro-batch's loss that no step can represent, if any.
+        added: (N, M), an addition to each micro-batch's loss that a step cannot represent, if any.
         detail: variant of the cause, for its description.
     """
 
@@ -40,13 +40,13 @@ class Change:
     detail: str = ""
 
     def bound(self, parameters: Parameters) -> Apply:
-        """The change with fixed parameters."""
+        """Return the change with fixed parameters."""
         return lambda update, step, n: self.apply(update, step, n, parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """Coefficients that may all be wrong by a common factor: the cause's name, and the columns."""
+    """Coefficients that can all be wrong by a common factor: the cause's name, and the columns."""
 
     name: str
     columns: tuple[int, ...]
@@ -65,19 +65,21 @@ def combined(*changes: Apply) -> Apply:
 
 
 def under(step: Step, **switches: Any) -> Step:
-    """The update under other settings of the objective. Recorded parts, denominators and advantages are kept."""
+    """Return the update under other settings of the objective. Recorded parts, denominators and advantages are kept."""
     objective = step.settings.objective.replace(**switches)
     return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
 
 
 def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    """A change of settings of the objective."""
+    """Return a change of settings of the objective."""
     return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
 
 
 def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:
-    """A fitted change of numbers of the objective: each of ``fields`` gets a parameter, the last field all remaining
-    ones."""
+    """Return a fitted change of numbers of the objective.
+
+    Each of ``fields`` gets one parameter, and the last field gets all remaining ones.
+    """
 
     def apply(update: Update, step: Step, n: int, p: Parameters) -> Step:
         values = (*p, *(p[-1:] * (len(fields) - len(p))))
@@ -87,7 +89,10 @@ def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Paramete
 
 
 def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, Step, int], Any]) -> Change:
-    """A change of arrays of the step: field -> function that makes it, or returns None where not possible."""
+    """Return a change of arrays of the step.
+
+    ``make``: field -> function that creates the array, or returns None if that is not possible.
+    """
 
     def apply(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
         made = {field: function(update, step, n) for field, function in make.items()}
@@ -99,9 +104,7 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
 
 
 def scaled(step: Step, factor: Factor, by: float) -> Step:
-    """The update with the columns of its loss given by ``factor`` (surrogate, KL, entropy bonus) multiplied by
-    ``by``.
-    """
+    """Return the update with the loss columns in ``factor`` (surrogate, KL, entropy bonus) multiplied by ``by``."""
     o = step.settings.objective
     if 0 in factor.columns:
         gate = np.full(step.mask.shape, by) if step.gate is None else step.gate * by
@@ -116,18 +119,20 @@ def scaled(step: Step, factor: Factor, by: float) -> Step:
 
 
 def known(values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """``values`` (..., B, T) with 0 in padding and where a pass did not score them, as in the trainer's tensors."""
+    """Return ``values`` (..., B, T) with 0 in padding and for unscored tokens, like the trainer's tensors."""
     return np.asarray(np.where(there, np.nan_to_num(values), 0.0))
 
 
 def shifted(values: np.ndarray | None, there: np.ndarray, by: int) -> np.ndarray | None:
-    """Rotate ``values`` (..., B, T) by ``by`` places to the right."""
+    """Rotate ``values`` (..., B, T) by ``by`` positions to the right."""
     return None if values is None else np.roll(known(values, there), by, axis=-1)
 
 
 def fitting(values: np.ndarray | None, like: np.ndarray) -> np.ndarray | None:
-    """Truncate ``values`` (B, T') of another update, or pad them with 0, to the width of ``like`` (B, T). None if the
-    number of completions differs."""
+    """Truncate ``values`` (B, T') of another update, or pad them with 0, to the width of ``like`` (B, T).
+
+    None if the number of completions differs.
+    """
     if values is None or len(values) != len(like):
         return None
     whole = np.zeros_like(like)

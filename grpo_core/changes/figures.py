@@ -11,21 +11,21 @@ from grpo_core import recompute
 from grpo_core.changes.numbers import Update
 
 LENGTH = "completions/mean_length"
-"""TRL's name of the mean number of tokens of an update's completions."""
+"""TRL's name for the mean number of tokens of an update's completions."""
 KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
-"""TRL's names: means over the tokens of a micro-batch, and over the micro-batches of an optimizer step."""
+"""TRL's names for means over the tokens of a micro-batch and over the micro-batches of an optimizer step."""
 SAME = 1e-3
-"""Relative difference below which figures are equal: they are averaged and printed in float32."""
+"""Relative difference below which metrics are equal: they are averaged and printed in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure.
+    """One metric.
 
     Attributes:
-        name: TRL's.
-        step: the trainer's number.
-        first: whether it belongs to the first optimizer step of an update, where every ratio is 1.
+        name: TRL's name.
+        step: the trainer's number of the step.
+        first: whether it belongs to the first optimizer step of an update, in which every ratio is 1.
         ours, theirs: its values.
     """
 
@@ -42,8 +42,10 @@ class Figure:
 
 
 def figures(update: Update) -> Iterator[Figure]:
-    """The metrics that the trainer reported for each optimizer step of ``update``. None where it averaged over several
-    of them, or over processes."""
+    """Yield the metrics that the trainer reported for each optimizer step of ``update``.
+
+    Yields nothing if it averaged over several steps or over processes.
+    """
     step = update.step
     if update.processes > 1 or step.settings.recorded.trainer_values.get("logging_steps") != 1:
         return
@@ -66,7 +68,7 @@ def figures(update: Update) -> Iterator[Figure]:
 
 
 def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
-    """The mean over the micro-batches of the mean over their tokens."""
+    """Return the mean over the micro-batches of the mean over their tokens."""
     means = []
     for m in np.unique(part[part >= 0]):
         counted = mask & (part == m)[:, None]
@@ -75,8 +77,10 @@ def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
 
 
 def added_length(update: Update) -> float | None:
-    """Mean number of tokens that completions have according to the trainer, beyond the recorded ones. None if not
-    reported, or if some tokens do not count."""
+    """Return the mean number of tokens per completion according to the trainer, beyond the recorded ones.
+
+    None if not reported, or if some tokens do not count.
+    """
     lengths = [numbers[LENGTH] for numbers in update.reports.values() if LENGTH in numbers]
     if not lengths or update.step.present is not None or update.theirs is None:
         return None
@@ -84,7 +88,10 @@ def added_length(update: Update) -> float | None:
 
 
 def clipped_at_first(shown: Sequence[Figure]) -> tuple[int, int, float]:
-    """Number of first passes in which the recorded log-probabilities make every ratio 1, number of those with clipping
-    by the trainer, and the mean share of tokens clipped in them."""
+    """Compare clipping in the first passes in which the recorded log-probabilities make every ratio 1.
+
+    Returns the number of these passes, the number of those with clipping by the trainer, and the mean share of tokens
+    clipped in them.
+    """
     still = [f.theirs for f in shown if f.name == CLIPPED and f.first and f.ours == 0.0]
     return len(still), sum(share > 0.0 for share in still), float(np.mean(still)) if still else 0.0

@@ -1,8 +1,9 @@
-"""Evidence on tensors that a loss takes as given: whose log-probabilities they are, and which tokens count.
+"""Evidence about tensors that a loss takes as given: whose log-probabilities they are, and which tokens count.
 
-That a loss follows from recorded log-probabilities does not show that these belong to their tokens. Other numbers do:
-before the first optimizer step old and new log-probabilities have the same policy; two completions of one prompt have
-the same log-probabilities as long as they have the same tokens; the mean of −log π of sampled tokens is the entropy.
+Even if a loss follows from recorded log-probabilities, these may not belong to their tokens. Other numbers show whether
+they do: before the first optimizer step, old and new log-probabilities come from the same policy; two completions of
+one prompt have the same log-probabilities while they have the same tokens; the mean of −log π of sampled tokens is the
+entropy.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RECORDED = "recorded"
 EQUAL, APART = 1e-4, 1e-2
 """Differences of log-probabilities below which two are equal, and above which they differ."""
 SURE = 0.05
-"""A log-probability closer to 0 than this does not indicate its position: the token was certain."""
+"""A log-probability closer to 0 than this does not indicate its position, because the token was certain."""
 PARTNERS = 7
 """Number of other completions of its group with which each completion is compared."""
 
@@ -38,7 +39,7 @@ class Sums:
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> Sums:
-        """The sums over pairs that are finite."""
+        """Return the sums over the pairs that are finite."""
         both = np.isfinite(x) & np.isfinite(y)
         x, y = x[both].astype(np.float64), y[both].astype(np.float64)
         return cls(count=len(x), x=float(x.sum()), y=float(y.sum()), xx=float(x @ x), xy=float(x @ y), yy=float(y @ y))
@@ -53,26 +54,26 @@ class Sums:
 
     @property
     def spread(self) -> tuple[float, float, float]:
-        """Variance of x, covariance, variance of y. 0 without pairs."""
+        """Variance of x, covariance, and variance of y. 0 without pairs."""
         n = max(self.count, 1)
         mean_x, mean_y = self.x / n, self.y / n
         return self.xx / n - mean_x**2, self.xy / n - mean_x * mean_y, self.yy / n - mean_y**2
 
     @property
     def slope(self) -> float:
-        """Slope of y against x. NaN where x does not vary."""
+        """Slope of y against x. NaN if x does not vary."""
         var, cov, _ = self.spread
         return cov / var if var > 0 else np.nan
 
     @property
     def correlation(self) -> float:
-        """Correlation of x and y. NaN where one does not vary."""
+        """Correlation of x and y. NaN if one does not vary."""
         var, cov, other = self.spread
         return float(cov / np.sqrt(var * other)) if var > 0 and other > 0 else np.nan
 
 
 def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
-    """Log-probabilities (B, T) before the first optimizer step, and which of them it used, boolean (B, T)."""
+    """Return the log-probabilities (B, T) before the first optimizer step, and which it used, boolean (B, T)."""
     same = np.zeros(step.passes, bool)
     same[0] = True
     if step.optimizer_step is not None:
@@ -85,9 +86,11 @@ def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alignments(update: Update, name: str) -> Mapping[str, Sums]:
-    """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y): as recorded, shifted by
-    one place to the right or left, and as if from the previous update. Empty where they are not recorded, or are the
-    first pass's own."""
+    """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y) in several alignments.
+
+    The alignments are: as recorded, shifted by one position to the right or left, and as if from the previous update.
+    Empty if they are not recorded, or are the first pass's own.
+    """
     values = getattr(update.step, name)
     if values is None:
         return {}
@@ -109,8 +112,9 @@ def alignments(update: Update, name: str) -> Mapping[str, Sums]:
 
 
 def zeros(step: Step, name: str) -> tuple[int, int]:
-    """Among tokens of which the first pass was not certain: the number for which ``name`` is exactly 0, and their
-    total.
+    """Count the tokens about which the first pass was not certain.
+
+    Returns the number of those with exactly 0 in ``name``, and the total number.
     """
     values, (logp, used) = getattr(step, name), first_pass(step)
     unsure = used & (np.abs(logp) > SURE)
@@ -122,10 +126,10 @@ class Prefixes:
     """Pairs of completions of a prompt whose first c ≥ 1 tokens are equal and the next is not.
 
     Attributes:
-        pairs: their number.
-        after: pairs with the same log-probability of the first token that differs.
-        before: pairs with other log-probabilities of the last token that is the same.
-        longer, earlier: pairs with c ≥ 2, and those with equal log-probabilities of the token before that.
+        pairs: number of pairs.
+        after: pairs with the same log-probability of the first differing token.
+        before: pairs with different log-probabilities of the last equal token.
+        longer, earlier: pairs with c ≥ 2, and those of them with equal log-probabilities of the token before that.
     """
 
     pairs: int = 0
@@ -139,9 +143,9 @@ class Prefixes:
 
     @property
     def shift(self) -> str:
-        """The direction in which all log-probabilities are shifted against their tokens, "right" or "left".
+        """The direction in which all log-probabilities are shifted relative to their tokens, "right" or "left".
 
-        Empty where they are aligned, or too few pairs show it.
+        Empty if they are aligned, or too few pairs show it.
         """
         if self.pairs < 5:
             return ""
@@ -152,7 +156,7 @@ class Prefixes:
 
 
 def prefixes(step: Step) -> Prefixes:
-    """Measure how completions with equal beginnings indicate the alignment of log-probabilities."""
+    """Count what completions with equal beginnings indicate about the alignment of log-probabilities."""
     logp, used = first_pass(step)
     order = np.argsort(step.group, kind="stable")
     total = Prefixes()
@@ -181,8 +185,10 @@ def prefixes(step: Step) -> Prefixes:
 
 
 def surprise(step: Step) -> Sums:
-    """Compare entropy (x) with −log π of the sampled token (y) over the tokens of the first pass. Their means are equal
-    if the scored policy is the one that sampled."""
+    """Compare entropy (x) with −log π of the sampled token (y) over the tokens of the first pass.
+
+    The means are equal if the scored policy is the one that sampled.
+    """
     if step.entropy is None:
         return Sums()
     logp, used = first_pass(step)
@@ -190,6 +196,6 @@ def surprise(step: Step) -> Sums:
 
 
 def without_first(step: Step) -> bool:
-    """Whether the first existing token of every completion does not count, while others do."""
+    """Return whether the first existing token of every completion does not count, while others do."""
     rows = step.mask.any(axis=1)
     return step.mask.shape[1] > 1 and bool(rows.any() and step.there[rows, 0].all() and not step.mask[rows, 0].any())

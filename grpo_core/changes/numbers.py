@@ -1,4 +1,4 @@
-"""The numbers of one recorded update as arrays: the trainer's, and those of the functions that trained.
+"""The numbers of one recorded update as arrays: the trainer's, and those of the training functions.
 
 A loss is a sum of three columns with a coefficient each: minus the surrogate (1), the KL (β) and the entropy bonus (1).
 A factor on one of them can therefore be found by least squares.
@@ -23,15 +23,17 @@ from grpo_core.record import Step
 
 SINGLE = float(np.finfo(np.float32).eps)
 AGGREGATION = "multi_objective_aggregation"
-"""TRL's setting of how several reward functions are combined into one advantage."""
+"""TRL's setting for how several reward functions are combined into one advantage."""
 LOSS_STEPS = 4
-"""Maximum error of a loss in float32, in roundings of the sum of all |summands|."""
+"""Maximum error of a loss in float32, in units of the rounding of the sum of all |summands|."""
 BFLOAT16 = 2.0**-8
-"""Relative rounding of a bfloat16 number."""
+"""Relative rounding error of a bfloat16 number."""
 
 Apply = Callable[["Update", Step, int], Step | None]
-"""Function from an update, its step as changed so far, and the index of a pass to the step as it would be in that pass;
-None where not applicable."""
+"""Function that returns the step as it would be in a pass, or None if not applicable.
+
+Its arguments are the update, its step as changed so far, and the index of the pass.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,10 +42,10 @@ class Update:
 
     Attributes:
         step: as recorded.
-        theirs: (N, M), the trainer's loss of each micro-batch, NaN where not recorded; None where the losses cannot be
+        theirs: (N, M), the trainer's loss of each micro-batch, NaN if not recorded; None if the losses cannot be
             compared.
         processes: number of processes.
-        previous: the update before it; None for the first.
+        previous: the previous update; None for the first.
         reports: the trainer's reports by its step: name -> number.
     """
 
@@ -60,7 +62,7 @@ class Update:
 
     @cached_property
     def rounding(self) -> float:
-        """Relative rounding error of a sum, by trainer and file."""
+        """Relative rounding error of a sum, due to trainer and file."""
         if in_bfloat16(self.step):
             return BFLOAT16
         return SINGLE if self.precision is None else max(SINGLE, self.precision.relative)
@@ -85,7 +87,7 @@ class Numbers:
     """K numbers of an update, ours and the trainer's.
 
     Attributes:
-        columns: (K, J), whose sum weighted by ``coefficients`` (J,) gives our numbers.
+        columns: (K, J); their sum weighted by ``coefficients`` (J,) is our numbers.
         theirs: (K,), the trainer's numbers.
         allowed: (K,), maximum differences explained by rounding.
         places: (K, 2) integer: pass and micro-batch, or 0 and the completion.
@@ -103,15 +105,16 @@ class Numbers:
         return np.asarray(self.columns @ self.coefficients)
 
     def scaled(self, columns: Sequence[int], by: float) -> Numbers:
-        """The numbers with the coefficients of these columns multiplied by ``by``. The allowed rounding grows
-        accordingly.
+        """Return the numbers with the coefficients of these columns multiplied by ``by``.
+
+        The allowed rounding error grows accordingly.
         """
         coefficients = self.coefficients.copy()
         coefficients[list(columns)] *= by
         return dataclasses.replace(self, coefficients=coefficients, allowed=self.allowed * max(1.0, abs(by)))
 
     def excess(self) -> np.ndarray:
-        """The differences relative to rounding, (K,): above 1 they deviate."""
+        """Return the differences relative to rounding, (K,). Those above 1 deviate."""
         off = np.abs(self.ours - self.theirs)
         with np.errstate(divide="ignore", invalid="ignore"):
             measured = off / self.allowed
@@ -119,7 +122,7 @@ class Numbers:
 
 
 def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None = None) -> Numbers | None:
-    """The loss of each micro-batch.
+    """Compute the loss of each micro-batch.
 
     Args:
         update: the update, with the trainer's losses.
@@ -127,7 +130,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
         added: (N, M), an addition to each micro-batch's loss.
 
     Returns:
-        The numbers. None where the change is not applicable, or nothing can be compared.
+        The numbers. None if the change is not applicable, or nothing can be compared.
     """
     step, theirs = update.step, update.theirs
     if theirs is None:
@@ -159,11 +162,11 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
             column = np.array([sums[0][m], sums[1][m], rest[m]]) * update.processes
             scale = float(sums[2][m]) * update.processes + abs(float(column @ (1.0, beta, 1.0)))
             moved = float(update.moved[n][m]) * update.processes
-            if moved and apply is not None:  # what rounding of the file moves grows with what it is summed to
+            if moved and apply is not None:  # the effect of the file's rounding grows with the sum
                 moved *= max(1.0, float(sums[2][m]) / max(float(update.sizes[n][m]), 1e-300))
             limit = LOSS_STEPS * update.rounding * scale + moved + 1e-12
             columns.append(column)
-            allowed.append(limit if np.isfinite(limit) else 0.0)  # rounding explains no loss that is not finite
+            allowed.append(limit if np.isfinite(limit) else 0.0)  # rounding does not explain a non-finite loss
             places.append((n, m))
     if not columns:
         return None
@@ -178,7 +181,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
-    """The advantage of each scored completion. ``apply`` and None as for :func:`of_loss`."""
+    """Compute the advantage of each scored completion. ``apply`` and None are as in :func:`of_loss`."""
     step = update.step
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return None
@@ -208,7 +211,7 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
 
 
 def advantages(update: Update, step: Step) -> np.ndarray:
-    """The advantages of ``step``, with batch statistics taken over each generation batch."""
+    """Return the advantages of ``step``, with batch statistics computed over each generation batch."""
     o = step.settings.objective
     generation = generations(update)
     of_batch = DEVIATIONS[o.std].of_batch or BASELINES[o.baseline].mean == "batch"
@@ -224,7 +227,7 @@ def advantages(update: Update, step: Step) -> np.ndarray:
 
 
 def generations(update: Update) -> np.ndarray:
-    """Generation batch of each completion within its update, (B,): all 0 where unknown.
+    """Return the generation batch of each completion within its update, (B,), or all 0 if unknown.
 
     Completions are sorted by process, and within a process by generation batch.
     """
@@ -236,8 +239,10 @@ def generations(update: Update) -> np.ndarray:
 
 
 def _normalised_then_summed(step: Step) -> Numbers | None:
-    """The advantages with each reward function normalised within its group before the sum (GDPO, arXiv:2601.05242, as
-    computed by TRL 1.16), over one generation batch. None where the update has several."""
+    """Return the advantages with each reward function normalised within its group before the sum.
+
+    This is GDPO (arXiv:2601.05242) as computed by TRL 1.16, over one generation batch. None if the update has several.
+    """
     assert step.advantage is not None
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     if step.reward_parts is None or (size is not None and size != len(step.rewards)):

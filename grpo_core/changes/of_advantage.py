@@ -56,7 +56,8 @@ def of_advantage(step: Step) -> Iterator[Change]:
 def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step:
     """Assign completions to groups in turn, 0 1 0 1, instead of consecutively, 0 0 1 1.
 
-    ``detail``: "both" compares and tells so, "spread" compares right and tells the results so, "compared" the reverse.
+    ``detail`` says where the wrong order is used: for comparing and for assigning the results ("both"), only for
+    assigning ("spread"), or only for comparing ("compared").
     """
     turns = _turns(step)
     if detail == "both":
@@ -68,21 +69,23 @@ def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: s
 
 
 def _turns(step: Step) -> np.ndarray:
-    """Group of each completion if they alternate within each generation batch, (B,)."""
+    """Return the group of each completion if they alternate within each generation batch, (B,)."""
     places, size = np.arange(len(step.group)), _generated(step)
     groups = (int(step.group.max()) + 1) * size // len(step.group)
     return np.asarray(places % size % groups + places // size * groups)
 
 
 def _generated(step: Step) -> int:
-    """Number of completions of a generation batch, or of the update where unknown."""
+    """Return the number of completions of a generation batch, or of the update if unknown."""
     size = step.settings.recorded.trainer_values.get("generation_batch_size")
     return int(size) if isinstance(size, int) and size > 0 and len(step.group) % size == 0 else len(step.group)
 
 
 def _lines(step: Step) -> np.ndarray:
-    """The advantage as a linear function of the reward in each group, (P, 2): slope and intercept. NaN in a group
-    without rewards."""
+    """Return the advantage as a linear function of the reward in each group, (P, 2): slope and intercept.
+
+    NaN for a group without rewards.
+    """
     advantage, lines = recompute.advantage(step), np.full((int(step.group.max()) + 1, 2), np.nan)
     o = step.settings.objective
     steepest = 1.0 / o.std_epsilon if DEVIATIONS[o.std].divides and o.std_epsilon else 1.0
@@ -129,4 +132,4 @@ def _without(update: Update, step: Step, n: int, p: Parameters, *, missing: int)
 
 
 FACTORS = (Factor(name="advantage_factor", columns=(0,)),)
-"""Factors by which parts of an advantage may be wrong."""
+"""Factors by which parts of an advantage can be wrong."""

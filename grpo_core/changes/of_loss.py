@@ -82,7 +82,7 @@ def _clips(step: Step) -> Iterator[Change]:
 
 
 def _alignments(step: Step) -> Iterator[Change]:
-    """Log-probabilities of another position, batch, pass or policy."""
+    """Yield changes that use the log-probabilities of another position, batch, pass or policy."""
     yield replaced("old_absent", "old", old_logp=lambda update, step, n: known(step.logp[n], step.there))
     yield replaced("old_stale", "old", old_logp=_previous("old_logp"))
     yield replaced("old_zero", "old", old_logp=lambda update, step, n: np.zeros_like(step.old_logp))
@@ -132,7 +132,7 @@ def _kls(step: Step) -> Iterator[Change]:
 
 
 def _reductions(step: Step) -> Iterator[Change]:
-    """The means of TRL's loss types, and means over padded positions."""
+    """Yield changes that use the means of TRL's other loss types, or means over padded positions."""
     o = step.settings.objective
     longest = step.settings.task.longest
     rows: Callable[[Step, np.ndarray], float] = lambda step, rows: float(rows.sum())  # noqa: E731 - a row of a table
@@ -167,7 +167,7 @@ def _reduced(
     count: Callable[[Step, np.ndarray], float],
     more: dict[str, Any],
 ) -> Step | None:
-    """Another reduction, each micro-batch of the pass divided by ``count`` of its rows, times their number."""
+    """Apply another reduction: divide each micro-batch of the pass by ``count`` of its rows, times their number."""
     if step.denominator is None:
         return None
     divided = np.ones_like(step.denominator)
@@ -178,7 +178,7 @@ def _reduced(
 
 
 def _generated(step: Step, rows: np.ndarray) -> float:
-    """Number of tokens of a generation batch, divided by its micro-batches, over all processes."""
+    """Return the number of tokens of a generation batch over all processes, divided by its number of micro-batches."""
     values = step.settings.recorded.trainer_values
     batch = values.get("generation_batch_size") or len(step.mask)
     micro_batches = max(1, round(float(batch) / max(int(rows.sum()), 1)))
@@ -186,8 +186,9 @@ def _generated(step: Step, rows: np.ndarray) -> float:
 
 
 def _places(step: Step, rows: np.ndarray, *, of_update: bool) -> float:
-    """Number of positions of the padded micro-batch, padded to the longest completion of the update or of the
-    micro-batch.
+    """Return the number of positions of the padded micro-batch.
+
+    It is padded to the longest completion of the update or of the micro-batch.
     """
     lengths = step.there.sum(axis=1)
     return float(rows.sum() * (lengths if of_update else lengths[rows]).max(initial=1))
@@ -231,9 +232,9 @@ def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
-    """Contribution of padded positions to each micro-batch's loss, (N, M), if they are summed with the tokens.
+    """Return the contribution of padded positions to each micro-batch's loss, (N, M), if they are included in it.
 
-    In padding the ratio is 1 and the surrogate is the advantage; without a KL there is no other term.
+    In padding, the ratio is 1 and the surrogate is the advantage. Without a KL there is no other term.
 
     Args:
         update: the update.
@@ -258,7 +259,7 @@ def _levels(step: Step) -> Iterator[Change]:
 
 
 def _advantages(step: Step) -> Iterator[Change]:
-    """Advantages in the loss other than the recorded ones."""
+    """Yield changes that use advantages other than the recorded ones in the loss."""
     if step.advantage is None:
         return
     o = step.settings.objective
@@ -316,4 +317,4 @@ FACTORS = (
     Factor(name="loss_factor", columns=(0, 1, 2)),
     Factor(name="entropy_coefficient", columns=(2,)),
 )
-"""Factors by which parts of a loss may be wrong."""
+"""Factors by which parts of a loss can be wrong."""

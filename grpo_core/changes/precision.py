@@ -1,9 +1,9 @@
 """Precision of log-probabilities in a file, and its effect on the recomputed loss.
 
-A file may hold fewer digits than the trainer computed with: float16 instead of float32, or four decimals. The loss
-recomputed from it then differs by the effect of these roundings. Their directions are unknown, so they are sampled:
-every stored number is moved by half a unit of its last place, up or down at random, and the loss is computed again, by
-the function that trained.
+A file may hold fewer digits than the trainer computed with, for example float16 instead of float32, or four decimals.
+The loss recomputed from it then differs by the effect of these roundings. Their directions are unknown, so they are
+sampled: every stored number is moved by half a unit in its last place, up or down at random, and the training function
+computes the loss again.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
-"""Fields of an update that the loss is computed from and that a file may store rounded."""
+"""Fields of an update from which the loss is computed and which a file may store rounded."""
 DECIMALS = (3, 4, 5)
-"""Numbers of decimals that are recognised: with fewer no loss could be compared, more are those of float32."""
+"""Numbers of decimals that are recognised. With fewer, losses cannot be compared, and more are those of float32."""
 FIRST, ENOUGH = 4096, 8
-"""Values that are looked at before all are, and how many different ones of them it takes to say something of digits."""
+"""Number of values that are checked first, and number of distinct ones needed to determine their digits."""
 DRAWS, TIMES = 8, 4
 """Number of random rounding directions that are sampled, and the allowed multiple of their root mean square."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """The digits that a file keeps of a number.
+    """The digits of a number that a file stores.
 
     Attributes:
-        decimals: places after the point; None where it keeps float16.
+        decimals: number of decimals; None for float16.
     """
 
     decimals: int | None = None
 
     @property
     def name(self) -> str:
-        """Its name in a sentence."""
+        """Name of the precision, for use in a sentence."""
         if self.decimals is None:
             return tr("float16")
         return tr("{count} decimals").format(count=self.decimals)
 
     @property
     def relative(self) -> float:
-        """Relative error of a sum in this precision. 0 where only the file was rounded."""
+        """Relative error of a sum in this precision. 0 if only the file was rounded."""
         return 2.0**-11 if self.decimals is None else 0.0
 
     def half_unit(self, values: np.ndarray | float) -> np.ndarray:
-        """Upper bound of each value's rounding error, same shape, 0 where not finite."""
+        """Return an upper bound of each value's rounding error, same shape, 0 for values that are not finite."""
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -58,7 +58,7 @@ class Precision:
         return np.where(np.isfinite(unit), unit / 2, 0.0)
 
     def holds(self, values: np.ndarray) -> bool:
-        """Whether all ``values`` are exactly representable in this precision."""
+        """Return whether all ``values`` are exactly representable in this precision."""
         single = np.asarray(values[np.isfinite(values)], np.float32)
         with np.errstate(over="ignore"):
             kept = (
@@ -73,15 +73,15 @@ FLOAT16 = Precision()
 
 
 def in_bfloat16(step: Step) -> bool:
-    """Whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
+    """Return whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
     values = step.logp[np.isfinite(step.logp)].astype(np.float32)
     return bool(values.size and not (values.view(np.uint32) & 0xFFFF).any() and np.unique(values).size > 1)
 
 
 def precision_of(step: Step) -> Precision | None:
-    """Precision of an update's log-probabilities in the file.
+    """Return the precision of an update's log-probabilities in the file.
 
-    None where it is float32, or bfloat16, in which the trainer computed (:func:`in_bfloat16`).
+    None if it is float32, or bfloat16, in which the trainer computed (:func:`in_bfloat16`).
     """
     if in_bfloat16(step):
         return None
@@ -94,7 +94,7 @@ def precision_of(step: Step) -> Precision | None:
 
 
 def moved_by_rounding(step: Step, passed: int, precision: Precision) -> np.ndarray:
-    """Effect of the file's rounding on each micro-batch's loss of a pass, (M,)."""
+    """Return the effect of the file's rounding on each micro-batch's loss of a pass, (M,)."""
     generator = np.random.default_rng(0)
     losses = recompute.part_losses(step, passed)
     squares = np.zeros_like(losses)

@@ -11,17 +11,17 @@ from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Ratio
 
 ALIKE = 1e-12
-"""Largest difference of equal rewards, relative to the largest above 1."""
+"""Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
 
 
 def precision(step: Step) -> float:
-    """Relative accuracy to expect of the dtypes of a record."""
+    """Return the relative accuracy to expect of the dtypes of a record."""
     arrays = (step.logp, step.old_logp, step.rewards, step.dist_logp)
     return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
 
 def paid(step: Step, group: int) -> np.ndarray:
-    """Scored rewards of a group, or of its steps, (n,)."""
+    """Return the scored rewards of a group or of its steps, (n,)."""
     rows = step.group == group
     values = step.rewards[rows]
     if step.settings.objective.credits_steps:
@@ -31,43 +31,43 @@ def paid(step: Step, group: int) -> np.ndarray:
 
 
 def equal(values: np.ndarray) -> bool:
-    """Whether rewards are all equal. True for none."""
+    """Return whether all rewards are equal. True for an empty array."""
     return not len(values) or bool(np.ptp(values) <= ALIKE * max(1.0, float(np.abs(values).max())))
 
 
 def groups(step: Step) -> list[int]:
-    """The number of each group."""
+    """Return the index of each group."""
     return [int(g) for g in np.unique(step.group)]
 
 
 def dead(step: Step) -> list[int]:
-    """The groups whose rewards are all equal."""
+    """Return the groups whose rewards are all equal."""
     return [g for g in groups(step) if equal(paid(step, g))]
 
 
 def rows(step: Step, group: int | None) -> np.ndarray:
-    """The completions of a group, or of all dead ones, boolean (B,)."""
+    """Return the completions of a group, or of all dead groups, boolean (B,)."""
     return np.isin(step.group, dead(step) if group is None else [group])
 
 
 def gained(step: Step) -> np.ndarray:
-    """The advantage of each token, (B, T), 0 in padding."""
+    """Return the advantage of each token, (B, T), 0 in padding."""
     every = recompute.advantage(step)
     return np.where(step.mask, every if every.ndim > 1 else every[:, None], 0.0)
 
 
 def silent(step: Step) -> bool:
-    """Whether every advantage is 0."""
+    """Return whether every advantage is 0."""
     return not gained(step).any()
 
 
 def within(step: Step) -> bool:
-    """Whether this program compares a group only with itself."""
+    """Return whether this program only compares a group with itself."""
     return BASELINES[step.settings.objective.baseline].within_group and step.advantage is None
 
 
 def ratios(step: Step, passed: int) -> np.ndarray:
-    """The ratios that the surrogate reads, of the tokens that a pass uses, (n,)."""
+    """Return the ratios read by the surrogate for the tokens that a pass uses, (n,)."""
     o, used = step.settings.objective, recompute.used(step, passed)
     if SURROGATES[o.surrogate].ratio is not Ratio.OWN:
         return np.asarray(recompute.terms(step, passed).ratio[used])
@@ -76,21 +76,23 @@ def ratios(step: Step, passed: int) -> np.ndarray:
 
 
 def at_one(step: Step, passed: int) -> bool:
-    """Whether every ratio of the loss is 1."""
+    """Return whether every ratio of the loss is 1."""
     ratio = recompute.terms(step, passed).ratio[recompute.used(step, passed)]
     return bool((np.abs(ratio - 1) <= precision(step)).all())
 
 
 def band(step: Step) -> tuple[float, float]:
-    """The range of ratios in which the clip has no effect."""
+    """Return the range of ratios in which the clip has no effect."""
     clip = SURROGATES[step.settings.objective.surrogate].clip
     assert clip is not None
     return clip.band(step.settings.objective)
 
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
-    """d loss / d logits where a table of them is trained or the loss depends on whole distributions, else d loss /
-    d log π. None where it depends on what is not recorded."""
+    """Return d loss / d logits for trained logits or losses on full distributions, otherwise d loss / d log π.
+
+    None if it depends on data that is not recorded.
+    """
     known = step.distribution(passed) is not None and step.context is not None
     o = step.settings.objective
     if spreads(step) and (not known or (o.kl == "exact" and o.beta and step.ref_dist_logp is None)):
@@ -101,17 +103,17 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 
 
 def is_still(step: Step, passed: int) -> bool:
-    """Whether no known gradient exists in a pass."""
+    """Return whether a pass has no known gradient."""
     whole = whole_gradient(step, passed)
     return whole is not None and float(np.abs(whole).max(initial=0.0)) <= precision(step) * 1e-3
 
 
 def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Whether a KL in the loss has a gradient on the completions ``here``, boolean (B,)."""
+    """Return whether a KL in the loss has a gradient on the completions ``here``, boolean (B,)."""
     o = step.settings.objective
     used = recompute.used(step, passed) & here[:, None]
     pull = recompute.token_gradient(step, passed)[1]
-    if pull is not None and bool((pull[used] != 0).any()):  # a non-finite gradient is one
+    if pull is not None and bool((pull[used] != 0).any()):  # a non-finite gradient counts as one
         return True
     if o.kl != "exact" or o.kl_in_reward or not o.beta:
         return False
@@ -120,7 +122,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Whether an entropy bonus has a gradient on the completions ``here``, which it lacks at equal probabilities."""
+    """Return whether an entropy bonus has a gradient on the completions ``here``: none at equal probabilities."""
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

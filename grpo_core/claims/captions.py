@@ -1,4 +1,4 @@
-"""Claims of a film's captions: the outcome of the rewards of some draws, and the probabilities that changed."""
+"""Claims in a film's captions: the rewards of some draws, and the probabilities that changed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 MOVED = 1e-3
-"""Change of a probability below which it is not named as rising or falling."""
+"""Change of a probability below which it is not reported as rising or falling."""
 ALIKE = 1e-12
-"""Largest difference of equal rewards, relative to the largest above 1."""
+"""Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,8 +28,8 @@ class Drawn:
     Attributes:
         step: the update.
         rows: the completion of each draw, (n,).
-        tokens: its token, (n,); None where whole completions are meant.
-        pays: reward of each action there, (A,); None where rewards are not given per action.
+        tokens: the token of each draw, (n,); None for full completions.
+        pays: reward of each action there, (A,); None if rewards are not defined per action.
     """
 
     step: Step
@@ -39,7 +39,7 @@ class Drawn:
 
     @property
     def advantages(self) -> np.ndarray:
-        """Known advantages of the draws, (m,)."""
+        """The known advantages of the draws, (m,)."""
         every = recompute.advantage(self.step)
         gained = every[self.rows] if every.ndim == 1 or self.tokens is None else every[self.rows, self.tokens]
         return np.asarray(gained[np.isfinite(gained)])
@@ -47,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Claim[Drawn]):
-    """There are ``draws`` draws, in which ``met`` of the ``of`` actions occur."""
+    """Claims that there are ``draws`` draws, in which ``met`` of the ``of`` actions occur."""
 
     draws: int
     met: int
@@ -68,7 +68,7 @@ class Sampled(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Scored(Claim[Drawn]):
-    """Of ``of`` draws ``scored`` have a reward. The mean of these is ``mean``, None where there are none."""
+    """Claims that ``scored`` of ``of`` draws have a reward. ``mean`` is their mean, or None if there are none."""
 
     scored: int
     of: int
@@ -93,7 +93,7 @@ class Scored(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Undrawn(Claim[Drawn]):
-    """The single best action ``best``, called ``name``, was not drawn."""
+    """Claims that the single best action ``best``, called ``name``, was not drawn."""
 
     best: int
     name: str
@@ -109,13 +109,13 @@ class Undrawn(Claim[Drawn]):
         return tr("Action {best} pays most, but nobody drew it.").format(best=self.name)
 
     def in_fewer_words(self) -> str:
-        """The short form of the sentence."""
+        """Return the short form of the sentence."""
         return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranged(Claim[Drawn]):
-    """The advantages range from ``low`` to ``high``. ``total``: their sum, if it is mentioned."""
+    """Claims that the advantages range from ``low`` to ``high``. ``total``: their sum, if it is mentioned."""
 
     low: float
     high: float
@@ -139,7 +139,7 @@ class Ranged(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class AllAlike(Claim[Drawn]):
-    """Every advantage is ``value``, which is not 0."""
+    """Claims that every advantage is ``value``, which is not 0."""
 
     value: float
 
@@ -153,7 +153,7 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Every advantage is 0. ``equal``: because all rewards that are compared are equal, of two draws or more."""
+    """Claims that every advantage is 0. ``equal``: because all compared rewards, at least two, are equal."""
 
     equal: bool
 
@@ -168,9 +168,7 @@ class Silent(Claim[Drawn]):
 
 
 def apart(*values: float) -> tuple[str, ...]:
-    """Format numbers as in :func:`written`, or with an exponent where nine decimals do not distinguish them from each
-    other or from 0.
-    """
+    """Format numbers as in :func:`written`, but with an exponent if nine decimals do not tell them apart or from 0."""
     same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
     texts = written(*same)
     alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*same, 0.0})
@@ -178,8 +176,9 @@ def apart(*values: float) -> tuple[str, ...]:
 
 
 def _equal(data: Drawn) -> bool:
-    """Whether the draws' rewards, and all rewards that each is compared with, are known and equal, for comparison
-    within groups.
+    """Return whether the rewards of the draws and all rewards compared with them are known and equal.
+
+    False unless rewards are compared within groups.
     """
     step = data.step
     if not BASELINES[step.settings.objective.baseline].within_group or step.advantage is not None:
@@ -197,7 +196,7 @@ Change = np.ndarray
 
 @dataclass(frozen=True, kw_only=True)
 class Moved(Claim[Change]):
-    """The probabilities of the entries ``up`` rose by a thousandth or more, and those of ``down`` fell.
+    """Claims that the probabilities of the entries ``up`` rose by at least a thousandth, and those of ``down`` fell.
 
     ``others``: whether the named entries all moved in one direction and all other entries in the opposite one.
     """
@@ -214,7 +213,7 @@ class Moved(Claim[Change]):
         return self.others == (bool(self.up) != bool(self.down) and bool((rest < 0 if self.up else rest > 0).all()))
 
     def words(self) -> str:
-        """The claim as a clause, to follow the number of the update."""
+        """Return the claim as a clause that follows the number of the update."""
         up, down = (", ".join(self.names[n] for n in places) for places in (self.up, self.down))
         if up and down:
             return tr("more probability for {up}, less for {down}").format(up=up, down=down)
@@ -230,6 +229,6 @@ class Moved(Claim[Change]):
 
 
 def most_moved(change: np.ndarray, most: int = 3) -> tuple[int, ...]:
-    """The entries that rise most and by :data:`MOVED` or more, the first one most."""
+    """Return the entries that rise most, by at least :data:`MOVED`, in descending order."""
     order: Sequence[int] = np.argsort(-change, kind="stable")[:most].tolist()
     return tuple(n for n in order if change[n] >= MOVED)

@@ -1,4 +1,4 @@
-"""Claims of the cards with one text each, as one table. The data are the update."""
+"""Claims of the cards that have a single text each, as one table. The data are the update."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from grpo_core.claims.policies import POLICIES
 from grpo_core.record import Step
 
 CARDS: dict[str, Kind[Step]] = GROUPS | LOSSES | POLICIES
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Card(Tabled[Step]):
-    """A claim on a number of a card."""
+    """A claim about a number on a card."""
 
     KINDS = CARDS

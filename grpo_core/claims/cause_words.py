@@ -11,13 +11,14 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The description of a cause. Each text may contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip,
-    ``{low}``, ``{high}``.
+    """The description of a cause.
+
+    Each text can contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip, ``{low}``, ``{high}``.
 
     Attributes:
         what: what was done, a sentence.
         instead: what the run learned instead, a sentence.
-        remedy: the setting, or the line of the trainer's script, that would put it right, a sentence.
+        remedy: the setting, or the line of the trainer's script, that would correct it, a sentence.
     """
 
     what: str
@@ -340,4 +341,4 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are taken."),
     ),
 }  # fmt: skip # table, one row per line
-"""Every cause by its name."""
+"""All causes, by name."""

@@ -18,9 +18,9 @@ from grpo_core.record import Step
 
 Recorded = Sequence[Update]
 SLACK = 2.0
-"""Allowed multiple of the original rounding by which a number may deviate. The change itself may increase it."""
+"""Allowed multiple of the original rounding by which a number can deviate, since the change itself may increase it."""
 CLIPS = {"clip_range": (0, 0), "clip_high": (None, 0), "clip_low": (0, None), "clip_both": (0, 1)}
-"""Cause -> indices of its numbers for the range below and above; None for the configured one."""
+"""Cause -> indices of its numbers for the lower and the upper range; None for the configured one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Done:
 
     Attributes:
         cause: a row of ``CAUSES``.
-        values: its numbers: those of a change, the value of a factor, or measurements of given tensors.
+        values: the parameters of a change, the value of a factor, or measurements of given tensors.
         detail: variant of the cause.
         set: the configured number, if any.
     """
@@ -40,7 +40,7 @@ class Done:
     set: tuple[float, ...] = ()
 
     def sentence(self, text: str) -> str:
-        """``text`` with its numbers filled in."""
+        """Return ``text`` with its numbers filled in."""
         places: dict[str, object] = {"detail": self.detail}
         if self.values:
             places |= {"value": self.values[0], "second": self.values[-1]}
@@ -54,8 +54,9 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained(Claim[Recorded]):
-    """``done`` explains every "advantage" or "loss" (``what``) of the updates up to rounding. Without it some
-    deviate.
+    """Claims that ``done`` explains every "advantage" or "loss" (``what``) of the updates up to rounding.
+
+    Without it, some of them deviate.
     """
 
     what: str
@@ -72,7 +73,7 @@ class Explained(Claim[Recorded]):
         return all(each is None or each.excess().max() <= SLACK for each in under)
 
     def stood(self, update: Update, passed: int) -> Step | None:
-        """The update as its pass ``passed`` was trained on. None where what was done cannot be applied to it."""
+        """Return the update as it was trained on in pass ``passed``, or None if the claimed cause is not applicable."""
         changes, factor, value = self._applied(update.step)
         step: Step | None = update.step
         if changes:
@@ -80,11 +81,11 @@ class Explained(Claim[Recorded]):
         return step if step is None or factor is None else scaled(step, factor, value)
 
     def numbers(self, update: Update) -> Numbers | None:
-        """The numbers of an update that follow from the claimed cause, with the trainer's."""
+        """Return the numbers of an update that follow from the claimed cause, with the trainer's."""
         return self._numbers(update, *self._applied(update.step))
 
     def _applied(self, step: Step) -> tuple[tuple[tuple[Change, Done], ...], Factor | None, float]:
-        """The changes and the factor with the claimed names in the tables."""
+        """Return the changes and the factor with the claimed names in the tables."""
         table = (of_loss.of_loss if self.what == "loss" else of_advantage.of_advantage)(step)
         factors = {f.name: f for f in (of_loss if self.what == "loss" else of_advantage).FACTORS}
         known = list(table)
@@ -101,7 +102,7 @@ class Explained(Claim[Recorded]):
         return tuple(changes), factor, value
 
     def _set(self, step: Step) -> tuple[Done, ...]:
-        """The same actions with the configured numbers."""
+        """Return the same actions with the configured numbers."""
         o = step.settings.objective
         return tuple(
             Done(cause=d.cause, values=d.values, detail=d.detail, set=settings_of(d.cause, o)) for d in self.done
@@ -123,14 +124,14 @@ class Explained(Claim[Recorded]):
 
 
 def settings_of(cause: str, objective: object) -> tuple[float, ...]:
-    """The configured values of the numbers that a cause changes."""
+    """Return the configured values of the numbers that a cause changes."""
     fields = {"std_epsilon": ("std_epsilon",), "beta": ("beta",), **dict.fromkeys(CLIPS, ("clip_low", "clip_high"))}
     return tuple(float(getattr(objective, name)) for name in fields.get(cause, ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced(Claim[Recorded]):
-    """A tensor that the loss takes as given is wrong, as the record itself shows."""
+    """Claims that a tensor taken as given by the loss is wrong, as the record itself shows."""
 
     done: Done
 
@@ -179,7 +180,7 @@ class Misplaced(Claim[Recorded]):
 
 
 def _with(data: Recorded, name: str, where: str) -> Iterator[dict[str, Sums]]:
-    """The alignments of those updates in which ``where`` can be determined."""
+    """Yield the alignments of the updates in which ``where`` can be determined."""
     for update in data:
         sums = given.alignments(update, name)
         if where in sums:

@@ -18,24 +18,24 @@ SAME = 1e-9
 
 
 class Claim(ABC, Generic[Data]):
-    """A statement on data that can be false. Each kind is a frozen dataclass whose fields determine its text."""
+    """A statement about data that can be false. Each kind is a frozen dataclass whose fields determine its text."""
 
     @abstractmethod
     def check(self, data: Data) -> bool:
-        """Whether ``data`` support the claim: everything that it states is recomputed from them."""
+        """Return whether ``data`` supports the claim. Everything that the claim states is recomputed from the data."""
 
     @abstractmethod
     def words(self) -> str:
-        """The claim as a clause or a sentence, through ``tr``, made from its fields alone."""
+        """Return the claim as a clause or a sentence, through ``tr``, using only its fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[Data]):
-    """A kind of claim with one text: a row of a table.
+    """A kind of claim with a single text: a row of a table.
 
     Attributes:
         text: its text, with a field for each value.
-        holds: function that says whether the data support the values, which are attributes of its second argument.
+        holds: function that returns whether the data supports the values, which are attributes of its second argument.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Tabled(Claim[Data]):
 
     Attributes:
         kind: the row's key.
-        values: pairs of name and value, including what the claim is about, such as the number of a group.
+        values: pairs of name and value, including the subject of the claim, such as the index of a group.
     """
 
     KINDS: ClassVar[Mapping[str, Kind[Any]]]
@@ -57,7 +57,7 @@ class Tabled(Claim[Data]):
 
     @classmethod
     def of(cls, kind: str, **values: Any) -> Self:
-        """Make a claim of the row ``kind``.
+        """Create a claim of the row ``kind``.
 
         Raises:
             KeyError: there is no such row.
@@ -83,17 +83,17 @@ class Writer(string.Formatter):
 
 
 def told(claims: Sequence[Claim[Any]]) -> str:
-    """Join claims that are whole sentences."""
+    """Join claims that are complete sentences."""
     return " ".join(claim.words() for claim in claims)
 
 
 def sentence(*claims: Claim[Data]) -> str:
-    """Join claims into one sentence. Empty without any."""
+    """Join claims into one sentence. Empty if there are none."""
     return "; ".join(claim.words() for claim in claims) + "." if claims else ""
 
 
 def agrees(claimed: float, computed: float) -> bool:
-    """Whether two numbers are equal up to rounding. Infinities equal themselves, NaN equals nothing."""
+    """Return whether two numbers are equal up to rounding. Infinities equal themselves, NaN equals nothing."""
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
     return abs(claimed - computed) <= SAME * max(1.0, abs(claimed), abs(computed))

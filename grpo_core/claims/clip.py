@@ -1,4 +1,4 @@
-"""Claims on a clip without effect: which range would have one, or that none could. The data are the recorded update."""
+"""Claims about a clip without effect: which range would have one, or that none would. The data are the update."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 JUST, FARTHER = 1e-6, 0.015
-"""Relative change of a bound's distance from 1 needed to exclude a ratio, and to be sure not to reach it: a bound has
-three digits of that distance."""
+"""Relative change of a bound's distance from 1 that excludes a ratio, and one that is certain not to reach it.
+
+A bound has three digits of that distance.
+"""
 NEXT_TO_ONE = 1e-12
 """Distance from 1 below which a ratio counts as 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WouldAct(Claim[Step]):
-    """The clip has no effect in pass ``passed`` (0 = the first), but would if its range ended below ``high``, or began
-    above ``low``. None if no such bound exists. A ``cap`` reduces a weight and has only an upper bound."""
+    """Claims that the clip has no effect in pass ``passed`` (0 = the first), but would have one with a narrower range.
+
+    The range would have to end below ``high``, or begin above ``low``. None if no such bound exists. A ``cap`` reduces
+    a weight and only has an upper bound.
+    """
 
     passed: int
     high: float | None = None
@@ -36,8 +41,10 @@ class WouldAct(Claim[Step]):
         return self._end(data, "high") and (self.cap or self._end(data, "low"))
 
     def _end(self, data: Step, end: str) -> bool:
-        """Whether a range just beyond the bound at ``end`` has an effect and a slightly wider one has none. Without a
-        bound: whether no range has an effect, however narrow."""
+        """Return whether a range just beyond the bound at ``end`` has an effect and a slightly wider one has none.
+
+        Without a bound: whether no range has an effect, however narrow.
+        """
         bound = self.high if end == "high" else self.low
         if bound is None:
             return not _acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
@@ -61,7 +68,7 @@ class WouldAct(Claim[Step]):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingToStop(Claim[Step]):
-    """Every advantage of the update is 0."""
+    """Claims that every advantage of the update is 0."""
 
     def check(self, data: Step) -> bool:
         return not recompute.advantage(data)[data.mask.any(axis=-1)].any()
@@ -72,7 +79,7 @@ class NothingToStop(Claim[Step]):
 
 @dataclass(frozen=True, kw_only=True)
 class NoRange(Claim[Step]):
-    """There is a non-zero advantage, but the clip of pass ``passed`` would have no effect with any range."""
+    """Claims that there is a non-zero advantage, but the clip of pass ``passed`` has no effect with any range."""
 
     passed: int
 
@@ -88,7 +95,7 @@ class NoRange(Claim[Step]):
 
 
 def _acts(step: Step, passed: int, *, high: float | None = None, low: float | None = None) -> bool:
-    """Whether the clip affects a token of the pass with its range ending at ``high`` or beginning at ``low``."""
+    """Return whether the clip affects a token of the pass if its range ends at ``high`` or begins at ``low``."""
     objective = step.settings.objective
     surrogate = SURROGATES[objective.surrogate]
     assert surrogate.clip is not None

@@ -1,4 +1,4 @@
-"""Claims on a race, or any settings trained under the same seeds: who leads, who is level, who fails."""
+"""Claims about a race, or any settings trained under the same seeds: who leads, who is level, who fails."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from grpo_core.claims.paired import FEWEST, Difference, changed, compared, count
 from grpo_core.text import tr
 
 NAMED = 3
-"""Maximum number of names listed in a sentence. Beyond it their number is given."""
+"""Maximum number of names listed in a sentence. If there are more, only their number is given."""
 FINISH = 0.9
-"""Among level finishers, the first to reach this share of the way from the start to the best is determined."""
+"""Share of the way from the start to the best that decides which of several level finishers gets there first."""
 LAST, CLIMBING = 0.1, 0.01
-"""Criterion for still climbing: a rise of the mean by more than the second number over the last part of the updates
-given by the first.
-"""
+"""Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last part ``LAST`` of the updates."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,8 +25,8 @@ class Trained:
     """The raw arrays of several runs under the same seeds.
 
     Attributes:
-        courses: name -> (U + 1, S), a quantity for which more is better; not finite where a seed has diverged.
-        stuck: name -> (S,) boolean, whether a seed's likeliest action at the end is not the best.
+        courses: name -> (U + 1, S), a quantity for which more is better; not finite if a seed has diverged.
+        stuck: name -> (S,) boolean, whether a seed's most likely action at the end is not the best.
         floor: the minimum of the quantity, used for diverged seeds.
     """
 
@@ -42,41 +40,41 @@ class Trained:
         return len({len(course) for course in self.courses.values()}) == 1
 
     def course(self, name: str) -> np.ndarray:
-        """Mean over the seeds after each update, (U + 1,), with diverged seeds at the floor."""
+        """Return the mean over the seeds after each update, (U + 1,), with diverged seeds at the floor."""
         return np.asarray(counted(self.courses[name], self.floor).mean(axis=-1))
 
     def last(self, name: str) -> np.ndarray:
-        """Last value of each seed, (S,), with diverged seeds at the floor."""
+        """Return the last value of each seed, (S,), with diverged seeds at the floor."""
         return counted(self.courses[name][-1], self.floor)
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and means of the last values, the best first. Ties keep their order."""
+        """Return the names and means of the last values, best first. Ties keep their order."""
         return sorted(((name, float(self.last(name).mean())) for name in self.courses), key=lambda one: -one[1])
 
     def against(self, leader: str) -> dict[str, Difference]:
-        """Differences between the last values of the leader and of each other."""
+        """Return the differences between the last values of the leader and those of each other run."""
         others = {name: self.last(name) for name in self.courses if name != leader}
         return compared(self.last(leader), others)
 
     def in_front(self) -> tuple[str, ...]:
-        """The leader and those statistically level with it, the best first."""
+        """Return the leader and those statistically level with it, best first."""
         (leader, _), *others = self.ranked()
         found = self.against(leader)
         return (leader, *(name for name, _ in others if found[name].level))
 
     def diverged(self, name: str) -> np.ndarray:
-        """The seeds that have diverged, (S,)."""
+        """Return the seeds that have diverged, (S,) boolean."""
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
-        """First update of each seed with a value above ``line``, (S,). Infinite if there is none."""
+        """Return the first update at which each seed has a value above ``line``, (S,). Infinite if there is none."""
         past = counted(self.courses[name], self.floor) > line
         return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lead(Claim[Trained]):
-    """One ends ahead of the next: ``by`` on average over the seeds, with the interval ``low`` to ``high``."""
+    """Claims that ``leader`` ends ahead of ``other`` by ``by`` on average, with the interval ``low`` to ``high``."""
 
     leader: str
     other: str
@@ -104,10 +102,10 @@ class Lead(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
-    """The seeds do not distinguish who of ``names`` is ahead, but show that ``behind`` others are not. The first has
-    the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``.
+    """Claims that the seeds do not distinguish which of ``names`` is ahead, but show that ``behind`` others are not.
 
-    The lowest mean of ``names`` is ``least``.
+    The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``. The
+    lowest mean of ``names`` is ``least``.
     """
 
     names: tuple[str, ...]
@@ -158,9 +156,9 @@ class Level(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Claim[Trained]):
-    """So many seeds of those in front, ``names``, are stuck on another action than the best, and so many diverged.
+    """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` diverged.
 
-    In front are the leader and those that the seeds do not tell from it; their seeds are counted together.
+    ``names`` are the leader and those statistically level with it. Their seeds are counted together.
     """
 
     names: tuple[str, ...]
@@ -183,7 +181,7 @@ class Failed(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Since(Claim[Trained]):
-    """The mean of ``leader`` is above all others from update ``update`` on, but not before."""
+    """Claims that the mean of ``leader`` is above all others from update ``update`` on, but not before."""
 
     leader: str
     update: int
@@ -197,8 +195,11 @@ class Since(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Sooner(Claim[Trained]):
-    """Of ``names`` the first is past ``line`` after ``updates`` updates (median of the seeds), ``by`` sooner than the
-    second, with the interval ``low`` to ``high``, and sooner than all the others too. Never is infinitely late."""
+    """Claims that the first of ``names`` passes ``line`` after ``updates`` updates (median of the seeds).
+
+    It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``, and sooner than all others.
+    Never passing it counts as infinitely late.
+    """
 
     names: tuple[str, ...]
     line: float
@@ -226,8 +227,10 @@ class Sooner(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Climbs(Claim[Trained]):
-    """The mean of ``name`` has risen by ``by`` over the last tenth of its updates, with the interval ``low`` to
-    ``high``."""
+    """Claims that the mean of ``name`` has risen by ``by`` over the last tenth of its updates.
+
+    The interval is ``low`` to ``high``.
+    """
 
     name: str
     by: float
@@ -250,8 +253,10 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """The first update from which ``leader`` always has the highest mean, by more than rounding. None if it does not
-    end ahead."""
+    """Return the first update from which ``leader`` always has the highest mean, by more than rounding.
+
+    None if it does not end ahead.
+    """
     others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
     behind = np.flatnonzero(differences(data.course(leader), others) <= 0)
     since = int(behind[-1]) + 1 if len(behind) else 0
@@ -259,11 +264,11 @@ def led_since(data: Trained, leader: str) -> int | None:
 
 
 def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
-    """Among the level leaders, the first to pass a line by median arrival: names, the line, the first one's arrival and
-    its lead.
+    """Find the first of the level leaders to pass a line by median arrival.
 
-    The line lies at :data:`FINISH` of the way from where the leader starts to its last mean. None if nobody is level
-    with the leader, it has hardly risen, updates are not comparable, or nobody is significantly first.
+    Returns the names, the line, the first one's arrival and its lead. The line is :data:`FINISH` of the way from the
+    leader's start to its last mean. None if no run is level with the leader, it has hardly risen, updates are not
+    comparable, or no run is significantly first.
     """
     names = data.in_front()
     course = data.course(names[0])
@@ -282,7 +287,7 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
 
 
 def climbed(data: Trained) -> dict[str, Difference]:
-    """Rise of each over the last tenth of the updates, as differences over the seeds."""
+    """Return the rise of each run over the last tenth of the updates, as differences over the seeds."""
     pairs = {}
     for name, course in data.courses.items():
         before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]

@@ -1,4 +1,4 @@
-"""Claims on runs computed by JAX: their distance from the same runs computed by NumPy."""
+"""Claims about runs computed by JAX: how far they differ from the same runs computed by NumPy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ByBoth:
-    """The measures of some runs, by JAX and by NumPy.
+    """The measures of some runs, computed by JAX and by NumPy.
 
     Attributes:
         fast, numpy: the same measures of the same runs in the same order, (U + 1, n) each.
         checked: number of these runs.
-        runs: number of all runs by JAX.
+        runs: number of all runs computed by JAX.
     """
 
     fast: tuple[np.ndarray, ...]
@@ -28,7 +28,7 @@ class ByBoth:
 
     @property
     def apart(self) -> float:
-        """The largest difference between the two. Infinite where one of them alone is not finite."""
+        """The largest difference between the two. Infinite if only one of them is not finite."""
         return max((_apart(a, b) for a, b in zip(self.fast, self.numpy, strict=True)), default=0.0)
 
 
@@ -41,7 +41,7 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Claim[ByBoth]):
-    """Of ``runs`` runs by JAX, ``checked`` were repeated with NumPy, and no measure differs by more than ``apart``."""
+    """Claims that ``checked`` of ``runs`` runs by JAX were repeated with NumPy, with differences up to ``apart``."""
 
     runs: int
     checked: int
@@ -64,7 +64,7 @@ class Rounded(Claim[ByBoth]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reopened(Claim[ByBoth]):
-    """One run by JAX was repeated with NumPy, and no measure differs by more than ``apart``."""
+    """Claims that one run by JAX was repeated with NumPy, with differences up to ``apart``."""
 
     apart: float
 

@@ -1,4 +1,4 @@
-"""Claims of a diagnosis with one text each: numbers, rewards and settings. The data are the updates as read."""
+"""Claims of a diagnosis with a single text each: numbers, rewards and settings. The data are the updates as read."""
 
 from __future__ import annotations
 
@@ -88,9 +88,7 @@ def _all_cut(data: Run, v: Any) -> bool:
 
 
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
-    """Yield the updates that have the first update's parts, with the completions scored by every function and the
-    weighted parts.
-    """
+    """Yield updates with the first one's parts, the completions scored by every function, and the weighted parts."""
     first: tuple[str, ...] | None = None
     for update in data:
         if update.parts is None:
@@ -104,7 +102,7 @@ def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
 
 
 def _column(data: Run, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The values of a part: those of each prompt of each update, and those of each update."""
+    """Return the values of a part, grouped by prompt of each update, and by update."""
     by_prompt, whole = [], []
     for update, rows, _ in _parts(data):
         assert update.parts is not None
@@ -129,7 +127,7 @@ def _differs_between(data: Run, v: Any) -> bool:
 
 
 def _adds_nothing(data: Run, v: Any) -> bool:
-    """Whether leaving out the named parts changes no advantage of the recorded rewards."""
+    """Return whether omitting the named parts changes no advantage computed from the recorded rewards."""
     o = data[0].settings.objective
     if not BASELINES[o.baseline].within_group:
         return False
@@ -315,10 +313,10 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Fault(Tabled[Run]):
-    """A claim of a diagnosis with one text."""
+    """A claim of a diagnosis with a single text."""
 
     KINDS = FAULTS

@@ -14,8 +14,10 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 ALIKE, NEAR = 1e-12, 1e-6
-"""Relative difference up to which rewards are equal (to the largest value, at least 1), and up to which a reward equals
-the run's highest or lowest."""
+"""Relative differences up to which rewards are equal, and up to which a reward equals the run's highest or lowest.
+
+The former is relative to the largest value, at least 1.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,25 +25,25 @@ class Seen:
     """One update as input to a diagnosis, with B completions as recorded.
 
     Attributes:
-        label: the trainer's number.
+        label: the trainer's number of the update.
         settings: settings of the training.
         rewards, group: (B,), rewards and prompts of the completions.
-        counted: (B,) boolean; None where every row counts.
-        advantage: (B,) as recorded, NaN where none was assigned; None where none is recorded.
-        parts: (B, K) of the reward before the weights; None where not recorded.
-        names, weights: of the parts.
-        truncated: (B,) boolean, whether a limit ended the completion; None where not recorded.
-        entropy: mean in nats per token; None where unknown.
-        step: the tokens; None where the source holds texts alone.
-        length: mean number of tokens of the completions; None where it is not known.
-        lengths: that of each, (B,); None where not recorded.
-        cut: number of completions cut off by a limit, and number of completions; None where unknown.
-        from_sampler: trainer's minus sampler's log-probability of each token scored by both; None where not recorded.
+        counted: (B,) boolean; None if every row counts.
+        advantage: (B,) as recorded, NaN if none was assigned; None if none is recorded.
+        parts: (B, K), parts of the reward before weighting; None if not recorded.
+        names, weights: names and weights of the parts.
+        truncated: (B,) boolean, whether a limit ended the completion; None if not recorded.
+        entropy: mean in nats per token; None if unknown.
+        step: the tokens; None if the source only contains text.
+        length: mean number of tokens of the completions; None if unknown.
+        lengths: number of tokens of each completion, (B,); None if not recorded.
+        cut: number of completions cut off by a limit, and number of completions; None if unknown.
+        from_sampler: trainer's minus sampler's log-probability of each token scored by both; None if not recorded.
         turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
-            where not recorded.
-        staleness: (B,) training steps since the policy that wrote each completion, NaN where it is not named; None
-            where not recorded.
-        answered: (B,) boolean, whether a tool or a user speaks after the model; None where not recorded.
+            if not recorded.
+        staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
+            recorded.
+        answered: (B,) boolean, whether a message of a tool or a user follows the model's; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -79,12 +81,12 @@ class Seen:
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
-        """Whether the rewards of ``members`` are all equal."""
+        """Return whether the rewards of ``members`` are all equal."""
         paid = self.rewards[members]
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
 
     def idle(self) -> list[np.ndarray]:
-        """The groups of equal rewards without a known gradient."""
+        """Return the groups of equal rewards without a known gradient."""
         silent = [
             members
             for members in self.groups
@@ -98,10 +100,10 @@ Run = Sequence[Seen]
 
 @dataclass(frozen=True, kw_only=True)
 class EqualGroups(Claim[Run]):
-    """From update ``since`` on, ``dead`` of ``groups`` groups hold equal rewards of one ``kind`` and are not known to
-    push: "right" for the run's highest reward, ``high``, "wrong" for its lowest, ``low``, "same" for one in between.
+    """Claims that from update ``since`` on, ``dead`` of ``groups`` groups hold equal rewards of one ``kind``.
 
-    ``known``: their advantages are all recorded, and 0.
+    The groups are not known to push. The kind is "right" for the run's highest reward, ``high``, "wrong" for its
+    lowest, ``low``, and "same" for one in between. ``known``: their advantages are all recorded, and 0.
     """
 
     since: int
@@ -142,7 +144,7 @@ class EqualGroups(Claim[Run]):
 
 
 def extremes(data: Run) -> tuple[float, float]:
-    """The run's lowest and highest reward, over the updates with comparable rewards."""
+    """Return the run's lowest and highest reward, over the updates with comparable rewards."""
     every = np.concatenate([update.rewards[update.compared] for update in data if update.groups])
     return float(every.min()), float(every.max())
 
@@ -166,8 +168,11 @@ def _kind(reward: float, low: float, high: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyFar(Claim[Run]):
-    """The entropy began at ``start`` nats. In ``count`` of the ``of`` updates from ``since`` on it is ``part`` times
-    that or farther (and, risen, half a nat more), and farthest at step ``where``: ``end``."""
+    """Claims that the entropy, initially ``start`` nats, has moved far away in ``count`` of ``of`` updates.
+
+    In these updates, counted from ``since`` on, it is ``part`` times the initial value or farther (and, if risen, half
+    a nat more). It is farthest at step ``where``: ``end``.
+    """
 
     start: float
     part: float
@@ -208,7 +213,7 @@ class EntropyFar(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualShares(Claim[Run]):
-    """Mean share of groups with equal rewards: ``before`` update ``since``, and ``after`` from then on."""
+    """Claims that the mean share of groups with equal rewards is ``before`` until update ``since``, then ``after``."""
 
     since: int
     before: float
@@ -229,8 +234,10 @@ class EqualShares(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Clipped(Claim[Run]):
-    """From update ``since`` on, at most ``share`` of a pass's tokens is clipped. Of an update's clipped tokens at most
-    ``pulled`` have a gradient from the rest of the loss."""
+    """Claims that from update ``since`` on, at most the share ``share`` of a pass's tokens is clipped.
+
+    Of an update's clipped tokens, at most ``pulled`` have a gradient from the rest of the loss.
+    """
 
     since: int
     share: float
@@ -254,7 +261,7 @@ class Clipped(Claim[Run]):
 
 
 def _clipped(step: Step) -> tuple[float, float]:
-    """The largest share of clipped tokens among the passes, and the share pulled of all that any pass clips."""
+    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens that are pulled."""
     o, shares = step.settings.objective, [0.0]
     stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
     everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))

@@ -1,4 +1,4 @@
-"""Claims of the cards on rewards and groups. The data are the update; ``group`` None means all dead groups."""
+"""Claims of the cards about rewards and groups. The data are the update. ``group`` None means all dead groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _all_paid(step: Step, v: Any) -> bool:
 
 
 def _pushes(step: Step, v: Any) -> bool:
-    """Whether an advantage of the group, or of any dead group, is not 0."""
+    """Return whether an advantage of the group, or of any dead group, is not 0."""
     return bool(gained(step)[rows(step, v.group)].any())
 
 
@@ -40,7 +40,7 @@ def _compared(step: Step, v: Any) -> list[np.ndarray]:
 
 
 def _penalty_differs(step: Step, v: Any) -> bool:
-    """Whether the KL penalty, β times the log-ratio to the reference, differs within a group of equal rewards."""
+    """Return whether the KL penalty, β times the log-ratio to the reference, varies within a group of equal rewards."""
     o = step.settings.objective
     if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
         return False
@@ -51,23 +51,23 @@ def _penalty_differs(step: Step, v: Any) -> bool:
 
 
 def _penalised(step: Step, v: Any) -> bool:
-    """Whether a KL penalty is subtracted from a reward of the group, or of a dead group."""
+    """Return whether a KL penalty is subtracted from a reward of the group, or of a dead group."""
     o = step.settings.objective
     if not o.kl_in_reward or not o.beta or step.ref_logp is None or step.advantage is not None:
         return False
-    here = slice(None) if o.baseline == "batch_mean" else rows(step, v.group)  # the mean holds the others' too
+    here = slice(None) if o.baseline == "batch_mean" else rows(step, v.group)  # the mean includes the others' too
     return _pushes(step, v) and bool((step.old_logp - step.ref_logp)[here][step.mask[here]].any())
 
 
 def _by_rounding(step: Step, v: Any) -> bool:
-    """Whether the advantages are due only to a mean of rewards that differs from them by rounding."""
+    """Return whether the advantages are only due to a mean of rewards that differs from them by rounding."""
     every = np.concatenate([paid(step, g) for g in groups(step)])
     alike = all(equal(np.append(own, every.mean())) for own in _compared(step, v))
     return step.settings.objective.baseline == "batch_mean" and alike and _pushes(step, v) and step.advantage is None
 
 
 def _of_other_rewards(step: Step, v: Any, baseline: str) -> bool:
-    """Whether equal rewards minus the baseline are not 0."""
+    """Return whether equal rewards minus the baseline are not 0."""
     if step.settings.objective.baseline != baseline or step.advantage is not None or not _pushes(step, v):
         return False
     values = [own for own in _compared(step, v) if len(own)]
@@ -78,7 +78,7 @@ def _of_other_rewards(step: Step, v: Any, baseline: str) -> bool:
 
 
 def _nothing_of_it(step: Step, v: Any, baseline: str) -> bool:
-    """Whether equal rewards minus the baseline are 0."""
+    """Return whether equal rewards minus the baseline are 0."""
     o, values = step.settings.objective, paid(step, v.group)
     if o.baseline != baseline or _pushes(step, v) or not len(values):
         return False
@@ -290,4 +290,4 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=_cut_off,
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""

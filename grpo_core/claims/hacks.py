@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on how rewards are earned: rare successes, the prompt, length, one outlier, a limit."""
+"""Claims of a diagnosis about how rewards are earned: rare successes, the prompt, length, one outlier, a limit."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ HACKS: dict[str, Kind[Run]] = {
         holds=_range_of_completions,
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""

@@ -1,4 +1,4 @@
-"""Claims on the groups of an update without a signal, and on the tokens that contribute most to a pass."""
+"""Claims about the groups of an update without a signal, and about the tokens that contribute most to a pass."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ class Pass:
     passed: int
 
     def sizes(self, of: str) -> np.ndarray | None:
-        """|push|, |weighted KL estimate|, |weighted token loss| or |difference from the sampler| of each token in the
-        loss, (n,), in descending order. None without a reference or a sampler."""
+        """Return the absolute values of a quantity for each token in the loss, (n,), in descending order.
+
+        The quantity is the push, the weighted KL estimate, the weighted token loss, or the difference from the sampler.
+        None without a reference or a sampler.
+        """
         terms = recompute.terms(self.step, self.passed)
         every = {
             "push": on_tokens(self.step, self.passed),
@@ -43,7 +46,7 @@ class Pass:
 
 
 def _from_sampler(step: Step) -> np.ndarray | None:
-    """log π in the first pass minus the sampler's, where that pass used a token."""
+    """Return log π in the first pass minus the sampler's, for the tokens that the pass used."""
     if step.sampling_logp is None:
         return None
     return np.where(recompute.used(step, 0), step.logp[0] - step.sampling_logp, 0.0)
@@ -80,11 +83,11 @@ LEADING: dict[str, Kind[Pass]] = {
     "no_kl": Kind(text=tr("None of {all:,} tokens adds to the KL."), holds=partial(_nothing, of="kl")),
     "no_loss": Kind(text=tr("None of {all:,} tokens adds to the loss."), holds=partial(_nothing, of="loss")),
 }
-"""Every kind by its name. A share is of the sum without signs."""
+"""All kinds of claims, by name. Shares are shares of the sum of absolute values."""
 
 
 class Carried(Tabled[Pass]):
-    """A claim on the tokens that contribute most."""
+    """A claim about the tokens that contribute most."""
 
     KINDS = LEADING
 
@@ -95,8 +98,8 @@ class Signals:
 
     Attributes:
         group: group of each completion, (B,).
-        rewards: (B,), NaN where a completion was not scored.
-        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+        rewards: (B,), NaN if a completion was not scored.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None if no advantages are recorded.
     """
 
     group: np.ndarray
@@ -124,10 +127,10 @@ SIGNALS: dict[str, Kind[Signals]] = {
     "only_silent": Kind(text=tr("The only group gives no signal."), holds=lambda data, v: _silent(data, 1, 1)),
     "only": Kind(text=tr("The only group gives a signal."), holds=lambda data, v: _silent(data, 0, 1)),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class WithoutSignal(Tabled[Signals]):
-    """A claim on the groups without a signal."""
+    """A claim about the groups without a signal."""
 
     KINDS = SIGNALS

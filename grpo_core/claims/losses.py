@@ -1,4 +1,4 @@
-"""Claims of the cards on a loss and a gradient that are 0 or not. The data are the update."""
+"""Claims of the cards about a loss and a gradient that are 0 or not. The data are the update."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 def _sums(step: Step) -> tuple[float, float, float]:
-    """The surrogate's part of the first pass's loss, the KL's, and the magnitude of the surrogate's summands."""
+    """Return the surrogate's part of the first pass's loss, the KL's, and the magnitude of the surrogate's summands."""
     o, terms = step.settings.objective, recompute.terms(step, 0)
     each = terms.weight * terms.surrogate
     inside = terms.kl is not None and bool(o.beta) and not o.kl_in_reward
@@ -25,7 +25,7 @@ def _sums(step: Step) -> tuple[float, float, float]:
 
 
 def _by_row(step: Step) -> np.ndarray:
-    """Advantage of each completion used in the first pass, averaged over its tokens, (n,)."""
+    """Return the advantage of each completion used in the first pass, averaged over its tokens, (n,)."""
     every = gained(step).sum(axis=-1) / np.maximum(step.mask.sum(axis=-1), 1)
     return np.asarray(every[recompute.used(step, 0).any(axis=-1)])
 
@@ -50,7 +50,7 @@ def _left_is_kl(step: Step, v: Any) -> bool:
 
 
 def _by_length(step: Step, v: Any, *, longer: bool) -> bool:
-    """Whether the loss is due to weights that grow with length, and which completions did better."""
+    """Return whether the loss is due to weights that grow with length, and the claimed completions did better."""
     used, terms, size = recompute.used(step, 0), recompute.terms(step, 0), _sums(step)[2]
     here = used.any(axis=-1)
     length, mass, own = step.mask.sum(axis=-1)[here], terms.weight.sum(axis=-1)[here], _by_row(step)
@@ -84,7 +84,7 @@ def _no_pull(step: Step, passed: int) -> bool:
 
 
 def _smaller(step: Step, **changes: Any) -> bool:
-    """Whether other settings make every advantage smaller."""
+    """Return whether other settings make every advantage smaller."""
     o = step.settings.objective
     other = gained(step) if step.advantage is not None else recompute.advantage(step, o.replace(**changes))
     return float(np.abs(other).max()) < float(np.abs(gained(step)).max())
@@ -206,4 +206,4 @@ LOSSES: dict[str, Kind[Step]] = {
         text=tr("No token is pushed in this pass."), holds=lambda step, v: not on_tokens(step, v.passed).any()
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""

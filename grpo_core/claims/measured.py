@@ -15,8 +15,10 @@ Course = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Claim[Course]):
-    """``quantity`` is between ``low`` and ``high`` in all ``count`` updates, and first reaches ``high`` at step
-    ``where``. ``share``: whether it is a share."""
+    """Claims that ``quantity`` is between ``low`` and ``high`` in all ``count`` updates.
+
+    ``high`` is first reached at step ``where``. ``share``: whether the quantity is a share.
+    """
 
     quantity: str
     share: bool

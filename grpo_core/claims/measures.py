@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on lengths, masks, and log-probabilities that should agree. The data are updates as read."""
+"""Claims of a diagnosis about lengths, masks, and log-probabilities that should agree. The data are updates as read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 
 FACTOR = 2.0
-"""Factor between a token's two probabilities from which they count as far apart."""
+"""Factor between a token's two probabilities at which they count as far apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drifts(Claim[Run]):
-    """The mean length is ``before`` tokens in the first third of the updates with known lengths, and ``after`` in the
-    last.
+    """Claims that the mean length is ``before`` tokens in the first third of the updates, and ``after`` in the last.
+
+    Only updates with known lengths count.
     """
 
     before: float
@@ -46,7 +47,7 @@ class Drifts(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class CutOff(Claim[Run]):
-    """A limit cut off the share ``share`` of all completions."""
+    """Claims that a limit cut off the share ``share`` of all completions."""
 
     share: float
 
@@ -61,7 +62,7 @@ class CutOff(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class CutOffMore(Claim[Run]):
-    """The mean share of completions cut off rises from the first third of the updates, ``before``, to the last."""
+    """Claims that the mean share of truncated completions is ``before`` in the first third, and higher in the last."""
 
     before: float
     after: float
@@ -81,8 +82,11 @@ class CutOffMore(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstPassApart(Claim[Run]):
-    """From update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats, averaged over
-    the tokens of an update and then over the updates in which they differ, which is more than ``limit``."""
+    """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
+
+    ``gap`` is averaged over the tokens of an update and then over the updates in which they differ at all. At least one
+    of these differs by more than ``limit``.
+    """
 
     since: int
     gap: float
@@ -109,8 +113,11 @@ class FirstPassApart(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerApart(Claim[Run]):
-    """From update ``since`` on, sampler and trainer differ by ``gap`` nats a token, and ``far`` of the tokens by a
-    factor of two. Both are averaged over an update and then over the updates."""
+    """Claims that from update ``since`` on, sampler and trainer differ by ``gap`` nats per token.
+
+    The share ``far`` of the tokens differs by a factor of two. Both are averaged over an update and then over the
+    updates.
+    """
 
     since: int
     gap: float
@@ -134,8 +141,11 @@ class SamplerApart(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportanceCut(Claim[Run]):
-    """From update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats a token, and a truncated
-    importance weight would be cut at ``cut`` of the tokens, at :data:`USUAL_CAP`. Both are means of means."""
+    """Claims that from update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats per token.
+
+    A truncated importance weight with the cap :data:`USUAL_CAP` would be cut at the share ``cut`` of the tokens. Both
+    are averaged over an update and then over the updates.
+    """
 
     since: int
     divergence: float
@@ -159,9 +169,9 @@ class ImportanceCut(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Stale(Claim[Run]):
-    """From update ``since`` on, the policy that wrote the completions was ``mean`` steps old, the oldest ``oldest``.
+    """Claims that from update ``since`` on, the sampling policy was ``mean`` steps old, and at most ``oldest``.
 
-    The mean is that of an update's completions, and then of the updates.
+    The mean is taken over an update's completions and then over the updates.
     """
 
     since: int
@@ -185,7 +195,7 @@ class Stale(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Unwritten(Claim[Run]):
-    """From update ``since`` on, ``share`` of the tokens in the loss are in turns that the model did not write."""
+    """Claims that from update ``since`` on, ``share`` of the tokens in the loss were not written by the model."""
 
     since: int
     share: float
@@ -204,8 +214,10 @@ class Unwritten(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class AllCounted(Claim[Run]):
-    """From update ``since`` on, the loss counts every token of ``count`` of the ``of`` completions with an answer of a
-    tool or a user."""
+    """Claims that from update ``since`` on, the loss counts every token of ``count`` of ``of`` completions.
+
+    The ``of`` completions contain a message of a tool or a user.
+    """
 
     since: int
     count: int
@@ -227,5 +239,5 @@ class AllCounted(Claim[Run]):
 
 
 def _since(data: Run, label: int) -> list[Seen]:
-    """The updates from ``label`` on. Empty if no update has that label."""
+    """Return the updates from ``label`` on. Empty if no update has that label."""
     return [u for u in data if u.label >= label] if any(u.label == label for u in data) else []

@@ -1,4 +1,4 @@
-"""Formatting of numbers in claims, with enough decimals to distinguish different ones."""
+"""Formatting of numbers in claims, with enough decimals to tell different ones apart."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ MINUS = "\u2212"
 
 
 def written(*values: float) -> tuple[str, ...]:
-    """Format the numbers of one sentence with three decimals, or more if different numbers, or a non-zero number and 0,
-    would look alike."""
+    """Format the numbers of one sentence with three decimals, or more if necessary to tell them apart or from 0."""
     apart = {0.0, *(float(value) for value in values if math.isfinite(value))}
     for decimals in range(DECIMALS, MOST):
         if len({_fixed(value, decimals) for value in apart}) == len(apart):

@@ -1,8 +1,8 @@
 """Paired differences over seeds, with confidence intervals, for ranking algorithms.
 
-The runs share their random numbers seed by seed, so the difference is taken within each seed. Its interval is the
-percentile bootstrap's (Efron 1979) of 2,000 resamples of the seeds with a fixed seed; for comparisons of one with
-several, Holm's correction (1979) keeps the probability that any of them is wrongly called behind below 5 %.
+The runs share their random numbers seed by seed, so the difference is taken within each seed. Its interval is that of
+the percentile bootstrap (Efron 1979) with 2,000 resamples of the seeds and a fixed seed. For comparisons of one run
+with several, Holm's correction (1979) keeps the probability of wrongly calling any of them behind below 5 %.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 
 RESAMPLES, SEED, ALPHA = 2000, 0, 0.05
 FEWEST = 8
-"""Minimum number of seeds for calling anything ahead: with seven, equal signs in all occur by chance once in 64."""
+"""Minimum number of seeds for calling anything ahead: with seven, all signs are equal by chance once in 64 cases."""
 MOST = 1 << 20
 """Maximum number of draws held in memory at a time."""
 ROUNDING = 1e-9
-"""Differences of two runs below this are rounding errors of 0."""
+"""Differences between two runs below this are rounding errors of 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The lead of one over another, estimated over the seeds.
+    """The lead of one run over another, estimated over the seeds.
 
     Attributes:
-        by: the statistic of the paired differences: their mean, or their median where some may be infinite.
+        by: the statistic of the paired differences: their mean, or their median if some can be infinite.
         low, high: its confidence interval, corrected for multiple comparisons.
         confidence: confidence level of the interval, 0.95 for a single comparison.
     """
@@ -43,14 +43,15 @@ class Difference:
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``. None is dropped."""
+    """Return ``values`` (S,) with the worst possible value, ``floor``, for diverged seeds. No seed is dropped."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)
 
 
 def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """``ahead`` minus ``behind`` within each seed, (S,). 0 if both are the same infinity, or differ only by
-    rounding.
+    """Return ``ahead`` minus ``behind`` within each seed, (S,).
+
+    0 if both are the same infinity or differ only by rounding.
     """
     with np.errstate(invalid="ignore"):
         apart = np.where(ahead == behind, 0.0, np.asarray(ahead, dtype=float) - behind)
@@ -59,12 +60,12 @@ def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
 
 
 def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bool = False) -> dict[str, Difference]:
-    """Compare the leader with each other, in the order of ``others``. Higher is ahead.
+    """Compare the leader with each other run, in the order of ``others``. Higher is ahead.
 
     Args:
-        leader: (S,), one value a seed; never NaN.
+        leader: (S,), one value per seed; never NaN.
         others: name -> (S,), under the same seeds.
-        median: compare by the (lower) median of the differences, which may be infinite, instead of by their mean.
+        median: compare by the (lower) median of the differences, which can be infinite, instead of by their mean.
 
     Raises:
         ValueError: there is no seed, or a mean of non-finite values is requested.
@@ -73,7 +74,7 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
 
 
 def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool = False) -> dict[str, Difference]:
-    """Difference of the first from the second of each pair (S,), (S,), each with its own interval.
+    """Return the difference of the first from the second array of each pair, (S,) each, with an interval of its own.
 
     Raises:
         ValueError: there is no seed, or a mean of non-finite values is requested.
@@ -82,14 +83,14 @@ def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool 
 
 
 def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict[str, Difference]:
-    """The statistic of each of the differences (S,), with its interval."""
+    """Return the statistic of each of the differences (S,), with its interval."""
     if not all(len(values) and (median or np.isfinite(values).all()) for values in apart.values()):
         raise ValueError("A comparison needs seeds, and a mean needs finite values: see counted().")
     drawn = {name: np.sort(again) for name, again in zip(apart, _resampled([*apart.values()], median), strict=True)}
     chance = {name: float(min((again <= 0).mean(), (again >= 0).mean())) for name, again in drawn.items()}
     result: dict[str, Difference] = {}
     alpha, held = ALPHA, False
-    for name in sorted(drawn, key=lambda name: chance[name]):  # Holm: the clearest one first, equally clear ones alike
+    for name in sorted(drawn, key=lambda name: chance[name]):  # Holm: the clearest first, ties treated equally
         clearer = sum(other < chance[name] for other in chance.values())
         alpha = alpha if held or not holm else ALPHA / (len(drawn) - clearer)
         low, high = _limits(drawn[name], alpha)
@@ -102,8 +103,9 @@ def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict
 
 
 def _limits(drawn: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Limits of the middle 1 − ``alpha`` of sorted resamples, without interpolation, since it fails between two
-    infinities.
+    """Return the limits of the middle 1 − ``alpha`` of sorted resamples.
+
+    They are not interpolated, because interpolation fails between two infinities.
     """
     place = int(alpha / 2 * len(drawn))
     return float(drawn[place]), float(drawn[-1 - place])
@@ -114,7 +116,7 @@ def _middle(values: np.ndarray) -> np.ndarray:
 
 
 def _resampled(apart: list[np.ndarray], median: bool) -> list[np.ndarray]:
-    """The statistic of each resample of the seeds, (RESAMPLES,) for each of the differences (S,)."""
+    """Return the statistic of each resample of the seeds, (RESAMPLES,) for each of the differences (S,)."""
     if not apart:
         return []
     seeds, generator = len(apart[0]), np.random.default_rng(SEED)

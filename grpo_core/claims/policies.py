@@ -1,4 +1,4 @@
-"""Claims of the cards on ratios, clipping, the distance to the reference and entropy. The data are the update.
+"""Claims of the cards about ratios, clipping, the distance to the reference and entropy. The data are the update.
 
 ``number`` counts passes from 1.
 """
@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 
 def _share(step: Step, v: Any, *, weights: bool) -> bool:
-    """Whether that share of a pass's tokens is clipped, by a clip that cuts weights or stops pushes."""
+    """Return whether the claimed share of tokens is clipped, by a clip that cuts ``weights`` or stops pushes."""
     clip, used = SURROGATES[step.settings.objective.surrogate].clip, recompute.used(step, v.number - 1)
     clipped = recompute.terms(step, v.number - 1).clipped & used
     if clip is None or clip.cuts_weight != weights or not agrees(v.share, 100 * float(clipped.sum() / used.sum())):
@@ -29,7 +29,7 @@ def _share(step: Step, v: Any, *, weights: bool) -> bool:
 
 
 def _their_own_way(step: Step, number: int) -> bool:
-    """Whether every clipped ratio is out of range in the direction of its gradient."""
+    """Return whether every clipped ratio is out of range in the direction of its gradient."""
     used, (low, high) = recompute.used(step, number - 1), band(step)
     ratio, way = ratios(step, number - 1), gained(step)[used]
     clipped = recompute.terms(step, number - 1).clipped[used]
@@ -37,9 +37,7 @@ def _their_own_way(step: Step, number: int) -> bool:
 
 
 def _runs(step: Step, v: Any, *, inside: bool) -> bool:
-    """Whether the ratios have this range, no token is clipped, and the ratios are inside or outside the given clip
-    range.
-    """
+    """Return whether the ratios have the claimed range, ``inside`` the clip range or not, and no token is clipped."""
     own, (low, high) = ratios(step, v.number - 1), band(step)
     ends = agrees(v.first, float(own.min())) and agrees(v.last, float(own.max()))
     still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()
@@ -57,7 +55,7 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """The first pass, from 1, at whose start a ratio is not 1. 0 if there is none."""
+    """Return the first pass, from 1, at the start of which a ratio is not 1, or 0 if there is none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 
@@ -69,7 +67,7 @@ def _unmoved(step: Step, v: Any) -> bool:
 
 
 def _distance(step: Step) -> float:
-    """The KL after the update, measured or averaged over the visited contexts. NaN where unknown."""
+    """Return the KL after the update, measured or averaged over the visited contexts. NaN if unknown."""
     if "kl" in step.measurements:
         return float(step.measurements["kl"])
     exact = recompute.exact_kl(step, step.passes)
@@ -84,7 +82,7 @@ def _certainty(step: Step) -> float:
 
 
 def _is_reference(step: Step, v: Any) -> bool:
-    """Whether policy and reference are equal in every context that the update visited."""
+    """Return whether policy and reference are equal in every context that the update visited."""
     now = step.distribution(step.passes)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return _distance(step) <= precision(step) * 1e-3
@@ -93,7 +91,7 @@ def _is_reference(step: Step, v: Any) -> bool:
 
 
 def _nowhere(step: Step, beta: float | None = None) -> bool:
-    """Whether the KL in the loss is k1 without a ratio, whose expected gradient is 0."""
+    """Return whether the KL in the loss is k1 without a ratio, which has an expected gradient of 0."""
     o = step.settings.objective
     return o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere and not o.kl_importance and not o.kl_in_reward
 
@@ -298,4 +296,4 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: agrees(v.value, _certainty(step)) and v.value < 0.05,
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""

@@ -1,8 +1,8 @@
-"""Claims on the gradients of two updates, one that ran and one under other settings. The data are the two records.
+"""Claims about the gradients of an update as recorded and under other settings. The data are the two records.
 
-Where a loss depends on more than the sampled tokens, the pushes are checked on the logits too, from the recorded
-distributions: a token's g reaches them as g (1[a] − π), an exact KL as W β π (log π − log π_ref − KL), and an entropy
-bonus c as W c π (log π + H).
+If a loss depends on more than the sampled tokens, the pushes are also checked on the logits, from the recorded
+distributions: a token's g contributes g (1[a] − π), an exact KL W β π (log π − log π_ref − KL), and an entropy bonus c
+contributes W c π (log π + H).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Pair:
     """Two records of one batch.
 
     Attributes:
-        ran, other: the update as it ran, and under other settings; for a language model only the first pass.
+        ran, other: the update as recorded, and under other settings; for a language model only the first pass.
         passes: the compared pass of each, from 0.
-        wanted: the requested settings, if not all of them affect the batch; None where all do.
+        wanted: the requested settings, if not all of them affect the batch; None if all do.
         once: whether neither has more than one pass.
     """
 
@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both, (C, A) each, where a loss depends on whole distributions. Else :attr:`tokens`."""
+        """d loss / d logits of both, (C, A) each, if a loss depends on full distributions, otherwise :attr:`tokens`."""
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
@@ -60,8 +60,9 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPush(Claim[Pair]):
-    """No sampled token has a gradient in either. ``at_all``: nor any other token; otherwise a term acts on whole
-    distributions.
+    """Claims that no sampled token has a gradient in either record.
+
+    ``at_all``: nor does any other token; otherwise a term acts on full distributions.
     """
 
     at_all: bool
@@ -78,8 +79,10 @@ class NoPush(Claim[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class SamePush(Claim[Pair]):
-    """The push on every sampled token is the same. ``whole``: so is what acts through whole distributions; ``loss``:
-    and then the loss too, of which nothing is said otherwise."""
+    """Claims that the push on every sampled token is the same.
+
+    ``whole``: so is the effect through full distributions. ``loss``: so is the loss; False makes no statement about it.
+    """
 
     whole: bool
     loss: bool = False
@@ -101,7 +104,10 @@ class SamePush(Claim[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class TimesPush(Claim[Pair]):
-    """Every push points the same way and is ``ratio`` times as large, on tokens and through whole distributions."""
+    """Claims that every push has the same direction and is ``ratio`` times as large.
+
+    This applies to the tokens and to the effect through full distributions.
+    """
 
     ratio: float
 
@@ -116,7 +122,7 @@ class TimesPush(Claim[Pair]):
 
 
 def _size(data: Pair) -> float:
-    """Magnitude below which gradients that cancel on the logits are rounding errors."""
+    """Return the magnitude below which gradients that cancel on the logits are rounding errors."""
     return RESIDUE * float(np.abs(data.tokens[1]).max(initial=0.0))
 
 
@@ -125,7 +131,7 @@ def _times(ran: np.ndarray, other: np.ndarray, ratio: float, residue: float) -> 
 
 
 def spreads(step: Step) -> bool:
-    """Whether the loss depends on the policy's whole distributions, not only on log π of the sampled tokens."""
+    """Return whether the loss depends on the policy's full distributions, not only on log π of the sampled tokens."""
     o = step.settings.objective
     return bool(o.entropy_bonus) or (o.kl == EXACT and not o.kl_in_reward and bool(o.beta))
 
@@ -136,7 +142,7 @@ def on_tokens(step: Step, passed: int) -> np.ndarray:
 
 
 def on_logits(step: Step, passed: int) -> np.ndarray:
-    """d loss / d logits (C, A), token by token."""
+    """Return d loss / d logits (C, A), computed token by token."""
     logp, o = step.distribution(passed), step.settings.objective
     assert logp is not None and step.context is not None
     terms, tokens = recompute.terms(step, passed), on_tokens(step, passed)

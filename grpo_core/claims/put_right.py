@@ -1,4 +1,4 @@
-"""Claims on an update as recorded and the same update with a fault corrected. The data are the two records."""
+"""Claims about an update as recorded and the same update with a fault corrected. The data are the two records."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from grpo_core.text import tr
 
 
 def turned(data: Pair) -> tuple[int, int]:
-    """Number of tokens whose gradient changes sign, and number with a gradient in both."""
+    """Return the number of tokens whose gradient changes sign, and the number of tokens with a gradient in both."""
     ran, other = (np.sign(each) for each in data.tokens)
     return int((ran * other < 0).sum()), int((ran * other != 0).sum())
 
 
 def lengths(data: Pair) -> tuple[float, float]:
-    """Norm of the corrected gradient divided by that of the recorded one, and the cosine between the two.
+    """Return the norm of the corrected gradient relative to the recorded one, and the cosine between the two.
 
-    NaN where one of them is 0 or not finite.
+    NaN if one of them is 0 or not finite.
     """
     ran, other = data.tokens
     a, b = float(np.linalg.norm(ran)), float(np.linalg.norm(other))
@@ -41,10 +41,10 @@ PUT_RIGHT: dict[str, Kind[Pair]] = {
         holds=lambda data, v: agrees(v.ratio, lengths(data)[0]) and agrees(v.cosine, lengths(data)[1]),
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Righted(Tabled[Pair]):
-    """A claim on an update with a fault corrected."""
+    """A claim about an update with a fault corrected."""
 
     KINDS = PUT_RIGHT

@@ -1,4 +1,4 @@
-"""Claims on the repeats of a run: when a probability passes one half, the action at the end, the final reward."""
+"""Claims about the repeats of a run: when a probability exceeds one half, the action at the end, the final reward."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Repeated:
     """The raw arrays of S repeats over n updates.
 
     Attributes:
-        max_prob: (n, S), the largest probability after each update, averaged over the visited places.
-        reward: (n, S), the mean reward of each update's batch; not finite where a repeat diverged.
-        likeliest: (S, C), the likeliest action of each prompt after the last update.
-        rewards: (C, A), reward of each action; None where rewards are not given per action.
-        own: the first update after which the original run was past one half; None for none, or unknown.
+        max_prob: (n, S), the largest probability after each update, averaged over the visited positions.
+        reward: (n, S), the mean reward of each update's batch; not finite if a repeat diverged.
+        likeliest: (S, C), the most likely action for each prompt after the last update.
+        rewards: (C, A), reward of each action; None if rewards are not defined per action.
+        own: the first update after which the original run exceeded one half; None if there is none or it is unknown.
     """
 
     max_prob: np.ndarray
@@ -34,22 +34,25 @@ class Repeated:
 
     @property
     def passed(self) -> np.ndarray:
-        """First update, from 1, after which the largest probability exceeds one half, (S,). Infinite if there is
-        none.
+        """The first update, from 1, after which the largest probability exceeds one half, (S,).
+
+        Infinite if there is none.
         """
         above = self.max_prob > HALF
         return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
 
     @property
     def last(self) -> np.ndarray:
-        """Last mean reward of each repeat, (S,). A diverged one counts as the lowest reward of an action."""
+        """The last mean reward of each repeat, (S,). A diverged one counts as the lowest reward of an action."""
         return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passed(Claim[Repeated]):
-    """Of ``count`` repeats ``there`` pass π = 0.5 for some action within ``updates`` updates: the first, the (lower)
-    median and the last of these."""
+    """Claims that ``there`` of ``count`` repeats pass π = 0.5 for some action within ``updates`` updates.
+
+    Also claims the first, the (lower) median and the last of these updates.
+    """
 
     count: int
     there: int
@@ -82,7 +85,7 @@ class Passed(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class Later(Claim[Repeated]):
-    """A run that passed π = 0.5 after update ``own`` did so later than ``before`` of ``of`` repeats."""
+    """Claims that a run that passed π = 0.5 after update ``own`` did so later than ``before`` of ``of`` repeats."""
 
     own: int
     before: int
@@ -100,8 +103,7 @@ class Later(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class OnWrong(Claim[Repeated]):
-    """``wrong`` of ``of`` repeats have a likeliest action other than the best after update ``updates``, for some
-    prompt."""
+    """Claims that after ``updates`` updates, ``wrong`` of ``of`` repeats prefer a suboptimal action for a prompt."""
 
     wrong: int
     of: int
@@ -116,7 +118,7 @@ class OnWrong(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class LastReward(Claim[Repeated]):
-    """The mean reward of the last batch of each repeat: median, mean and range. ``diverged`` of ``of`` diverged."""
+    """Claims the median, mean and range of the last mean reward. ``diverged`` of ``of`` repeats diverged."""
 
     updates: int
     median: float
@@ -146,8 +148,9 @@ class LastReward(Claim[Repeated]):
 
 
 def wrong(data: Repeated) -> int | None:
-    """Number of repeats whose likeliest action at the end is not the best, for some prompt. None if there is no best
-    action.
+    """Return the number of repeats whose most likely action at the end is not the best, for some prompt.
+
+    None if there is no best action.
     """
     if data.rewards is None:
         return None

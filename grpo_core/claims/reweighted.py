@@ -1,4 +1,4 @@
-"""Claims on an update with other reward weights. The data are the two records."""
+"""Claims about an update with other reward weights. The data are the two records."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ REWEIGHTED: dict[str, Kind[Pair]] = {
         holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Reweighted(Tabled[Pair]):
-    """A claim on an update with other weights of its reward functions."""
+    """A claim about an update with other weights of its reward functions."""
 
     KINDS = REWEIGHTED

@@ -1,4 +1,4 @@
-"""Claims on a sweep: where reward is highest and lowest, what KL does, where training is smooth, what still climbs."""
+"""Claims about a sweep: highest and lowest reward, the course of the KL, smooth training, runs that still climb."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class Swept(Trained):
     """Raw arrays of a sweep: all points in the order of the grid, and the row that is described.
 
     Attributes:
-        kl: name -> (U + 1, S), KL from the start in nats, of the places of that row; not finite where a seed diverged.
+        kl: name -> (U + 1, S), KL from the start in nats, for the points of that row; not finite if a seed diverged.
     """
 
     kl: Mapping[str, np.ndarray]
 
     @property
     def row(self) -> Trained:
-        """Only the points of the row."""
+        """The points of the row only."""
         return Trained(courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor)
 
     def last_kl(self, name: str) -> np.ndarray:
-        """The last KL of each seed, (S,), infinite where it diverged."""
+        """Return the last KL of each seed, (S,), infinite if it diverged."""
         return counted(self.kl[name][-1], np.inf)
 
     def falls(self, name: str) -> np.ndarray:
-        """Total decrease of each seed's reward, summed over its updates, (S,)."""
+        """Return the total decrease of each seed's reward, summed over its updates, (S,)."""
         return falls(counted(self.courses[name], self.floor))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Highest(Lead):
-    """A lead, with the mean that the leader reaches."""
+    """Claims a lead, with the mean that the leader reaches."""
 
     best: float
 
@@ -56,8 +56,10 @@ class Highest(Lead):
 
 @dataclass(frozen=True, kw_only=True)
 class Lowest(Claim[Trained]):
-    """The first of ``names`` has the lowest mean, ``least``, and the seeds do not tell it from the others of them.
-    ``diverged`` of its ``of`` seeds did, and count as the least there is."""
+    """Claims that the first of ``names`` has the lowest mean, ``least``, and is statistically level with the others.
+
+    ``diverged`` of its ``of`` seeds diverged and count as the lowest possible value.
+    """
 
     names: tuple[str, ...]
     least: float
@@ -83,7 +85,7 @@ class Lowest(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Claim[Swept]):
-    """The median KL at the first place of the row and at the last one, and the paired difference of the two."""
+    """Claims the median KL at the first and at the last point of the row, and their paired difference."""
 
     first: float
     last: float
@@ -110,7 +112,7 @@ class Moves(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class Between(Claim[Swept]):
-    """The least and the largest median KL of the row, whose places have no order."""
+    """Claims the lowest and the highest median KL of a row that has no order."""
 
     least: float
     most: float
@@ -126,9 +128,7 @@ class Between(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class Smoothest(Claim[Swept]):
-    """In the row, the rewards of ``best`` decrease least on the way, by ``least`` in total, and those of ``worst``
-    most.
-    """
+    """Claims that in the row the reward of ``best`` falls least in total, by ``least``, and that of ``worst`` most."""
 
     best: str
     worst: str
@@ -155,7 +155,7 @@ class Smoothest(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class StillClimbing(Claim[Swept]):
-    """The points of the row whose means were still rising, of ``all`` points, after ``updates`` updates."""
+    """Claims which of the ``all`` points of the row have means that still rise after ``updates`` updates."""
 
     names: tuple[str, ...]
     all: int
@@ -176,17 +176,17 @@ class StillClimbing(Claim[Swept]):
 
 
 def falls(courses: np.ndarray) -> np.ndarray:
-    """Total decrease of each course (U + 1, S), (S,)."""
+    """Return the total decrease of each course (U + 1, S), (S,)."""
     return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
 
 
 def median(values: np.ndarray) -> float:
-    """The median of ``values``, (S,). Infinite where half of them are."""
+    """Return the median of ``values`` (S,). Infinite if half of them are."""
     return float(np.median(values))
 
 
 def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
-    """The point with the lowest mean, those statistically level with it, and that mean."""
+    """Return the point with the lowest mean, those statistically level with it, and that mean."""
     ranked = data.ranked()
     worst, least = ranked[-1]
     others = {name: -data.last(name) for name in data.courses if name != worst}
@@ -195,13 +195,13 @@ def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
 
 
 def moved(data: Swept) -> tuple[float, float, Difference]:
-    """Median KL at both ends of the row, and the difference of the last from the first within each seed."""
+    """Return the median KL at both ends of the row, and the difference of the last from the first within each seed."""
     first, last = (data.last_kl([*data.kl][end]) for end in (0, -1))
     return median(first), median(last), changed({"last": (last, first)}, median=True)["last"]
 
 
 def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """The points of the row whose rewards decrease least and most, by how much, and the difference. None if level."""
+    """Return the points of the row that fall least and most, by how much, and the difference. None if level."""
     lost = {name: data.falls(name) for name in data.kl}
     mean = {name: float(values.mean()) for name, values in lost.items()}
     best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])
@@ -213,6 +213,6 @@ def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
 
 
 def climbing(data: Swept) -> tuple[str, ...]:
-    """The points of the row whose mean rose significantly by more than :data:`CLIMBING`."""
+    """Return the points of the row whose mean rose significantly by more than :data:`CLIMBING`."""
     found = climbed(data.row)
     return tuple(name for name in data.kl if found[name].low > 0 and found[name].by > CLIMBING)

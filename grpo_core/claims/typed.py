@@ -1,4 +1,4 @@
-"""Claims on a completion typed by the user, and its rank in the group that it joins."""
+"""Claims about a completion typed by the user, and its rank in the group that it joins."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Joined:
     """A typed completion scored by the model.
 
     Attributes:
-        logp: (T,) of its tokens.
-        reward, parts: its reward, and the parts before their weights, (K,).
-        names, weights: of the parts.
-        rewards, advantages: (G + 1,) of the group that it joins as the last; NaN where unscored.
+        logp: (T,), log-probabilities of its tokens.
+        reward, parts: its reward, and the parts before weighting, (K,).
+        names, weights: names and weights of the parts.
+        rewards, advantages: (G + 1,), of the group that it joins as the last member; NaN if unscored.
     """
 
     logp: np.ndarray
@@ -37,7 +37,7 @@ class Joined:
 
     @property
     def total(self) -> float:
-        """Its log-probability."""
+        """Log-probability of the completion."""
         return math.fsum(float(x) for x in self.logp)
 
 
@@ -47,7 +47,7 @@ def _pushed(data: Joined, v: Any, sign: int) -> bool:
 
 
 def _is_paid(data: Joined, v: Any) -> bool:
-    """Whether the reward and its listed parts, with their weights, are exactly those that are not 0."""
+    """Return whether the reward and its listed parts, with their weights, are exactly those that are not 0."""
     every = zip(data.names, data.parts, data.weights, strict=True)
     found = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
     return agrees(v.reward, data.reward) and v.parts == found
@@ -86,11 +86,11 @@ TYPED: dict[str, Kind[Joined]] = {
     ),
     "all_equal": Kind(text=tr("All rewards of the group would be equal."), holds=_all_equal),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Typed(Tabled[Joined]):
-    """A claim on a typed completion."""
+    """A claim about a typed completion."""
 
     KINDS = TYPED
 
@@ -108,5 +108,5 @@ class Typed(Tabled[Joined]):
 
 
 def _part(name: str, value: float, weight: float) -> str:
-    """A part of the reward, such as “1 × right answer”, with its weight where that is not 1."""
+    """Format a part of the reward, such as “1 × right answer”, with its weight if that is not 1."""
     return f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else "")

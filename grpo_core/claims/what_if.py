@@ -1,6 +1,6 @@
-"""Claims of a what-if with one text each: what is equal in two updates, and what a record cannot show.
+"""Claims of a what-if with a single text each: what is equal in two updates, and what a record cannot show.
 
-The data are the two records, as for the claims on pushes.
+The data are the two records, as for the claims about pushes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 
 SAME = 1e-12
-"""Relative difference of numbers that are the same."""
+"""Relative difference up to which numbers are equal."""
 CLIPPING = ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")
 ESTIMATING = ("kl", "kl_importance", "kl_in")
 
@@ -60,7 +60,7 @@ def _same_signs(data: Pair, v: Any) -> bool:
 
 
 def _differ(data: Pair, names: tuple[str, ...]) -> bool:
-    """Whether the requested settings differ from those that ran in one of these fields of the objective."""
+    """Return whether the requested settings differ from the recorded ones in one of these fields of the objective."""
     wanted = data.other.settings if data.wanted is None else data.wanted
     return any(getattr(data.ran.settings.objective, n) != getattr(wanted.objective, n) for n in names)
 
@@ -92,7 +92,7 @@ def _one_length(data: Pair) -> bool:
 
 
 def _is_reference(data: Pair, v: Any) -> bool:
-    """Whether both have a KL of 0 on the sampled tokens, without a gradient on any of them."""
+    """Return whether both have a KL of 0 on the sampled tokens, without a gradient on any of them."""
     for step, passed in _both(data):
         kl, pull = recompute.terms(step, passed).kl, recompute.token_gradient(step, passed)[1]
         if (kl is not None and kl.any()) or (pull is not None and pull.any()) or step.ref_logp is None:
@@ -118,13 +118,13 @@ def _resample(data: Pair, v: Any) -> bool:
 
 
 def _asked(data: Pair, path: str) -> tuple[Any, Any]:
-    """The value of a setting that ran, and the requested one."""
+    """Return the recorded and the requested value of a setting."""
     assert data.wanted is not None
     return data.ran.settings.differences(data.wanted).get(path, (None, None))
 
 
 def _held(data: Pair, v: Any) -> bool:
-    """Whether another value of a setting is requested, but the one that ran remains in force."""
+    """Return whether a different value of a setting is requested, but the recorded one remains in force."""
     ran, wanted = _asked(data, v.path)
     return ran != wanted and v.path not in data.ran.settings.differences(data.other.settings)
 
@@ -255,10 +255,10 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         holds=lambda data, v: not _ended(data.other),
     ),
 }
-"""Every kind by its name."""
+"""All kinds of claims, by name."""
 
 
 class Same(Tabled[Pair]):
-    """A claim of a what-if with one text."""
+    """A claim of a what-if with a single text."""
 
     KINDS = WHAT_IFS

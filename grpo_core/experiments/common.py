@@ -24,16 +24,16 @@ class CommonStreams(Streams):
 
     @property
     def runs(self) -> int:
-        """Number of runs R, copies included."""
+        """Number of runs R, including copies."""
         return self._count * self._copies
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """The numbers of one copy of the seeds, repeated for every copy."""
+        """Return the numbers of one copy of the seeds, repeated for every copy."""
         once = runs_last_view(self._once.uniforms(step, count)[: self._count])
         repeated = np.empty((count, self._copies, self._count))
         repeated[:] = once[:, None]
         return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Further numbers for redrawing in ``runs``."""
+        """Return further numbers for redrawing in ``runs``."""
         return self._once.again(step, count, attempt, runs % self._count)

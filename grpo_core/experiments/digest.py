@@ -1,6 +1,4 @@
-"""Summaries of many runs, computed in the process that trains them: the window has no time for thousands of
-quantiles.
-"""
+"""Summaries of many runs, computed in the training process, because thousands of quantiles would block the window."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from grpo_core.experiments.ensemble import Ensemble, band
 SAME = 1e-9
 """Largest difference between measures of runs that count as equal up to rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
-"""Measures over all seeds together, which a single seed does not have."""
+"""Measures over all seeds together, which do not exist for a single seed."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 """Measures whose course over training a digest contains."""
 
@@ -23,7 +21,7 @@ COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 class Course:
     """A measure of one algorithm over training, (n,): values at ``first`` and at every ``spacing`` in x after it.
 
-    Without a band ``low`` and ``high`` are None.
+    Without a band, ``low`` and ``high`` are None.
     """
 
     first: float
@@ -38,17 +36,17 @@ class Course:
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
     def every(self, spacing: float) -> Course:
-        """This course with positions ``spacing`` apart."""
+        """Return this course with positions ``spacing`` apart."""
         return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
-    """The summary of one algorithm of a race that a window shows.
+    """The summary of one algorithm of a race, for display in a window.
 
     Attributes:
         name: name of the algorithm.
-        runs: every seed.
+        runs: the runs of all seeds.
         courses: measure of :data:`COURSES` -> its course over the updates.
         numbers: its row of the ranking table, without the name.
         repeats: name of an earlier algorithm with the same runs, or empty.
@@ -78,7 +76,7 @@ def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
 
 
 def course(runs: Ensemble, measure: str) -> Course:
-    """A measure of one algorithm over the updates.
+    """Return a measure of one algorithm over the updates.
 
     Raises:
         KeyError: there is no such measure.
@@ -91,14 +89,14 @@ def course(runs: Ensemble, measure: str) -> Course:
 
 
 def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """A measure of one seed over the updates. None for a measure over all seeds."""
+    """Return a measure of one seed over the updates. None for a measure over all seeds."""
     if measure in OVER_SEEDS:
         return None
     return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])
 
 
 def same(one: Ensemble, other: Ensemble) -> bool:
-    """Whether two algorithms made the same runs, seed by seed and update by update, up to rounding."""
+    """Return whether two algorithms produced the same runs, seed by seed and update by update, up to rounding."""
     if not np.allclose(one.policy, other.policy, rtol=0, atol=SAME):
         return False
     measured = [(values, other.measures[name]) for name, values in one.measures.items()]

@@ -27,13 +27,14 @@ SIDE_BY_SIDE = (
     "optimizer.learning_rate",
     "learner.temperature",
 )
-"""Numeric settings that may differ between the runs of one call."""
+"""Numeric settings that can differ between the runs of one call."""
 
 MOST = 1024
-"""Maximum number of runs per call, so that results arrive one by one and memory stays small."""
+"""Maximum number of runs per call, so that results arrive one by one and use little memory."""
 LEAST = 320
-"""Minimum number of runs per call for which another process pays: at half as many, the overhead of calls is half of the
-time.
+"""Minimum number of runs per call for which another process pays off.
+
+With half as many runs, the overhead of calls takes half of the time.
 """
 
 
@@ -55,11 +56,11 @@ class Ensemble:
     """The runs of many seeds under the same settings.
 
     Attributes:
-        settings: the settings that they ran under, except for the seed.
+        settings: their settings, except for the seed.
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
         policy: (S, C, A) probabilities after the last update.
-        beside: some of the runs repeated with NumPy, where JAX computed the ensemble; None where NumPy computed all.
+        beside: some of the runs repeated with NumPy, if JAX computed the ensemble; None if NumPy computed all.
     """
 
     settings: Settings
@@ -69,12 +70,14 @@ class Ensemble:
     beside: Beside | None = None
 
     def run(self, place: int) -> Settings:
-        """The settings of one of the runs. Trained alone it repeats bit for bit, or, if computed by JAX, up to
-        rounding."""
+        """Return the settings of one of the runs.
+
+        Trained alone, the run is repeated bit for bit, or, if computed by JAX, up to rounding.
+        """
         return self.settings.replace({"seed": self.seeds[place]})
 
     def median(self, measure: str = "reward") -> int:
-        """Index of the seed whose last value is the (lower) median of all."""
+        """Return the index of the seed whose last value is the (lower) median of all."""
         last = self.counted(measure)[-1]
         return int(np.argsort(last, kind="stable")[(len(last) - 1) // 2])
 
@@ -97,9 +100,10 @@ class Ensemble:
         return np.asarray(~np.isfinite(self.measures["reward"][-1]))
 
     def counted(self, measure: str) -> np.ndarray:
-        """A measure, (U + 1, S), in which each seed that diverged has the worst possible value, if there is one.
+        """Return a measure, (U + 1, S), in which each seed that diverged has the worst possible value, if there is one.
 
-        That is the least reward, a best action that is never taken, and an infinite KL: none is dropped.
+        The worst values are the lowest reward, a best action that is never taken, and an infinite KL. No seed is
+        dropped.
         """
         worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
         values = self.measures[measure]
@@ -112,8 +116,10 @@ class Ensemble:
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """Seeds whose likeliest action at the end is not the best one, in any context, boolean (S,). Diverged seeds are
-        excluded."""
+        """Seeds whose most likely action at the end is not the best one, in any context, boolean (S,).
+
+        Diverged seeds are excluded.
+        """
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
@@ -122,15 +128,15 @@ class Ensemble:
 
     @property
     def wrong_way(self) -> np.ndarray:
-        """Share of the seeds whose step pointed away from higher reward, (U,)."""
+        """The share of the seeds whose step pointed away from higher reward, (U,)."""
         return np.asarray((self.measures["alignment"][1:] < 0).mean(axis=-1))
 
     @property
     def signal_to_noise(self) -> np.ndarray:
-        """Length of the mean step in the uphill direction divided by the spread around it, (U,).
+        """The length of the mean step in the uphill direction divided by the spread around it, (U,).
 
-        Every seed's step is projected on its own policy's exact gradient. 0 where nothing moves, infinite where there
-        is no spread.
+        Every seed's step is projected on its own policy's exact gradient. 0 if no policy moves, infinite if there is no
+        spread.
         """
         size = self.measures["step"][1:]
         signal = (self.measures["alignment"][1:] * size).mean(axis=-1)
@@ -159,11 +165,11 @@ def ensembles(
     Args:
         points: settings of a task with a reward per action; their seeds are ignored.
         seeds: (S,).
-        updates: U of every run.
+        updates: number of updates of every run, U.
         poll: called before each pass; may raise to stop. Ensembles already yielded remain valid.
 
     Raises:
-        SettingsError: a task has several decisions, or is a language model's; before anything is computed.
+        SettingsError: a task has several decisions or is that of a language model. Raised before anything is computed.
     """
     require_side_by_side(points, seeds)
     return _ensembles(points, tuple(seeds), updates, poll)
@@ -185,7 +191,7 @@ def _ensembles(
 
 
 def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:
-    """Split the points, in order, into parts whose runs share calls: if possible at least one part per process.
+    """Split the points, in order, into parts that share calls, if possible at least one part per process.
 
     ``seeds``: number of seeds of each point.
     """
@@ -200,7 +206,7 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
 
 
 def shared(settings: Settings) -> dict[str, Any]:
-    """``settings`` without the values that may differ between runs."""
+    """Return ``settings`` without the values that can differ between runs."""
     return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
 
@@ -246,7 +252,7 @@ def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> I
     """Split a gauge of all runs into the ensemble of each point."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
-        own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the twin of a single seed
+        own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the duplicate of a single seed
         yield Ensemble(
             settings=point,
             seeds=seeds,
@@ -256,8 +262,10 @@ def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> I
 
 
 def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median over the last axis, and the limits that contain the middle ``share`` of the runs. NaN for a limit between
-    two infinities."""
+    """Return the median over the last axis, and the limits that contain the middle ``share`` of the runs.
+
+    NaN for a limit between two infinities.
+    """
     with np.errstate(invalid="ignore"):
         low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
     return middle, low, high

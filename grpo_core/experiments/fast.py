@@ -1,7 +1,7 @@
 """Many runs side by side like :mod:`grpo_core.experiments.ensemble`, compiled by JAX: ``--fast``.
 
-The same formulas on the same random numbers, in double precision; results differ from NumPy's by rounding. Some of the
-runs are repeated with NumPy, and the largest difference is reported.
+It uses the same formulas and the same random numbers, in double precision. Results differ from NumPy's by rounding.
+Some of the runs are repeated with NumPy, and the largest difference is reported.
 """
 
 from __future__ import annotations
@@ -39,19 +39,22 @@ from grpo_core.experiments.gauge import MEASURES, Gauge, measured
 from grpo_core.text import tr
 
 POINTS, SEEDS = 4, 2
-"""Maximum number of points, and of seeds per point, that are also trained with NumPy, among the points that share
-calls.
+"""Maximum number of points, and of seeds per point, that are also trained with NumPy.
+
+The numbers apply to the points that share calls.
 """
 
 
 def fast_ensembles(
     points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Ensemble]:
-    """JAX version of :func:`grpo_core.experiments.ensemble.ensembles`, with some runs of each ensemble repeated with
-    NumPy in ``beside``.
+    """Train like :func:`grpo_core.experiments.ensemble.ensembles`, but with JAX.
+
+    Some runs of each ensemble are repeated with NumPy and stored in ``beside``.
 
     Raises:
-        SettingsError: as there; or a point asks for something that is not compiled. Before anything is computed.
+        SettingsError: as in that function; or a point needs something that is not compiled. Raised before anything is
+            computed.
         GrpoError: JAX is not installed.
     """
     require_side_by_side(points, seeds)
@@ -90,7 +93,7 @@ def jax_module() -> ModuleType:
 
 
 def _double() -> AbstractContextManager[object]:
-    """Context with double precision on the CPU. Other users of JAX are not affected."""
+    """Return a context manager for double precision on the CPU. Other users of JAX are not affected."""
     stack, jax = ExitStack(), jax_module()
     stack.enter_context(jax.enable_x64(True))
     stack.enter_context(jax.default_device(jax.local_devices(backend="cpu")[0]))
@@ -127,7 +130,7 @@ def _side_by_side(
     work = task(points[0].bandit)
     varied, lone = columns(points, 1), points[0].replace({"seed": 0})
     names = tuple(path for path in SIDE_BY_SIDE if isinstance(varied.get(path), np.ndarray))
-    lone = lone.replace({path: Settings().get(path) for path in names})  # so that other values need no new program
+    lone = lone.replace({path: Settings().get(path) for path in names})  # other values need no recompilation
     values = tuple(varied.get(path).ravel() for path in names)
     assert work.action_rewards is not None
     table = np.repeat(work.start.reshape(*work.action_rewards.shape, 1), len(points) * len(seeds), axis=-1)
@@ -156,7 +159,7 @@ def _side_by_side(
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """Compile the program of up to ``UPDATES`` updates, once for all settings that differ only in ``values``."""
+    """Compile the function for up to ``UPDATES`` updates, once for all settings that differ only in ``values``."""
     jax = jax_module()
     from grpo_core.bandit.traced import State, Updates
 
@@ -169,10 +172,10 @@ def _compiled() -> Callable[..., Any]:
         count: Array,
         true: Array,
     ) -> tuple[State, dict[str, Array]]:
-        """``count`` updates, and the measures of the policy before each, (UPDATES, R) by name.
+        """Compute ``count`` updates, and the measures of the policy before each, (UPDATES, R) by name.
 
         Args:
-            settings: the common settings of all points, with arbitrary values where they differ.
+            settings: the common settings of all points, with arbitrary values for those that differ.
             names, values: path of each differing setting, and its value at each point.
             state: state of R runs, ordered by point, then by seed.
             numbers: random numbers of every seed, (UPDATES, B, S).

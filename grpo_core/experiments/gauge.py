@@ -13,19 +13,20 @@ from grpo_core.bandit.layout import runs_last_view
 from grpo_core.bandit.tasks import Task
 
 MEASURES = ("reward", "best_prob", "kl", "entropy", "alignment", "step")
-"""What is known of every run after every update; averages over the prompts.
+"""Measures of every run after every update, averaged over the prompts.
 
-reward: the policy's exact expected reward. best_prob: probability of the best action. kl: KL(π‖π_ref) and entropy: of
-π, in nats. alignment: cosine between the logits' change and the exact gradient of the expected reward, 0 where there
-is none; step: that change's Euclidean length; both 0 at update 0.
+reward: the policy's exact expected reward. best_prob: probability of the best action. kl: KL(π‖π_ref), and entropy:
+that of π, in nats. alignment: cosine between the logits' change and the exact gradient of the expected reward, 0 if the
+gradient is 0. step: Euclidean length of that change. The last two are 0 at update 0.
 """
 
 OF_STEPS = ("alignment", "step")
 """Measures that describe the step that leads to a policy."""
 
 AT_ONCE = 4096
-"""Number of policies measured at once: few enough to stay in the processor's cache, enough to outweigh the overhead of
-a call.
+"""Number of policies measured at once.
+
+It is small enough for the processor's cache and large enough to outweigh the overhead of a call.
 """
 
 
@@ -40,7 +41,7 @@ class Gauge:
         work: the task, in which every action has a reward.
         logits: (R, C, A) before the first update, those of the reference.
         temperature: sampling temperature, a number or (R, 1, 1).
-        updates: U.
+        updates: number of updates, U.
     """
 
     def __init__(self, work: Task, logits: np.ndarray, temperature: float, updates: int) -> None:
@@ -55,8 +56,9 @@ class Gauge:
         self._last = self.reference
 
     def read(self, logp: np.ndarray, before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
-        """Measure the next log π (R, C, A), and the update that follows it, given the logits ``before`` and ``after``
-        it. None for the last policy.
+        """Measure the next log π (R, C, A), and the update that follows it.
+
+        ``before`` and ``after`` are the logits before and after that update. None for the last policy.
         """
         self._last = logp
         self._logp[self._waiting] = runs_last_view(logp)
@@ -82,7 +84,7 @@ class Gauge:
         self._done += count
 
     def measures(self) -> dict[str, np.ndarray]:
-        """Every measure by its name, (U + 1, R)."""
+        """Return every measure by name, (U + 1, R)."""
         return self._measures
 
     def policy(self) -> np.ndarray:
@@ -120,5 +122,5 @@ def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) 
 
 
 def _averaged(by_prompt: Array) -> Array:
-    """The mean over the prompts, (N, C, R) -> (N, R)."""
+    """Return the mean over the prompts, (N, C, R) -> (N, R)."""
     return by_prompt[:, 0] if by_prompt.shape[1] == 1 else by_prompt.mean(axis=1)

@@ -1,4 +1,7 @@
-"""Claims on the outcome of runs under the same seeds, for races and sweeps, in the window and on the command line."""
+"""Claims about the outcome of runs under the same seeds, for races and sweeps.
+
+They are used in the window and on the command line.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
-    """Raw data of ``runs`` by the names used in sentences: their rewards, and which seeds are stuck.
+    """Return the raw data of ``runs`` by the names used in sentences: their rewards, and which seeds are stuck.
 
     ``measure``: "reward", or "best_prob", the probability of the best action, instead.
 
     Raises:
-        ValueError: another measure, for which more is not better.
+        ValueError: a different measure, for which more is not better.
     """
     if measure not in ("reward", "best_prob"):
         raise ValueError(f"runs are not compared by {measure}")
@@ -56,8 +59,9 @@ def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
 
 
 def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Claims on which algorithm leads or whether several are level, and how many of their seeds failed. Empty for fewer
-    than two.
+    """Return claims about which algorithm leads or whether several are level, and how many of their seeds failed.
+
+    Empty for fewer than two algorithms.
     """
     if len(data.courses) < 2:
         return ()
@@ -87,14 +91,14 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Further claims for larger displays: which algorithms are still improving."""
+    """Return further claims for larger displays: which algorithms are still improving."""
     found = climbed(data)
     claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
     return tuple(claim for claim in claims if claim.holds)
 
 
 def failed(data: Trained, names: Sequence[str]) -> Failed:
-    """Seeds of ``names`` that are stuck, and those that diverged."""
+    """Return the claim about the seeds of ``names`` that are stuck or diverged."""
     lost = [data.diverged(name) for name in names]
     return Failed(
         names=tuple(names),
@@ -105,7 +109,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Raw data of a sweep, by the names of its points. Of its ``rows``, the one with the best point is described."""
+    """Return the raw data of a sweep, by point. Describes the one of its ``rows`` with the best point."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)
@@ -118,7 +122,7 @@ def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
 
 
 def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
-    """Yield the claims on a sweep of two points or more, one per sentence.
+    """Yield the claims about a sweep of two points or more, one tuple per sentence.
 
     Args:
         in_order: whether the points of the row are numbers, which have an order.
@@ -153,7 +157,7 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
 
 
 def by_both(runs: Iterable[Ensemble]) -> ByBoth:
-    """The measures of those ``runs`` that JAX computed, and of their repetitions with NumPy."""
+    """Return the measures of those ``runs`` that JAX computed, and of their repetitions with NumPy."""
     fast: list[np.ndarray] = []
     numpy: list[np.ndarray] = []
     checked = count = 0
@@ -168,12 +172,12 @@ def by_both(runs: Iterable[Ensemble]) -> ByBoth:
 
 
 def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Claim on the difference between JAX and NumPy. Empty where NumPy computed all."""
+    """Return the claim about the difference between JAX and NumPy. Empty if NumPy computed all."""
     return (Rounded(runs=data.runs, checked=data.checked, apart=data.apart),) if data.runs else ()
 
 
 def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """One of the runs, by JAX and retrained with NumPy. None where NumPy computed it already."""
+    """Return one of the runs, by JAX and retrained with NumPy. None if NumPy has already computed it."""
     if runs.beside is None:
         return None
     (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
@@ -182,12 +186,12 @@ def reopened(runs: Ensemble, place: int) -> ByBoth | None:
 
 
 def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Claim on the difference between a run retrained with NumPy and JAX's curve of it."""
+    """Return the claim about the difference between a run retrained with NumPy and JAX's curve of it."""
     return (Reopened(apart=data.apart),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
-    """Claims on repeats with at least one update."""
+    """Return claims about repeats with at least one update."""
     past, own = np.sort(data.passed), data.own
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)

@@ -26,29 +26,31 @@ LOCAL_PEAK: dict[str, Any] = {
     "task.bias": 2.0,
     "task.bias_action": 3,
 }
-"""The double peak with an initial policy biased towards the lower peak: from a uniform start hardly any run gets
-stuck.
+"""The double peak with an initial policy biased towards the lower peak.
+
+From a uniform start hardly any run gets stuck.
 """
 
 
 SPOKEN = {"GRPO (DeepSeekMath)": "GRPO"}
-"""Names of algorithms in sentences, where different from their titles."""
+"""Names of algorithms in sentences, if different from their titles."""
 TERMS = {"objective.beta": "β {:g}", "learner.mu": "μ {:g}", "learner.group_size": "G {:g}"}
-"""Numbers that may differ between the algorithms of a race, with the format in which they are appended to a name."""
+"""Numbers that can differ between the algorithms of a race, with the format in which they are appended to a name."""
 EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws dead groups")}
-"""Features that only some algorithms of a race may have, with the text that is appended to a name."""
+"""Features that only some algorithms of a race have, with the text that is appended to their names."""
 
 
 def entered(
     settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
 ) -> Settings:
-    """Settings of the preset ``name`` in a race: its own objective, with the β of ``settings`` if it has a KL.
+    """Return the settings of the preset ``name`` in a race.
 
-    ``own_mu``: whether to use the number of passes that the preset's source fixes. Otherwise all use that of
-    ``settings``, because more passes over a batch are more steps.
+    They have the preset's own objective, with the β of ``settings`` if it has a KL. ``own_mu``: whether to use the
+    number of passes that the preset's source fixes. Otherwise all use that of ``settings``, because more passes over a
+    batch are more steps.
 
     Raises:
-        SettingsError: a preset or a kind of fairness that does not exist.
+        SettingsError: there is no such preset or kind of fairness.
     """
     if fairness not in FAIRNESS:
         raise SettingsError(
@@ -67,14 +69,14 @@ def entered(
 
 
 def spoken(name: str) -> str:
-    """Name of the algorithm ``name`` in a sentence."""
+    """Return the name of the algorithm ``name`` in a sentence."""
     return SPOKEN.get(name, name)
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
-    """Differences between the algorithms of a race besides the objective, in short form, such as "β 0.04".
+    """Return the differences between a race's algorithms other than the objective, in short form, such as "β 0.04".
 
-    ``entries``: name -> its settings. Texts are empty where nothing differs.
+    ``entries``: name -> its settings. The string is empty if nothing differs.
     """
     apart = [path for path in (*TERMS, *EXTRAS) if len({own.get(path) for own in entries.values()}) > 1]
     return {
@@ -102,21 +104,21 @@ def race(
     """Run all algorithms with common random numbers, and yield the name and the runs of each.
 
     Args:
-        settings: task, group size, learning rate, passes μ of all, and β for those that have a KL in their loss; each
-            preset determines the rest of its objective.
-        names: of :data:`PRESETS`.
+        settings: task, group size, learning rate, number of passes μ for all, and β for those with a KL in their loss;
+            each preset determines the rest of its objective.
+        names: names of presets in :data:`PRESETS`.
         seeds: (S,).
         updates: number of updates of each algorithm; at equal samples, of the one with the most samples per update.
-        fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), and
-            as many updates as make the same number of completions; "step_length": every update of the logits has
-            ``step_length``, and one of zero stays zero.
+        fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), with
+            the number of updates that gives the same number of completions; "step_length": every update of the logits
+            has ``step_length``, and one of zero stays zero.
         own_mu: whether each preset uses the number of passes that its source fixes.
         step_length: length of every update at equal step length.
         poll: called before each pass; may raise to stop. Results already yielded remain valid.
         train: function that trains the runs, here or elsewhere.
 
     Raises:
-        SettingsError: a preset or a kind of fairness that does not exist, or a task of several decisions; before
+        SettingsError: there is no such preset or kind of fairness, or the task has several decisions. Raised before
             anything is computed.
     """
     points = {name: entered(settings, name, fairness, own_mu=own_mu, step_length=step_length) for name in names}

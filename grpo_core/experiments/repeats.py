@@ -1,4 +1,4 @@
-"""Repeats of one run under other seeds, computed side by side: the series of each as they grow."""
+"""Repeats of one run under other seeds, computed side by side, with their series yielded as they grow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.text import tr
 SERIES = ("reward_mean", "max_prob", "kl", "entropy")
 """Series stored for every repeat, by their names in :data:`grpo_core.metrics.METRICS`."""
 PARTS = 25
-"""Number of parts in which the updates are yielded. With fewer updates they are yielded singly."""
+"""Number of parts in which the updates are yielded. If there are fewer updates, they are yielded one by one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +29,7 @@ class Repeats:
     Attributes:
         first: number of the first of these updates, from 1.
         series: each of :data:`SERIES`, (n, S).
-        likeliest: the likeliest action in each context after the last of them, (S, C).
+        likeliest: the most likely action in each context after the last of them, (S, C).
     """
 
     first: int
@@ -40,8 +40,9 @@ class Repeats:
 def repeated(
     settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Repeats]:
-    """Train a bandit under ``settings`` for ``count`` updates with each of ``seeds``. Each run is repeatable bit for
-    bit.
+    """Train a bandit under ``settings`` for ``count`` updates with each of ``seeds``.
+
+    Each run can be repeated bit for bit.
 
     Args:
         settings: settings of every run; their seed is ignored.
@@ -53,7 +54,7 @@ def repeated(
         The updates, in order, a few at a time. Non-finite numbers are kept.
 
     Raises:
-        SettingsError: no seed is given, or the settings are a language model's; before anything is computed.
+        SettingsError: no seed is given, or the settings are a language model's. Raised before anything is computed.
     """
     if settings.is_language:
         raise SettingsError(
@@ -81,20 +82,20 @@ def _repeated(settings: Settings, seeds: Sequence[int], count: int, poll: Callab
 
 
 def _measured(logp: np.ndarray, ref_logp: np.ndarray, batch: Batch, seeds: int) -> dict[str, np.ndarray]:
-    """The series of one update, (S,) each: averages over the visited contexts, like the metrics of a run.
+    """Return the series of one update, (S,) each: averages over the visited contexts, like the metrics of a run.
 
     Args:
         logp: log π (R, C, A) after the update.
         ref_logp: log π_ref (R, C, A).
         batch: the drawn batch.
-        seeds: S; the twin of a single run is left out.
+        seeds: number of seeds, S; the duplicate of a single run is omitted.
     """
     context, mask = batch.completions.context, batch.completions.mask  # (R, B, T)
     where = places(context, 0, (*logp.shape[:-1], 1))
     visits = mask.sum(axis=(1, 2))
 
     def averaged(values: np.ndarray) -> np.ndarray:
-        """Mean of ``values`` (R, C) over the visited contexts, (R,)."""
+        """Return the mean of ``values`` (R, C) over the visited contexts, (R,)."""
         return np.asarray(np.where(mask, gather(values[..., None], where), 0.0).sum(axis=(1, 2)) / visits)
 
     series = {

@@ -19,7 +19,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
-"""A grid of β from zero to as strong as the reward itself."""
+"""A grid of β from zero to the strength of the reward itself."""
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "k1": {"objective.kl": "k1", "objective.kl_importance": False},
@@ -28,11 +28,11 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "ratio × k3": {"objective.kl": "k3", "objective.kl_importance": True},
     "exact": {"objective.kl": "exact", "objective.kl_importance": False},
 }
-"""Estimates of the KL in the loss: name -> their settings. k1 to k3: Schulman 2020."""
+"""Estimators of the KL in the loss: name -> their settings. k1 to k3: Schulman 2020."""
 
 
 def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings]:
-    """``settings`` at every point of a grid. The last axis varies fastest.
+    """Return ``settings`` at every point of a grid. The last axis varies fastest.
 
     Args:
         settings: the common settings.
@@ -61,13 +61,13 @@ RIGHT_PULL = {
 
 
 def has_optimum(settings: Settings) -> bool:
-    """Whether theory predicts the limit of training: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
+    """Return whether theory predicts the limit of training: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
 
-    On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is k1, whichever
-    estimator is chosen, and a critic's advantage does not include it. Advantages must not be divided by a deviation,
-    which would change the balance of reward and KL differently in every group; a mean that includes the sample itself
-    changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and every drawn group
-    must count.
+    On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is always k1, regardless
+    of the chosen estimator, and a critic's advantage does not include it. Advantages must not be divided by a
+    deviation, which would change the balance of reward and KL differently in every group. A mean that includes the
+    sample itself changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and every
+    drawn group must count.
     """
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
@@ -82,7 +82,7 @@ def has_optimum(settings: Settings) -> bool:
 
 
 def compared_together(settings: Settings) -> int:
-    """Number of rewards that the baseline averages: those of a group, or of a batch. 1 where it is not a mean."""
+    """Return the number of rewards that the baseline averages: those of a group or batch. 1 if it is not a mean."""
     size = settings.learner.group_size
     match BASELINES[settings.objective.baseline].mean:
         case "group":
@@ -94,8 +94,7 @@ def compared_together(settings: Settings) -> int:
 
 
 def resting_beta(settings: Settings) -> float:
-    """The β of the exponential tilt at which training comes to rest, above 0. Infinite where only the KL has a
-    gradient.
+    """Return the β > 0 of the exponential tilt at which training converges. Infinite if only the KL has a gradient.
 
     A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n − 1) /
     n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor.
@@ -108,12 +107,12 @@ def resting_beta(settings: Settings) -> float:
 
 
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
-    """The policy that maximises E[R] − β KL(π‖π_ref): π ∝ π_ref exp(R / β), (C, A).
+    """Return the policy that maximises E[R] − β KL(π‖π_ref): π ∝ π_ref exp(R / β), (C, A).
 
     This is the limit of REINFORCE with the exact KL in its loss; Ziebart 2010, and DPO (arXiv:2305.18290) equation 4.
 
     Raises:
-        SettingsError: β is 0, or the task's rewards are not given per action.
+        SettingsError: β is 0, or the task's rewards are not defined per action.
     """
     work = task(settings.bandit)
     if work.action_rewards is None:
@@ -126,7 +125,7 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
 
 
 def tilt_measures(settings: Settings, beta: float) -> dict[str, float]:
-    """KL(π‖π_ref) in nats and expected reward at that optimum, averaged over the prompts."""
+    """Return KL(π‖π_ref) in nats and the expected reward at that optimum, averaged over the prompts."""
     best = exponential_tilt(settings, beta)
     work = task(settings.bandit)
     start = work.start.reshape(best.shape) / settings.learner.temperature

@@ -1,9 +1,8 @@
-"""Explanations of the numbers of an update: the formula, the formula with values, its inputs, and an independent second
-computation.
+"""Explanations of an update's numbers: formula, formula with values, inputs, and an independent second computation.
 
-The second computation is deliberately separate plain scalar Python (``math`` only): each displayed formula is evaluated
-from the displayed inputs, whose values are the engine's, and compared with the result of the code that trained. The
-inputs are addresses that can be explained in turn, down to what was recorded. One node is made at a time.
+The second computation is deliberately separate plain scalar Python (``math`` only). Each displayed formula is evaluated
+from the displayed inputs, which have the engine's values, and compared with the result of the training code. Each input
+is an address that can be explained in turn, down to the recorded numbers. Nodes are created one at a time.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
 
     Args:
         step: the update.
-        quantity: which number; :data:`KINDS`, ``METRICS`` and the step's measurements name them.
-        objective: another objective, for a what-if; by default the update's own.
+        quantity: the number; named in :data:`KINDS`, ``METRICS`` or the step's measurements.
+        objective: a different objective, for a what-if; by default the update's own.
 
     Returns:
-        The node. Where the update lacks what the number needs, its value is NaN and its note says what is missing.
+        The node. If the update lacks a required input, its value is NaN and its note says what is missing.
 
     Raises:
-        KeyError: there is no number of that name.
-        IndexError: the update has no such row, token, pass, place, action or group.
+        KeyError: there is no number with that name.
+        IndexError: the update has no such row, token, pass, position, action or group.
         SettingsError: the update cannot be evaluated under ``objective``.
     """
     return explain_from(Numbers(step, objective), quantity)
 
 
 def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
-    """Explain a number of an update that is already evaluated, for explaining many of its quantities."""
+    """Explain a number of an already evaluated update. Use this to explain many of its quantities."""
     quantity = numbers.canonical(quantity)
     engine = numbers[quantity]
     return node(quantity, quantity_title(quantity), _formula(numbers, quantity), engine, numbers.precision)

@@ -21,19 +21,19 @@ PAPER = DEEPSEEKMATH
 
 
 def score_of(n: Numbers, row: int) -> Quantity:
-    """The score of a completion in its group: the reward, minus the KL penalty if it is in the reward."""
+    """Return the score of a completion in its group: the reward, minus the KL penalty if it is part of the reward."""
     return Quantity("penalised_reward" if n.penalised else "reward", row=row)
 
 
 def are_equal(values: Sequence[float]) -> bool:
-    """Whether a spread is only rounding."""
+    """Return whether ``values`` differ only by rounding."""
     scored = [v for v in values if not math.isnan(v)]
     size = max([1.0, *(abs(v) for v in scored)])
     return not scored or max(scored) - min(scored) <= EQUAL * size
 
 
 def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """The scored completions (or steps) of a group, or of the batch, and their scores."""
+    """Return the scored completions (or steps) of a group or of the batch, and their scores."""
     both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
     return [q for q, _ in both], [v for _, v in both]
@@ -64,7 +64,7 @@ def penalised_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _in_reward(n: Numbers) -> str:
-    """Note on the KL in the reward, which is k1 whichever estimator is set."""
+    """Return a note on the KL in the reward, which is k1 regardless of the configured estimator."""
     kind = n.objective.kl
     if kind == kl.IN_REWARD:
         return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")
@@ -154,7 +154,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
 
 
 def mean_of(compared_with: Baseline, group: int) -> Quantity:
-    """The address of the mean that a baseline uses."""
+    """Return the address of the mean that a baseline uses."""
     return Quantity("batch_mean") if compared_with.mean == "batch" else Quantity("group_mean", group=group)
 
 
@@ -167,7 +167,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _from_group(n: Numbers, q: Quantity) -> Formula:
-    """(R − b) / (σ + δ), and the cases in which it is 0 or divides by 1."""
+    """Explain (R − b) / (σ + δ), and the cases in which it is 0 or the divisor is 1."""
     o, row, symbol = n.objective, q.row or 0, f"A_{n.at(q)}"
     group, score = int(n.step.group[row]), score_of(n, row)
     r = n[score]
@@ -225,7 +225,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Source of this combination of baseline and deviation. If no single paper has it, its parts are cited."""
+    """Return the source of this combination of baseline and deviation. If no paper has both, its parts are cited."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source
@@ -233,7 +233,7 @@ def _divided(n: Numbers) -> str:
 
 
 def _next(n: Numbers, q: Quantity) -> int | None:
-    """The completion's next token."""
+    """Return the index of the completion's next token, or None after the last."""
     return next((t for t in n.visited(q.row) if t > (q.token or 0)), None)
 
 

@@ -1,4 +1,4 @@
-"""Explanations of the metric cards, each a mean or a count over numbers that can be explained in turn."""
+"""Explanations of the metric cards. Each card is a mean or a count of numbers that can be explained in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.typeset import number, series, squared, total
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:
-    """Explain a card by its rule. Numbers that only the model could produce count as measured."""
+    """Explain a card by its rule. Numbers that only the model can compute count as measured."""
     known = q.name == "grad_norm" and n.logit_gradient(0) is not None
     if q.name in n.step.measurements and not known:
         return measured(n, q)
@@ -59,7 +59,7 @@ def reward_mean(n: Numbers, q: Quantity) -> Formula:
 
 
 def reward_std(n: Numbers, q: Quantity) -> Formula:
-    """Mean over groups."""
+    """Explain the mean over groups of the standard deviation."""
     inputs = [Quantity("reward_std", group=g) for g in range(int(n.step.group.max()) + 1)]
     inputs = [i for i in inputs if not math.isnan(n[i])]
     values = [n[i] for i in inputs]
@@ -95,7 +95,7 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
 
 
 def place_mean(name: str, symbol: str, note: str) -> Rule:
-    """Make the rule for a mean over the visited contexts of a quantity of the policy after the update."""
+    """Return the rule for the mean of a quantity of the policy after the update over the visited contexts."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         assert n.step.context is not None
@@ -103,7 +103,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
         count = max(sum(visits.values()), 1)
-        if len(inputs) == 1:  # one place, as on a bandit with one prompt: there is nothing to average
+        if len(inputs) == 1:  # a single context, as for a bandit with one prompt: no average is needed
             (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
             return Formula(
                 symbol=rf"\bar{{{symbol}}}",
@@ -130,7 +130,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 
 def _averaged(n: Numbers, places: int) -> str:
-    """The mean over the visited contexts, as a formula."""
+    """Return the formula of the mean over the visited contexts."""
     if places == 1:
         return tr("One place was visited.")
     if n.step.settings.is_language:
@@ -159,7 +159,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
 
 
 def _counted(o: Objective) -> str:
-    """Description of the tokens over which the share of clipped tokens is taken."""
+    """Describe the tokens over which the share of clipped tokens is computed."""
     clip = SURROGATES[o.surrogate].clip
     if clip is None:
         return tr("This loss has no clip, so no token counts.")
@@ -169,7 +169,7 @@ def _counted(o: Objective) -> str:
 
 def clip_fraction(n: Numbers, q: Quantity) -> Formula:
     last = n.step.passes - 1
-    rows = np.flatnonzero(n.step.part[last] >= 0)  # a pass may leave completions out
+    rows = np.flatnonzero(n.step.part[last] >= 0)  # a pass may omit completions
     inputs = [Quantity("clipped_tokens", passed=last, row=int(i)) for i in rows]
     values, count = [n[i] for i in inputs], max(int(n.used(last).sum()), 1)
     return Formula(
@@ -198,7 +198,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
 
 
 def _gradient_size(n: Numbers) -> float:
-    """Magnitude of the token gradients that the norm sums and that may cancel."""
+    """Return the magnitude of the token gradients that the norm sums, which can cancel each other."""
     push, pull = n.gradient_parts(0)
     return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
 
@@ -266,6 +266,6 @@ CARDS: dict[str, Rule] = {
     "dead_groups": dead_groups,
     "length": length,
 }
-"""By the name of the card; the loss is explained as the loss of the first pass."""
+"""Rules by card name. The loss is explained as the loss of the first pass."""
 
 RULES: dict[str, Rule] = {"reward_mean": reward_mean, "reward_std": group_reward_std, "dead_group": dead_group}

@@ -17,7 +17,7 @@ from grpo_core.typeset import number, series, signed
 
 
 def gradient(n: Numbers, q: Quantity) -> Formula:
-    """Explain the sum of the two parts, and its direction."""
+    """Explain the sum of the two parts and its direction."""
     push, pull = n.token("push", q), n.token("pull", q)
     a, b = n[push], n[pull]
     note = tr("Neither pushed nor pulled.")
@@ -40,8 +40,9 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
 
 
 def shared_by(n: Numbers) -> Level | None:
-    """Level at which the tokens of a completion share the quantity that the surrogate's gradient passes through. None
-    if each token has its own.
+    """Return the level at which a completion's tokens share the quantity through which the surrogate's gradient passes.
+
+    None if each token has its own.
     """
     path = SURROGATES[n.objective.surrogate].path
     level = {
@@ -53,7 +54,7 @@ def shared_by(n: Numbers) -> Level | None:
 
 
 def push(n: Numbers, q: Quantity) -> Formula:
-    """Explain −W m dS/d log π: through one token, or through all tokens of a completion that share one ratio."""
+    """Explain −W m dS/d log π, through one token or through all tokens of a completion that share one ratio."""
     shared = shared_by(n)
     places = [n.token("push", q, t) for t in n.visited(q.row)] if shared else [q]
     own = TokenReading(n, q)
@@ -96,7 +97,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
 
 
 def _stopped(n: Numbers, q: Quantity, token: TokenReading) -> str:
-    """The reason why this token gets no gradient. Empty where it gets one."""
+    """Return the reason why this token gets no gradient, or an empty string if it gets one."""
     algorithm, limit = SURROGATES[n.objective.surrogate], n.objective.log_ratio_limit
     if algorithm.path is Path.LOG_PROB:
         return ""

@@ -17,13 +17,13 @@ from grpo_core.typeset import number, series, signed
 
 
 def _distance(n: Numbers, q: Quantity) -> tuple[kl.Distance, tuple[Quantity, Quantity]]:
-    """d = log π_ref − log π of a token, and what it was read from."""
+    """Return d = log π_ref − log π of a token, and the inputs from which it is computed."""
     now, ref = n.token("logp", q), n.token("ref_logp", q)
     return kl.Distance(now=n[now], ref=n[ref], index=n.it), (now, ref)
 
 
 def estimate(n: Numbers, q: Quantity) -> Formula:
-    """Explain the estimate that the objective names, multiplied by the ratio if the objective says so."""
+    """Explain the estimate named by the objective, multiplied by the ratio if the objective requires it."""
     o, symbol = n.objective, rf"\mathrm{{KL}}_{n.at(q)}"
     value, inputs = _exact(n, q) if o.kl == kl.EXACT else _sampled(n, q)
     general, values, result, scale = value.general, value.values, value.value, value.size
@@ -46,7 +46,7 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
 
 
 def _note(n: Numbers, of_value: str) -> str:
-    """A note on the estimate as a loss, under the settings that it has."""
+    """Return a note on the estimate as a loss under the current settings."""
     o = n.objective
     estimator = None if o.kl == kl.EXACT else kl.ESTIMATORS[o.kl]
     sentences = [of_value] if estimator is None else [estimator.note]
@@ -87,7 +87,7 @@ def _exact(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]:
 
 
 def pull(n: Numbers, q: Quantity) -> Formula:
-    """Explain β W d KL / d log π, and with the ratio as a factor the gradient through the ratio as well."""
+    """Explain β W d KL / d log π, including the gradient through the ratio if the ratio is a factor."""
     o, symbol, head = n.objective, rf"g^{{\mathrm{{KL}}}}_{n.at(q)}", rf"g^{{\mathrm{{KL}}}}_{n.it} = "
     if not n.kl_in_loss:
         note = (
@@ -130,7 +130,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
 
 
 def _through_ratio(n: Numbers, q: Quantity) -> tuple[str, str, float, list[Quantity], float]:
-    """The gradient on log π that comes from multiplying the estimate by the ratio."""
+    """Return the part of the gradient on log π that is due to multiplying the estimate by the ratio."""
     level, beta, limit = LEVELS[n.objective.level], n.objective.beta, n.objective.log_ratio_limit
     places = n.visited(q.row) if level.of_completion else [q.token or 0]
     terms = [(n.token("weight", q, t), n.token("kl", q, t)) for t in places]

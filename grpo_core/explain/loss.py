@@ -67,7 +67,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _elsewhere(n: Numbers) -> str:
-    """Note on where the KL is, if not in the loss."""
+    """Return a note on where the KL is applied if it is not in the loss."""
     if not n.objective.beta:
         return tr("β is 0, so there is no KL in the loss.")
     if BASELINES[n.objective.baseline].from_critic:
@@ -107,13 +107,13 @@ def loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, passed: int) -> float:
-    """Magnitude of the terms summed in the loss."""
+    """Return the magnitude of the terms that the loss sums."""
     terms = n.terms(passed)
     return float(abs(terms.weight * terms.token_loss).sum())
 
 
 def _parts(n: Numbers, passed: int) -> str:
-    """Note on the contributions to the loss."""
+    """Return a note on the contributions to the loss."""
     purpose = tr("A handle for the gradient, not a score.")
     if not n.kl_in_loss or n.terms(passed).kl is None:
         return purpose

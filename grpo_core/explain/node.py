@@ -17,12 +17,12 @@ class Formula:
 
     Attributes:
         symbol: LaTeX of this particular number, such as ``A_{3}``.
-        general: LaTeX of the formula; empty for what was recorded.
-        values: LaTeX of its right-hand side with values.
+        general: LaTeX of the formula; empty for a recorded number.
+        values: LaTeX of the formula's right-hand side with values.
         value: the result.
         inputs: the inputs of the formula.
         scale: magnitude of the largest summand in the computation, the scale for rounding errors.
-        unit: empty for a pure number.
+        unit: empty for a dimensionless number.
         note: remark on what the formula does not show.
         source: paper and equation.
     """
@@ -49,12 +49,12 @@ class Node:
         latex: the formula; empty for a number that was recorded or measured.
         latex_values: the formula with values.
         value: recomputed in plain Python from the engine's values of ``inputs``.
-        engine: result of the code that trained.
+        engine: result of the training code.
         difference: value − engine.
         tolerance: maximum difference explained by rounding.
         agrees: whether the difference is within the tolerance.
-        unit: empty for a pure number.
-        inputs: numbers that the formula read, each of which can be explained in turn.
+        unit: empty for a dimensionless number.
+        inputs: numbers that the formula reads, each of which can be explained in turn.
         note: remark on what the formula does not show; "recorded" or "measured" for a number without a formula.
         source: paper and equation.
     """
@@ -76,12 +76,12 @@ class Node:
 
     @property
     def verdict(self) -> str:
-        """One word on the second computation."""
+        """A one-word verdict on the second computation."""
         return tr("agrees") if self.agrees else tr("differs")
 
     @property
     def comparison(self) -> str:
-        """The verdict in digits: both values, their difference, and what rounding allows."""
+        """The verdict in numbers: both values, their difference, and the rounding tolerance."""
         return tr(
             "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The code that trains says "
             "{engine:.12g}. The difference is {difference:.2g}; rounding alone may make {tolerance:.2g}."
@@ -89,7 +89,7 @@ class Node:
 
 
 SMALLEST = {False: sys.float_info.min, True: 1.2e-38}
-"""The smallest normal number of float64 and of float32: below it the engine may say 0."""
+"""The smallest normal numbers of float64 and float32. The engine may return 0 for anything smaller."""
 
 
 def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
@@ -98,8 +98,8 @@ def node(quantity: Quantity, title: str, formula: Formula, engine: float, precis
     Args:
         quantity, title: address and name.
         formula: the second computation.
-        engine: the first.
-        precision: relative, 1e-9 for records in float64 and 1e-5 in float32.
+        engine: the first computation.
+        precision: relative precision, 1e-9 for records in float64 and 1e-5 in float32.
     """
     value = formula.value
     same = value == engine or (math.isnan(value) and math.isnan(engine))

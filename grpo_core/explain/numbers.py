@@ -1,4 +1,4 @@
-"""The numbers of one update by their addresses: the engine's side of every explanation."""
+"""Look-up of an update's numbers by address: the engine's side of every explanation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 class Numbers(EvaluatedStep):
-    """An evaluated update whose numbers can be looked up by :class:`Quantity`. NaN where the record lacks them."""
+    """An evaluated update whose numbers can be looked up by :class:`Quantity`. NaN if the record lacks a number."""
 
     def __init__(self, step: Step, objective: Objective | None = None) -> None:
         super().__init__(step, objective)
@@ -32,7 +32,7 @@ class Numbers(EvaluatedStep):
         return READ[q.name](self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
-        """``q`` with the parts that its name has and no others, tokens left out where completions are one token long.
+        """Return ``q`` with exactly the parts that its kind requires, without tokens if completions are one token long.
 
         Raises:
             KeyError: the update has no such number.
@@ -51,7 +51,7 @@ class Numbers(EvaluatedStep):
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
 
     def _at_place(self, q: Quantity) -> Quantity:
-        """The policy in the context where a token was chosen."""
+        """Return the address of the policy in the context in which a token was chosen."""
         row, token = q.row or 0, q.token or 0
         context = None if self.step.context is None else int(self.step.context[row, token])
         action = int(self.step.tokens[row, token]) if q.action is None else q.action
@@ -64,29 +64,30 @@ class Numbers(EvaluatedStep):
 
     @property
     def it(self) -> str:
-        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` where completions are one token long."""
+        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` if completions are one token long."""
         return "{i,t}" if self.long else "{i}"
 
     def at(self, q: Quantity) -> str:
-        """Index of this particular token, counted from 1."""
+        """Return the index of this particular token, counted from 1."""
         return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
-        """The number called ``name`` at the place of ``q``, or at another token of its completion."""
+        """Return the address of the number ``name`` at the position of ``q``, or at another token of its completion."""
         place = q.token if token is None else token
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """The positions, from 0, at which the completion in this row (None: the first) has a token."""
+        """Return the positions, from 0, at which the completion in this row (None: the first) has a token."""
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 
     def rows(self, group: int | None) -> list[int]:
-        """The rows of the batch that are completions of the prompt ``group``."""
+        """Return the rows of the batch that are completions of the prompt ``group``."""
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """The reason why there is nothing at this position: padding, or a completion that the pass did not use.
-        Otherwise empty.
+        """Return why there is nothing at this position: padding, or a completion that the pass did not use.
+
+        Empty if there is something.
         """
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
@@ -96,7 +97,7 @@ class Numbers(EvaluatedStep):
         return ""
 
     def compared(self, group: int | None) -> list[Quantity]:
-        """The values compared within a group, or within the batch: rewards of completions or of their steps."""
+        """Return the values compared within a group or within the batch: rewards of completions or of their steps."""
         rows = range(len(self.step.group)) if group is None else self.rows(group)
         if self.by_step:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]

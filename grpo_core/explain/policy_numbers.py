@@ -1,6 +1,4 @@
-"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and the gradient on its
-logits.
-"""
+"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and logit gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from grpo_core.typeset import number, series, signed, squared, total
 
 
 def _actions(n: Numbers, name: str, q: Quantity, passed: int) -> tuple[list[Quantity], list[float]]:
-    """The numbers called ``name`` of every action at a place."""
+    """Return the numbers called ``name`` of every action in the context of ``q``."""
     known = n.step.dist_logp
     count = 0 if known is None else known.shape[-1]
     inputs = [n.canonical(Quantity(name, passed=passed, context=q.context, action=a)) for a in range(count)]
@@ -46,7 +44,7 @@ def probability(n: Numbers, q: Quantity) -> Formula:
 
 
 def alternative(n: Numbers, q: Quantity) -> Formula:
-    """Explain the probability of one of the likeliest tokens of a position, from its recorded log-probability."""
+    """Explain the probability of one of the most likely tokens at a position, from its recorded log-probability."""
     log, top = alternative_logp(n.step, q), n.step.top_tokens
     policy = r"\pi_{\mathrm{ref}}" if q.name == "ref_alternative" else r"\pi"
     note = tr(
@@ -64,7 +62,7 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
 
 
 def _measured(settings: Settings, last: bool) -> str:
-    """The reason why a new probability does not follow from this update's numbers alone. Empty where it does."""
+    """Return why a new probability cannot be derived from this update's numbers alone, or an empty string if it can."""
     if settings.is_language:
         return tr("measured: all parameters of the model take part in every probability")
     if settings.optimizer.kind != "sgd":
@@ -79,7 +77,7 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Softmax of the logits after a plain gradient step of the bandit. In every other case it is recorded."""
+    """Explain the softmax of the logits after a bandit's plain gradient step. In all other cases it is recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
     note = _measured(n.step.settings, q.passed == n.step.passes - 1)
@@ -197,7 +195,7 @@ Term = tuple[str, str, float, float, list[Quantity]]
 
 
 def _through_distribution(n: Numbers, q: Quantity, here: np.ndarray) -> list[Term]:
-    """The summands of the exact KL and of the entropy bonus."""
+    """Return the summands of the exact KL and of the entropy bonus."""
     o, terms = n.objective, []
 
     def at(name: str) -> Quantity:

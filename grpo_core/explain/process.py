@@ -1,6 +1,4 @@
-"""Explanations from step rewards to a token's advantage: normalised over the group's steps, and summed from the token
-on.
-"""
+"""Explanations from step rewards to a token's advantage: normalised over the group's steps, and then summed."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _over(compared_with: Baseline, deviation: Deviation) -> str:
-    """Description of the steps over which mean and standard deviation are taken. δ is filled in by the caller."""
+    """Describe the steps over which mean and standard deviation are computed. The caller fills in δ."""
     if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
     if deviation.of_batch:
@@ -36,7 +34,7 @@ def _over(compared_with: Baseline, deviation: Deviation) -> str:
 
 
 def step_score(n: Numbers, q: Quantity) -> Formula:
-    """(r − b) / (σ + δ) over the steps of the group."""
+    """Explain (r − b) / (σ + δ) over the steps of the group."""
     o, reward = n.objective, n.token("step_reward", q)
     group = int(n.step.group[q.row or 0])
     r, symbol, name = n[reward], rf"\tilde{{R}}_{n.at(q)}", rf"\tilde{{R}}_{n.it}"
@@ -111,12 +109,12 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, scores: list[Quantity]) -> float:
-    """Magnitude of the numbers whose differences the scores are, the scale for rounding errors."""
+    """Return the magnitude of the numbers subtracted in the scores, the scale for rounding errors."""
     return max((step_score(n, q).scale for q in scores), default=0.0)
 
 
 def _of_steps(rule: Rule, what: str) -> Rule:
-    """A rule over what is compared, said of steps where those are."""
+    """Return ``rule`` with the note ``what`` for updates with step rewards."""
 
     def rule_of_steps(n: Numbers, q: Quantity) -> Formula:
         formula = rule(n, q)

@@ -1,4 +1,4 @@
-"""The address of a number, and its title."""
+"""Addresses of numbers and their titles."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from grpo_core.text import tr
 class Quantity:
     """The address of one number of an update. All parts are counted from 0, but displayed from 1.
 
-    A metric card is its name alone (``Quantity("kl")``); the same name with a row is the token's own number.
+    The address of a metric card is its name alone (``Quantity("kl")``). The same name with a row is the token's own
+    number.
 
     Attributes:
         name: a key of :data:`KINDS`, of ``METRICS``, or of the step's measurements.
-        passed: the inner pass; for policies (probability, entropy, exact_kl) how many passes have been made.
+        passed: the inner pass; for policies (probability, entropy, exact_kl) the number of passes completed.
         row: completion.
-        token: place within the completion; may be left out where completions are one token long.
+        token: position within the completion; can be omitted if completions are one token long.
         context: a context whose full distribution is known.
         action: a token of the vocabulary.
         group: prompt.
@@ -35,11 +36,12 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Kind:
-    """Name of numbers of one kind, and the parts of their address.
+    """The title of a kind of number, and the parts of its address.
 
     Attributes:
         title: the name in words.
-        axes: of "pass" (during a pass), "state" (after so many passes), "row", "token", "context", "action", "group".
+        axes: of "pass" (during a pass), "state" (after a number of passes), "row", "token", "context", "action",
+            "group".
     """
 
     title: str
@@ -49,7 +51,7 @@ class Kind:
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
 PARTS = ("right_answer", "well_formed", "equals_signs", "form", "brevity", "calls")
-"""The parts of a language model's reward; a task has those of :attr:`grpo_core.config.LanguageTask.part_names`."""
+"""The parts of a language model's reward. A task has those in :attr:`grpo_core.config.LanguageTask.part_names`."""
 
 KINDS: dict[str, Kind] = {
     "reward": Kind(tr("reward"), ("row",)),
@@ -105,11 +107,11 @@ KINDS: dict[str, Kind] = {
     "reward_std": Kind(tr("reward std (n − 1) before any penalty"), ("group",)),
     "dead_group": Kind(tr("are all rewards equal"), ("group",)),
 }
-"""Every number below the cards, by name."""
+"""Every number below the metric cards, by name."""
 
 
 def quantity_title(quantity: Quantity) -> str:
-    """A short human name, such as “advantage of sample 3”."""
+    """Return a short title, such as “advantage of sample 3”."""
     q = quantity
     if is_card(q):
         return METRICS[q.name].title if q.name in METRICS else q.name.replace("_", " ")
@@ -143,6 +145,6 @@ _IN_GROUP = tr("{title} in group {group}")
 
 
 def is_card(quantity: Quantity) -> bool:
-    """Whether an address is a metric card or a measurement rather than one of the numbers below them."""
+    """Return whether an address is that of a metric card or a measurement rather than of a number below them."""
     local = (quantity.row, quantity.context, quantity.group) != (None, None, None)
     return quantity.name not in KINDS or (quantity.name in METRICS and quantity.name != "loss" and not local)

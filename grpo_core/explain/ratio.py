@@ -1,4 +1,4 @@
-"""The distance that the policy has moved on a token since it was sampled: the log-ratio, and the ratio."""
+"""Explanations of how far the policy has moved on a token since it was sampled: the log-ratio and the ratio."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
         log = n.token("log_ratio", q)
         value = exponential(n[log])
         general = rf"r_{n.it} = \exp(\log r_{n.it})"
-        if n.objective.log_ratio_limit is None:  # of a log-ratio that was limited, the quotient is another number
+        if n.objective.log_ratio_limit is None:  # if the log-ratio was limited, the quotient is a different number
             general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
         return Formula(
             symbol=f"r_{n.at(q)}",

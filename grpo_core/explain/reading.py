@@ -1,4 +1,4 @@
-"""One token of an update as read by the tables of switches. Everything read becomes an input of the explanation."""
+"""One token of an update, as read by the tables of settings. Every number read becomes an input of the explanation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.levels import LEVELS
 
 
 def ratio_name(n: Numbers) -> str:
-    """A token's ratio r, or the completion's, which is called s as in GSPO (arXiv:2507.18071, equation 7)."""
+    """Return the symbol of the ratio: r for a token, s for a completion as in GSPO (arXiv:2507.18071, equation 7)."""
     return "s_{i}" if LEVELS[n.objective.level].of_completion else f"r_{n.it}"
 
 
@@ -20,7 +20,7 @@ class TokenReading:
     """The engine's numbers of one token in one pass.
 
     Attributes:
-        inputs: addresses of what has been read, in order; shared by all readings of one explanation.
+        inputs: addresses of the numbers that have been read, in order; shared by all readings of one explanation.
     """
 
     def __init__(self, numbers: Numbers, place: Quantity, beside: TokenReading | None = None) -> None:
@@ -63,7 +63,7 @@ class TokenReading:
         return self.read("log_ratio")
 
     def read(self, name: str) -> float:
-        """The number called ``name`` at this token."""
+        """Return the number called ``name`` for this token."""
         quantity = self._numbers.token(name, self._place)
         self.inputs.append(quantity)
         return self._numbers[quantity]

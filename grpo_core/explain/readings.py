@@ -24,7 +24,7 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
 
 
 def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
-    """Reader of one part of the reward, before its weight. NaN in a task without that part."""
+    """Return a function that reads one unweighted part of the reward. NaN in a task without that part."""
 
     def read(n: EvaluatedStep, q: Quantity) -> float:
         step = n.step
@@ -40,7 +40,7 @@ def _advantage(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _scored(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> np.ndarray:
-    """The scored entries of a group's values, or of the batch's."""
+    """Return the scored entries of ``values`` of a group or of the batch."""
     here = values if q.group is None else values[n.step.group == q.group]
     return np.asarray(here[~np.isnan(here)])
 
@@ -56,7 +56,7 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
-    """The baseline that was subtracted for the trained advantage."""
+    """Return the baseline that was subtracted for the trained advantage."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
     if n.by_step and compared_with.mean:
@@ -109,7 +109,7 @@ def _pull(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _logp_of(n: EvaluatedStep, q: Quantity) -> np.ndarray | None:
-    """log π of every action at a place, (V,)."""
+    """Return log π of every action in a context, (V,)."""
     known = n.step.distribution(q.passed)
     return None if known is None or q.context is None else np.asarray(known[q.context])
 
@@ -124,8 +124,9 @@ def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def alternative_logp(step: Step, q: Quantity) -> float:
-    """Recorded log π of one of the likeliest tokens of a position. NaN where it is not one of them, or not recorded
-    then.
+    """Return the recorded log π of one of the most likely tokens at a position.
+
+    NaN if the token is not one of them or was not recorded.
     """
     tables = step.ref_top_logp
     if q.name == "alternative":
@@ -153,7 +154,7 @@ def _entropy(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """The recorded probability, or under another objective that after a plain gradient step."""
+    """Return the recorded probability, or under a different objective the one after a plain gradient step."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
         return NAN if known is None else float(np.exp(known[q.context, q.action]))
@@ -228,4 +229,4 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),
 }
-"""Readers of the engine's value, by kind of number."""
+"""Functions that read the engine's value, by kind of number."""

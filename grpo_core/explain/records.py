@@ -44,7 +44,7 @@ def tokens(n: Numbers, q: Quantity) -> Formula:
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
-    """Divisor of the sum of token losses: recorded, or counted over the micro-batch."""
+    """Explain the divisor of the sum of token losses: recorded, or counted over the micro-batch."""
     if n.step.denominator is not None:
         note = tr("recorded: what the source divided by")
     elif REDUCTIONS[n.objective.reduction].counts_tokens:
@@ -74,7 +74,7 @@ def gate(n: Numbers, q: Quantity) -> Formula:
 
 
 def recorded(letter: str, unit: str = "") -> Rule:
-    """Make the rule for a number per token that is recorded directly."""
+    """Return the rule for a per-token number that is recorded directly."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note="recorded", unit=unit)
@@ -83,7 +83,7 @@ def recorded(letter: str, unit: str = "") -> Rule:
 
 
 def of_policy(policy: str) -> Rule:
-    """Make the rule for the log-probability of an action in a recorded distribution."""
+    """Return the rule for the log-probability of an action in a recorded distribution."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note="recorded", unit="nats")
@@ -92,18 +92,18 @@ def of_policy(policy: str) -> Rule:
 
 
 def measured(n: Numbers, q: Quantity) -> Formula:
-    """Explain a number that only the model could produce."""
+    """Explain a number that only the model can compute."""
     symbol = r"\|\nabla L\|" if q.name == "grad_norm" else rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}"
     return Formula(symbol=symbol, value=n[q], note=tr("measured while the update was computed"))
 
 
 def absent(symbol: str, why: str) -> Formula:
-    """A formula for a number that the update does not have."""
+    """Return a formula for a number that the update does not have."""
     return Formula(symbol=symbol, value=float("nan"), note=why)
 
 
 def lacking(n: Numbers, q: Quantity) -> str:
-    """The part of the record that is missing for this number. Empty if none is."""
+    """Return the part of the record that is missing for this number. Empty if none is."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
         return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)
@@ -131,7 +131,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
 
 
 def _without_alternative(step: Step, q: Quantity) -> str:
-    """The reason why a token's probability is not among the recorded likeliest ones of its place. Empty where it is."""
+    """Return why a token's probability is not among the recorded most likely ones at its position. Empty if it is."""
     if step.top_tokens is None:
         return tr("the likeliest tokens of each place were not recorded")
     if q.name == "ref_alternative" and step.ref_top_logp is None:

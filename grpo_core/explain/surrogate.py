@@ -1,4 +1,4 @@
-"""Explanations of the maximised term of one token, and of its clip, which each surrogate provides."""
+"""Explanations of the maximised term of one token, and of its clip, as provided by each surrogate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.typeset import number, total
 
 
 def surrogate(n: Numbers, q: Quantity) -> Formula:
-    """S of one token, gate included."""
+    """Explain S of one token, including the gate."""
     token = TokenReading(n, q)
     s = SURROGATES[n.objective.surrogate].explained(token)
     general, values, value, scale = s.general, s.values, s.value, s.size
@@ -35,7 +35,7 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
 
 
 def clipped(n: Numbers, q: Quantity) -> Formula:
-    """Explain the clip: 1 where the token's gradient was stopped (or its weight reduced), else 0."""
+    """Explain the clip: 1 if the token's gradient was stopped (or its weight reduced), otherwise 0."""
     algorithm, symbol = SURROGATES[n.objective.surrogate], rf"\mathrm{{clipped}}_{n.at(q)}"
     if algorithm.clip is None:
         return Formula(symbol=symbol, value=0.0, note=algorithm.unclipped)
@@ -53,7 +53,7 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
 
 
 def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
-    """Number of tokens of a completion that were clipped."""
+    """Explain the number of clipped tokens in a completion."""
     inputs = [n.token("clipped", q, t) for t in n.visited(q.row)]
     values = [n[i] for i in inputs]
     return Formula(

@@ -1,6 +1,6 @@
-"""Main function of the process that reads untrusted files: one source, and the questions about it.
+"""Main function of the process that reads untrusted files: one source, and the requests about it.
 
-Nothing here is trusted by whoever asks: answers are JSON and arrays, and one that would be too large is refused.
+The caller does not trust anything from here: replies are JSON and arrays, and one that would be too large is rejected.
 """
 
 from __future__ import annotations
@@ -30,41 +30,43 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PROCESSOR_SECONDS = 600
-"""Processor time allowed between two passes of an answer, or in total without passes. Callers usually wait less."""
+"""Processor time allowed between two polls of a request, or in total without polls. Callers usually wait less."""
 LARGEST_ANSWER = 256 << 20
-"""Maximum size of an answer's arrays in bytes."""
+"""Maximum size of a reply's arrays in bytes."""
 MOST_NOTES, LONGEST_SENTENCE = 1_000, 2_000
 LONGEST_TEXT = 96 << 20
-"""Maximum number of characters of an answer's texts."""
+"""Maximum number of characters in a reply's strings."""
 
 
 class Sources:
-    """The queryable states of one source, by a number that the caller assigns: as opened, and after each check for new
-    data. The last two are kept."""
+    """The states of one source that can be queried, by a number that the caller assigns.
+
+    A state is created when the source is opened and on each check for new data. The last two are kept.
+    """
 
     def __init__(self) -> None:
         self._sources: dict[int, Source] = {}
 
     def known(self, path: str, *, poll: Poll) -> Iterator[bool]:
-        """Whether the format of the file or folder is known, or its name is typical of another trainer."""
+        """Yield whether the format of the file or folder is known or its name is typical of another trainer."""
         place = Path(path)
         named = place.name.lower().endswith(OF_TRAINERS)
         yield named or not place.is_file() or importer_for(place) is not None
 
     def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
-        """Facts about a source, without its updates."""
+        """Open a source and yield facts about it, without its updates."""
         self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """:func:`grpo_core.foreign.following.refreshed`, where the fresh source has the next number."""
+        """Run :func:`grpo_core.foreign.following.refreshed`. The fresh source is stored under the next number."""
         now, fresh, goes_on = refreshed(self._sources[number], stamp)
         if fresh is not None:
             self._sources = {number: self._sources[number], number + 1: fresh}
         yield now, None if fresh is None else facts_of(fresh), goes_on
 
     def table(self) -> dict[str, Answer]:
-        """All that can be asked, by name."""
+        """Return all supported requests, by name."""
 
         def of_source(read: Callable[..., object]) -> Answer:
             def answered(number: int, *arguments: object, poll: Poll) -> Iterator[object]:
@@ -81,8 +83,9 @@ class Sources:
 
 
 def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
-    """Restrict this process to reading the program and ``path`` and writing to its own folder. Yields whether that is
-    in force.
+    """Restrict this process to reading the program and ``path`` and to writing to its own folder.
+
+    Yields whether the restriction is in force.
     """
     if scratch is not None:
         tempfile.tempdir = scratch
@@ -90,7 +93,7 @@ def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
 
 
 def facts_of(source: Source) -> dict[str, Any]:
-    """Facts about a source, without its updates."""
+    """Return facts about a source, without its updates."""
     return {
         "path": str(source.path),
         "title": source.title,
@@ -120,7 +123,7 @@ READ: dict[str, Callable[..., object]] = {
 
 
 def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
-    """The files of a model, the text of each token, and the generation settings that are ignored."""
+    """Yield the files of a model, the text of each token, and the generation settings that are ignored."""
     from grpo_core.hf.folder import look, vocabulary
     from grpo_core.hf.generation import ignored_sentence
 
@@ -129,7 +132,7 @@ def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
 
 
 def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iterator[tuple[Any, ...]]:
-    """The prompts of a file and their answers."""
+    """Yield the prompts of a file and their answers."""
     from grpo_core.lm.prompt_file import read_prompts
 
     read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
@@ -137,7 +140,7 @@ def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iter
 
 
 def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
-    """The manifest of a session file, and the copies of its runs, made in ``scratch``."""
+    """Yield the manifest of a session file and the copies of its runs, created in ``scratch``."""
     from grpo_core.runs.manifest import manifest_text
     from grpo_core.runs.session import open_session
 
@@ -146,7 +149,7 @@ def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
 
 
 def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
-    """Whether another trainer's run was converted into a run file, of which a window's first reads are made.
+    """Yield whether the run file contains a converted run of another trainer. Also reads what a window reads first.
 
     Raises:
         RunFileError: it cannot be read.
@@ -169,18 +172,18 @@ EXAMINED: dict[str, Answer] = {
     "examination": recorded_jobs.examination,
     "swept": recorded_jobs.swept,
 }
-"""Computations on a source in a separate process, by name."""
+"""Computations on a source that run in a separate process, by name."""
 
 
 def serve(connection: Connection) -> None:
-    """Serve questions from ``connection`` until it closes."""
+    """Serve requests from ``connection`` until it closes."""
     parquet.warm()
     table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
 
 def guarded(asked: Answer) -> Answer:
-    """Wrap ``asked`` with a limit on processor time, and turn all its errors into sentences."""
+    """Wrap ``asked`` with a limit on processor time, and convert all its errors into messages."""
 
     def answered(*arguments: object, poll: Poll) -> Iterator[object]:
         allow()
@@ -196,7 +199,7 @@ def guarded(asked: Answer) -> Answer:
         except GrpoError as error:
             if len(str(error)) <= LONGEST_SENTENCE:
                 raise
-            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window lays out all of it
+            raise RunFileError(shortened(error, LONGEST_SENTENCE)) from None  # a window would lay out all of it
         except OSError as error:
             where = error.filename or tr("The file")
             raise RunFileError(
@@ -213,7 +216,7 @@ def guarded(asked: Answer) -> Answer:
 
 
 def allow(seconds: int = PROCESSOR_SECONDS) -> None:
-    """Allow this process ``seconds`` more of processor time, where the system supports limits."""
+    """Allow this process ``seconds`` more of processor time, if the system supports limits."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -223,10 +226,10 @@ def allow(seconds: int = PROCESSOR_SECONDS) -> None:
 
 
 def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
-    """:func:`grpo_core.jobs.packing.packed`.
+    """Pack a reply with :func:`grpo_core.jobs.packing.packed`.
 
     Raises:
-        RunFileError: the answer is too large to be sent.
+        RunFileError: the reply is too large to be sent.
     """
     tree, blobs = packed(value)
     size = sum(map(len, blobs)) / LARGEST_ANSWER + _characters(tree) / LONGEST_TEXT
@@ -238,7 +241,7 @@ def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
 
 
 def _characters(tree: Tree) -> int:
-    """Characters of the texts in a tree."""
+    """Return the number of characters in the strings of a tree."""
     match tree:
         case str():
             return len(tree)

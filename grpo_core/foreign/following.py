@@ -1,4 +1,4 @@
-"""Detection of changes in a recorded run that may still be written, and reopening it with new data."""
+"""Detection of changes in a recorded run that may still be growing, and reopening it with new data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from grpo_core.traces.importers.source import Source
 from grpo_core.traces.importers.trace import Trace
 
 DEPTH = 4
-"""Depth of nested folders that are checked."""
+"""Maximum depth of nested folders that are checked."""
 LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
-"""Endings of the files that grow; others are new files when they appear."""
+"""Suffixes of files that grow. All other files appear only as new files."""
 
 
 def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
@@ -23,23 +23,23 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
 
     Args:
         source: the known state, which is not modified.
-        stamp: what its place looked like the last time; None where nobody has looked.
+        stamp: stamp from the previous check; None before the first.
 
     Returns:
-        What the place looks like now; the source with what is new in it, None where the place looks as before; and
-        whether that one begins with the updates that ``source`` has.
+        The new stamp; the source with the new data, or None if nothing has changed; and whether that source begins with
+        the updates of ``source``.
     """
     now = _stamp(source.path)
     if now == stamp:
         return now, None, True
-    # a trace puts new lists in the place of the old ones when it is refreshed; others add to those that they have
+    # when refreshed, a trace replaces its lists by new ones; other sources extend theirs
     fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
     fresh.refresh()
     return now, fresh, _goes_on(source, fresh)
 
 
 def _stamp(path: Path) -> int:
-    """A number that changes when something is written at or below ``path``."""
+    """Return a number that changes when something is written at or below ``path``."""
     digest = 0
     for name, changed, size in _facts(place_of(path)):
         digest = zlib.crc32(repr((name, changed, size)).encode("utf-8", "surrogateescape"), digest)
@@ -47,7 +47,7 @@ def _stamp(path: Path) -> int:
 
 
 def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Names, times and sizes of files that may grow."""
+    """Yield names, times and sizes of the files that can grow."""
     if path.is_file():
         for file in (path, path.with_name(path.name + "-wal")):
             if file.exists():
@@ -65,7 +65,7 @@ def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _goes_on(before: Source, fresh: Source) -> bool:
-    """Whether ``fresh`` begins with the updates of ``before``."""
+    """Return whether ``fresh`` begins with the updates of ``before``."""
     if list(fresh.labels[: len(before)]) != list(before.labels):
         return False
     files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
 MEMORY = 4 << 30
-"""Bytes of address space of a process that reads untrusted files."""
+"""Address space, in bytes, of a process that reads untrusted files."""
 FILES = 256
-"""Maximum number of files that it may have open."""
+"""Maximum number of files that the process can have open."""
 SPEED = 10_000_000
-"""File size in bytes for which a process gets one more second: a large file may have to be scanned completely."""
+"""File size, in bytes, for which a process gets one more second, because it may have to scan the complete file."""
 
 
 def _never() -> None:
@@ -32,24 +32,24 @@ def _never() -> None:
 
 
 class ReaderProcess(Asked):
-    """A process that reads one source. A spare process has none yet.
+    """A process that reads one source, or a spare process without a source.
 
     Raises:
-        GrpoError: none can be started here.
+        GrpoError: a process cannot be started here.
     """
 
     def __init__(self) -> None:
         from grpo_core.foreign.answers import serve
-        from grpo_core.jobs.packing import packed, unpacked  # many folders that a window may never need
+        from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
 
         limits = Limits(memory=MEMORY, files=FILES)
         super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)
 
     def read(self, path: Path, scratch: Path | None) -> None:
-        """From now on it reads ``path``, which the sentence for its unexpected end names, and writes into ``scratch``.
+        """Assign ``path`` to the process, which writes to ``scratch``. The error for an unexpected end names ``path``.
 
         Raises:
-            RunFileError: it has ended already.
+            RunFileError: the process has already ended.
         """
         name = path.name.replace("{", "{{").replace("}", "}}")
         self.lost = tr(
@@ -61,17 +61,17 @@ class ReaderProcess(Asked):
 
 
 class LateError(RunFileError):
-    """The answer takes longer than the window can wait."""
+    """Raised if the reply takes longer than the window can wait."""
 
 
 class Line:
-    """Questions to the process of one source, from any number of threads, answered one at a time.
+    """Requests to the process of one source, from any number of threads, handled one at a time.
 
     Attributes:
-        path: of the source.
-        poll: what it raises gives a question up.
-        opened: what the process said when it was asked a question that comes before others, by its first argument.
-        processes: the one that reads the source; none before the first question.
+        path: path of the source.
+        poll: called while waiting; an exception raised by it cancels the request.
+        opened: results of the preliminary requests, by their first argument.
+        processes: the process that reads the source; empty before the first request.
     """
 
     def __init__(
@@ -83,14 +83,15 @@ class Line:
         silence: float,
         poll: Poll,
     ) -> None:
-        """
+        """Prepare the connection without starting a process.
+
         Args:
-            path: of the source.
-            scratch: a folder for what the process writes.
-            take: a process that reads nothing yet.
-            patience: seconds that the thread which asks can wait in all; None where it can wait for any answer.
-            silence: seconds without a word after which a process is taken to hang.
-            poll: what it raises gives a question up.
+            path: path of the source.
+            scratch: a folder to which the process writes.
+            take: returns a process that has no source yet.
+            patience: returns the total number of seconds that the calling thread can wait; None for no limit.
+            silence: seconds without a message after which a process is considered hung.
+            poll: called while waiting; an exception raised by it cancels the request.
         """
         self.path, self.poll = path, poll
         self._scratch, self._take, self._patience, self._silence = scratch, take, patience, silence
@@ -102,17 +103,17 @@ class Line:
         self._end = weakref.finalize(self, _end, self.processes)
 
     def ask(self, what: str, *arguments: object, before: Sequence[tuple[str, Sequence[object]]] = ()) -> Any:
-        """The one result of a question.
+        """Return the single result of a request.
 
         Args:
-            what: is asked.
-            arguments: of the question.
-            before: questions that a process has to be asked first which was started anew; their results are kept in
-                :attr:`opened` by their first argument.
+            what: name of the request.
+            arguments: arguments of the request.
+            before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
+                first argument.
 
         Raises:
-            LateError: the thread could not wait for it.
-            GrpoError: what went wrong there, or the process has ended.
+            LateError: the thread cannot wait for the result.
+            GrpoError: the request failed, or the process has ended.
         """
         patience = self._patience()
         if patience is None:
@@ -129,10 +130,10 @@ class Line:
             self._lock.release()
 
     def close(self) -> None:
-        """End the process, from any thread. The next question starts a new one."""
+        """End the process, from any thread. The next request starts a new one."""
         for process in [*self.processes]:
             process.kill()
-        if self._lock.acquire(blocking=False):  # else whoever asks hears of its end
+        if self._lock.acquire(blocking=False):  # otherwise the caller would be notified of its end
             try:
                 _end(self.processes)
             finally:
@@ -163,7 +164,7 @@ class Line:
             try:
                 self.poll()
             except BaseException:
-                process.kill()  # what it is at is wanted no more, and it may not hear of that
+                process.kill()  # its current result is no longer needed, and it may not notice that
                 raise
 
         results = [*process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)]
@@ -180,7 +181,7 @@ class Line:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of the file of a source. 0 of a folder, whose files are read one by one."""
+    """Return the size of a source's file in bytes, or 0 for a folder, whose files are read one by one."""
     try:
         facts = place_of(path).stat()
     except (OSError, ValueError):
@@ -189,8 +190,9 @@ def size_of(path: Path) -> int:
 
 
 def _files_of(path: Path) -> list[tuple[int, int] | None]:
-    """Identities of a source's file and of its database's logs, since a process can access only those that existed at
-    its start.
+    """Return the identities of a source's file and its database's logs.
+
+    A process can only access those that existed when it was started.
     """
     place = place_of(path)
     if place.is_dir():
@@ -206,7 +208,7 @@ def _files_of(path: Path) -> list[tuple[int, int] | None]:
 
 
 def _end(holder: list[ReaderProcess]) -> None:
-    """End the process, which has nothing to keep."""
+    """End the process, which has no state to save."""
     while holder:
         process = holder.pop()
         process.kill()

@@ -1,4 +1,4 @@
-"""Access to untrusted files through processes that read one file each, plus a spare process."""
+"""Access to untrusted files through processes that each read one file, plus a spare process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SILENCE = 60.0
 MOST_FOLDERS = 200
 """Maximum number of sources with data in the cache."""
 IN_SIGHT = 3.0
-"""Seconds that the window's main thread waits for an answer."""
+"""Seconds that the window's main thread waits for a reply."""
 
 
 def _never() -> None:
@@ -41,24 +41,25 @@ def _never() -> None:
 
 
 SPARE_AFTER = 3.0
-"""Seconds after opening a source before a spare process is started, so that drawing has the processor to itself."""
+"""Seconds to wait after opening a source before starting a spare process, so that drawing is not slowed down."""
 
 
 class Readers:
-    """Readers of foreign files, each a process of its own, or the thread that asks where no processes are wanted.
+    """Readers of untrusted files. Each is a separate process, or the calling thread if processes are not used.
 
     Attributes:
         own_process: whether processes are started.
-        spare: a process that reads nothing yet; None where there is none.
-        lines: to the processes of the sources that are open.
+        spare: a process without a source; None if there is none.
+        lines: connections to the processes of the open sources.
     """
 
     def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE) -> None:
-        """
+        """Create readers without starting a process.
+
         Args:
             own_process: start processes.
-            window: the main thread draws a window, and cannot wait for long; a spare process is kept.
-            silence: seconds without a word after which a process is taken to hang.
+            window: whether the main thread draws a window; it then waits only briefly, and a spare process is kept.
+            silence: seconds without a message after which a process is considered hung.
         """
         self.own_process = own_process
         self._window, self._silence = window, silence
@@ -68,7 +69,7 @@ class Readers:
         self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
     def warm(self, after: float = 0.0) -> None:
-        """Start a spare process, after ``after`` seconds in a thread."""
+        """Start a spare process from a thread, after ``after`` seconds."""
         if self.own_process:
             timer = threading.Timer(after, self._warm)
             timer.name, timer.daemon = "spare", True
@@ -77,9 +78,9 @@ class Readers:
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
     ) -> Source:
-        """The recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` gives it up.
+        """Open the recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` can cancel it.
 
-        Its process writes into a folder of its own in ``index``, or into ``scratch``.
+        Its process writes to its own folder in ``index``, or to ``scratch``.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.
@@ -89,7 +90,7 @@ class Readers:
         return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
-        """Like :meth:`open`, but None for a file of unknown format, unless its name is typical of a trainer."""
+        """Open like :meth:`open`, but return None for an unknown format unless the name is typical of a trainer."""
         if not self.own_process:
             named = path.name.lower().endswith(OF_TRAINERS)
             if importer_for(path) is None and path.is_file() and not named:
@@ -101,14 +102,14 @@ class Readers:
     def results(
         self, what: str, path: Path, *arguments: object, poll: Poll, scratch: Path | None = None
     ) -> Iterator[Any]:
-        """Results that a process reads or computes of ``path``, as they come. It ends then.
+        """Yield results that a process reads or computes from ``path``, as they arrive. The process ends afterwards.
 
         Args:
-            what: a name of :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
-            path: of the file or folder.
-            arguments: further ones.
-            poll: what it raises gives it up.
-            scratch: the folder into which the process may write; by default one that is deleted then.
+            what: a name in :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
+            path: path of the file or folder.
+            arguments: further arguments.
+            poll: called while waiting; an exception raised by it cancels the request.
+            scratch: the folder to which the process can write; by default one that is deleted afterwards.
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -138,11 +139,12 @@ class Readers:
             process.close()
 
     def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
-        """The model at ``path`` (:func:`grpo_core.hf.folder.look`), and which of its generation settings are not
-        followed. The texts of its tokens are known then.
+        """Return the model at ``path`` (:func:`grpo_core.hf.folder.look`), and a note on ignored generation settings.
+
+        The text of each of its tokens is then known.
 
         Raises:
-            GrpoError: it cannot be used; the sentence says why.
+            GrpoError: it cannot be used; the message says why.
         """
         from grpo_core.hf.folder import known
 
@@ -155,7 +157,7 @@ class Readers:
     def prompts(
         self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
     ) -> Iterator[Prompt]:
-        """As :func:`grpo_core.lm.prompt_file.each_prompt`."""
+        """Yield prompts like :func:`grpo_core.lm.prompt_file.each_prompt`."""
         from grpo_core.lm.problems import Prompt
 
         def poll() -> None:
@@ -168,7 +170,7 @@ class Readers:
     def session(
         self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]
     ) -> tuple[Manifest, tuple[Path, ...]]:
-        """As :func:`grpo_core.runs.session.open_session`."""
+        """Open a session file like :func:`grpo_core.runs.session.open_session`."""
         from grpo_core.runs.manifest import manifest_from
         from grpo_core.runs.session import adopt_copies, open_session
 
@@ -188,7 +190,7 @@ class Readers:
             return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
 
     def is_converted(self, path: Path, *, poll: Poll) -> bool:
-        """Whether another trainer's run was converted into the run file at ``path``.
+        """Return whether another trainer's run was converted into the run file at ``path``.
 
         Raises:
             GrpoError: it cannot be read.
@@ -241,10 +243,10 @@ class Readers:
 
 
 def scratch_of(path: Path, cache: Path) -> Path:
-    """The folder in ``cache`` reserved for the source at ``path``. The least recently used ones are deleted if there
-    are many.
+    """Return the folder in ``cache`` reserved for the source at ``path``.
 
-    Where it cannot be made, the source is read without.
+    The least recently used folders are deleted if there are too many. If the folder cannot be created, the source is
+    read without one.
     """
     scratch = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
     with suppress(OSError):
@@ -260,7 +262,7 @@ def scratch_of(path: Path, cache: Path) -> Path:
 
 @contextmanager
 def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """The recorded run at ``path``, read by a process that ends with the block. ``poll`` gives a question up.
+    """Open the recorded run at ``path``, read by a process that ends with the block. ``poll`` can cancel a request.
 
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.

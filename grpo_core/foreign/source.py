@@ -18,32 +18,33 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Texts
 
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
-"""Maximum number of notes on a source that are shown, and of characters of each."""
+"""Maximum number of notes on a source that are shown, and maximum number of characters in each."""
 
 
 def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
-    """The notes on a source, as many and as long as a window can show."""
+    """Return the notes on a source, limited to the number and length that a window can show."""
     kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
     more = len(notes) - len(kept)
     return (*kept, tr("There are {count:,} more such notes.").format(count=more)) if more else kept
 
 
 class RemoteSource:
-    """A recorded run. :class:`~grpo_core.traces.importers.source.Source` says what its methods do.
+    """A recorded run. The methods are documented in :class:`~grpo_core.traces.importers.source.Source`.
 
     Attributes:
-        has_losses: whether the trainer's losses are there to be compared.
-        processes: how many processes trained.
+        has_losses: whether the trainer's losses are available for comparison.
+        processes: number of processes that trained.
     """
 
     def __init__(self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any]) -> None:
-        """
+        """Wrap a state of a source.
+
         Args:
-            line: to the process.
-            asked: the path that was asked for.
+            line: connection to the process.
+            asked: the requested path.
             index: folder of the user's cache for indexes of large files.
-            number: of this state of the source.
-            facts: what the process says of it (:func:`grpo_core.foreign.answers.facts_of`).
+            number: number of this state of the source.
+            facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`).
         """
         self._line, self._number = line, number
         self._opening = ("open", (number, str(asked), None if index is None else str(index)))
@@ -69,7 +70,7 @@ class RemoteSource:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what is damaged, repeated, missing or left out, including findings from reading updates."""
+        """Notes on what is damaged, repeated, missing or skipped, including findings from reading updates."""
         if self._read:
             with suppress(RunFileError):
                 self._notes, self._read = _bounded(self._ask("notes")), False
@@ -77,7 +78,7 @@ class RemoteSource:
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token by its number, (V,)."""
+        """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
 
     def step(self, position: int) -> Step:
@@ -101,28 +102,28 @@ class RemoteSource:
         return reports
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of each micro-batch as its process computed it, (N, M), NaN where none was noted."""
+        """Return the loss of each micro-batch as its process computed it, (N, M). NaN if it was not recorded."""
         losses: np.ndarray | None = self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
         return losses
 
     def incomplete(self, position: int) -> str:
-        """The reason why the losses of an update cannot be compared. Empty where they can."""
+        """Return why the losses of an update cannot be compared. Empty if they can."""
         return str(self._of_update("incomplete", position, str))
 
     def stamp(self, position: int) -> tuple[int, ...]:
         return tuple(self.stamps(position, position)[0])
 
     def stamps(self, first: int, last: int) -> list[tuple[int, ...]]:
-        """:meth:`stamp` of the updates from ``first`` to ``last``, in one question."""
+        """Return :meth:`stamp` of the updates from ``first`` to ``last``, with one request."""
         stamps: list[tuple[int, ...]] = self._ask("stamps", first, last)
         return stamps
 
     def refresh(self) -> int:
-        """Do nothing: :meth:`refreshed` makes another source."""
+        """Do nothing. :meth:`refreshed` creates a new source."""
         return len(self.labels)
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """:func:`grpo_core.foreign.following.refreshed`, by the process."""
+        """Run :func:`grpo_core.foreign.following.refreshed` in the process."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on
@@ -147,10 +148,10 @@ class RemoteSource:
         return result
 
     def _check_same(self) -> None:
-        """Check that a restarted process found the same source, and refuse it otherwise.
+        """Check that a restarted process has found the same source.
 
         Raises:
-            RunFileError: it is.
+            RunFileError: the source has changed.
         """
         facts = self._line.opened.get(self._number)
         if isinstance(facts, dict):

@@ -1,8 +1,8 @@
-"""Sandbox of a process that reads an untrusted file: access only to the program, that file, and a folder of its own.
+"""Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
-Linux alone, by two of its means that need no rights: Landlock for files and TCP (``man 7 landlock``), a filter of
-system calls for every other socket (``man 2 seccomp``). Where the kernel lacks one, the process reads without it, and
-the problem report says so.
+Linux only, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``), and a system
+call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without it, and the
+problem report says so.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from grpo_core.traces.importers import place_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _READ = 0b1101
-"""To execute and read files, and to list folders."""
+"""The rights to execute and read files, and to list folders."""
 _FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
-"""What the versions 1, 2, 3 and 5 of Landlock can forbid."""
+"""Rights that versions 1, 2, 3 and 5 of Landlock can restrict."""
 _OF_FILES = 0b111 | _TRUNCATE | _IOCTL
 """Rights that apply to a file rather than a folder."""
 _BIND_AND_CONNECT = 0b11
@@ -43,11 +43,11 @@ SYSTEM = (
     "/dev/urandom",
 )
 _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
-"""Machine -> its number for seccomp, that of the call ``seccomp``, and those of socket, ptrace and io_uring_setup."""
+"""Machine -> its seccomp number, the number of the call ``seccomp``, and those of socket, ptrace and io_uring_setup."""
 
 
 def version() -> int:
-    """Version of Landlock in the kernel, 0 without it."""
+    """Return the version of Landlock in the kernel, or 0 without it."""
     if sys.platform != "linux":
         return 0
     with suppress(OSError, AttributeError):
@@ -56,7 +56,7 @@ def version() -> int:
 
 
 def said() -> str:
-    """A sentence on what the processes that read untrusted files can access."""
+    """Describe what the processes that read untrusted files can access."""
     known = version()
     if not known:
         return tr(
@@ -71,10 +71,10 @@ def said() -> str:
 
 
 def enclose(path: Path, scratch: Path | None) -> bool:
-    """Let this process from now on read the program and ``path``, write into ``scratch``, and open no socket.
+    """Restrict this process to reading the program and ``path`` and writing to ``scratch``, without sockets.
 
     Returns:
-        Whether the kernel does that; where it does not, nothing is changed.
+        Whether the kernel enforces the restriction; if not, nothing is changed.
     """
     known = version()
     if not known:
@@ -99,7 +99,7 @@ def enclose(path: Path, scratch: Path | None) -> bool:
 
 
 def readable(path: Path) -> Iterator[Path]:
-    """The program, its interpreter and libraries, and what belongs to the source at ``path``."""
+    """Yield the program, its interpreter and libraries, and the files that belong to the source at ``path``."""
     yield from map(Path, SYSTEM)
     program = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(sys.executable).resolve().parent), *sys.path]
     yield from (Path(place) for place in program if place)
@@ -107,7 +107,7 @@ def readable(path: Path) -> Iterator[Path]:
     place = place_of(path)
     yield place
     alone = (place / "adapter_config.json").exists() and not (place / "config.json").exists()
-    if place.suffix.lower() == ".grpo" or alone:  # a log beside it; the model beside an adapter
+    if place.suffix.lower() == ".grpo" or alone:  # a log next to it, or the model next to an adapter
         yield place.parent
     yield from (place.with_name(place.name + ending) for ending in ("-wal", "-shm"))
     if place.is_dir():
@@ -115,7 +115,7 @@ def readable(path: Path) -> Iterator[Path]:
 
 
 def _target(link: Path) -> Path:
-    """The file or folder that a link leads to. The link itself where it leads in circles."""
+    """Return the target of a link, or the link itself if it is circular."""
     try:
         return link.resolve()
     except (OSError, RuntimeError):
@@ -123,7 +123,7 @@ def _target(link: Path) -> Path:
 
 
 def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
-    """The source's own folder in the cache. Of a run file with a log, which SQLite reads together, the folder."""
+    """Yield the source's own folder in the cache, and the folder of a run file that has a SQLite log."""
     yield Path(os.devnull)
     if scratch is not None:
         yield scratch
@@ -133,7 +133,7 @@ def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
 
 
 def _allow(system: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
-    """Allow what is below ``place``, where that is there."""
+    """Allow access to everything below ``place``, if it exists."""
     with suppress(OSError, ValueError):
         number = os.open(place, os.O_PATH | os.O_CLOEXEC)
         try:
@@ -144,7 +144,7 @@ def _allow(system: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
 
 
 def _forbid_sockets(system: ctypes.CDLL) -> bool:
-    """Refuse the calls that open sockets, or that look into other processes, to every thread of this one."""
+    """Block calls that open sockets or inspect other processes, for every thread of this process."""
     if platform.machine() not in _MACHINES:
         return False
     machine, seccomp, refused = _MACHINES[platform.machine()]
@@ -155,7 +155,7 @@ def _forbid_sockets(system: ctypes.CDLL) -> bool:
 
 
 def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """A program of the kernel's packet filter: calls of another machine and ``refused`` ones fail with EPERM."""
+    """Return a packet filter program: calls of another machine and ``refused`` ones fail with EPERM."""
     load, equal, result, above = 0x20, 0x15, 0x06, 0x35
     allow, refuse = 0x7FFF0000, 0x00050001
     calls = [*refused]

@@ -1,6 +1,4 @@
-"""Continuous diagnosis and audit of a recorded run that is still being written, with events for new and resolved
-findings.
-"""
+"""Continuous diagnosis and audit of a recorded run that is still growing, with events for new and resolved findings."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Source
 
 AUDIT = "audit"
-"""Name of the audit's finding, beside the names of the checks."""
+"""Name of the audit's finding, in addition to the names of the checks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +28,14 @@ class Event:
     """A finding that has appeared or been resolved.
 
     Attributes:
-        name: of the check, or :data:`AUDIT`.
+        name: name of the check, or :data:`AUDIT`.
         title: what is wrong.
-        grade: how bad it is.
+        grade: severity.
         step: the trainer's number of the newest update.
-        began: that of the update in which it began; None where that is not known.
-        ended: whether it is not found any more.
-        what: what was seen, in sentences; empty where it has ended.
-        change: what to change, in a sentence; empty where nobody knows.
+        began: number of the update in which it began; None if unknown.
+        ended: whether it has been resolved.
+        what: what was observed, in sentences; empty if it has ended.
+        change: what to change, in a sentence; empty if unknown.
     """
 
     name: str
@@ -51,14 +49,14 @@ class Event:
 
     @property
     def line(self) -> str:
-        """The event on one line."""
+        """The event as a single line of text."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
         return " ".join(" ".join(filter(None, (head, self.what, self.change))).split())
 
     def as_json(self, path: str) -> dict[str, Any]:
-        """Plain values for a run at ``path``."""
+        """Return JSON-serializable values for a run at ``path``."""
         return {
             "run": path,
             "event": "ended" if self.ended else "began",
@@ -76,10 +74,10 @@ class Watch:
     """A recorded run, with everything found out about it so far.
 
     Attributes:
-        source: the run as it was read last.
-        diagnosis: of its updates; None before the first look.
-        ended: whether whoever watches has what was asked for.
-        read_at: when something new was read last, by ``time.monotonic``.
+        source: the run as last read.
+        diagnosis: diagnosis of its updates; None before the first check.
+        ended: set when the stop condition of the caller is met.
+        read_at: time at which new data was last read, by ``time.monotonic``.
     """
 
     def __init__(self, source: Source) -> None:
@@ -101,12 +99,12 @@ class Watch:
 
     @property
     def worst(self) -> Grade | None:
-        """The worst grade of the current findings. None if there are none."""
+        """The worst grade of the current findings, or None if there are none."""
         return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
 
     @property
     def found(self) -> int:
-        """Number of current findings, including a deviating loss."""
+        """The number of current findings, including a deviating loss."""
         return len(self._found)
 
     def reopen(self, source: Source) -> None:
@@ -114,10 +112,10 @@ class Watch:
         self.source, self._stamp = source, None
 
     def look(self) -> Iterator[Event]:
-        """Examine new data, and yield appeared and resolved findings.
+        """Examine new data, and yield new and resolved findings.
 
         Raises:
-            RunFileError: the run cannot be read any more.
+            RunFileError: the run can no longer be read.
         """
         self._stamp, fresh, goes_on = _refreshed(self.source, self._stamp)
         if fresh is not None:
@@ -137,7 +135,7 @@ class Watch:
             yield from self._compared()
 
     def _is_new(self, position: int) -> bool:
-        """Whether an update was never read, or has been written on since: the last ones may have been half written."""
+        """Return whether an update has not been read, or has been written to since, as the last ones may have been."""
         if position in self._stamps and position < len(self.source) - 1:
             return False
         try:
@@ -163,8 +161,9 @@ class Watch:
                 yield Event(name=name, title=event.title, grade=event.grade, step=newest, began=event.began, ended=True)
 
     def _departure(self, newest: int) -> dict[str, Event]:
-        """Audit the read updates. The cause is searched when a deviation appears, and again when twice as many updates
-        deviate.
+        """Audit the updates read so far.
+
+        The cause is searched for when a deviation appears, and again when the number of deviating updates has doubled.
         """
         departing = 0 if self._auditing is None else self._auditing.departing
         known = self._found.get(AUDIT)

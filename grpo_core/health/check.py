@@ -1,4 +1,4 @@
-"""The form of a health check: required data, measurement of each update, and judgement of the run."""
+"""Data types for health checks: required data, measurement of each update, and judgement of the run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from grpo_core.health.limits import limit
 from grpo_core.health.update import Update
 
 STRETCHES = 400
-"""Number of sections into which the course of a long run is divided."""
+"""Number of sections into which a long run is divided."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measure:
-    """The measurement of one update by a check. It is small, since it is kept for all updates of a run.
+    """The measurement of one update by a check. It is small, because it is kept for all updates of a run.
 
     Attributes:
         label: the trainer's number of the update.
         value: the number that is judged.
         more: further data for the judgement.
-        evidence: the worst places.
+        evidence: the worst instances.
     """
 
     label: int
@@ -39,9 +39,9 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A judgement that something is wrong. ``Finding`` describes the attributes.
+    """A judgement that something is wrong. The attributes are described in ``Finding``.
 
-    ``change`` is empty where the check's own advice fits every run.
+    ``change`` is empty if the check's own advice applies to every run.
     """
 
     what: Sequence[Claim[Run]]
@@ -56,9 +56,9 @@ class Check:
     """A check for one possible problem of a run.
 
     Attributes:
-        title: its title as shown.
-        missing: function that returns a sentence on what an update lacks for the check; empty if nothing.
-        measure: function that measures one update; None where there is nothing to measure.
+        title: the displayed title.
+        missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
+        measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         change: advice on what to change, unless the verdict has its own.
         source: where this is described.
@@ -78,7 +78,7 @@ class Check:
     follows: tuple[str, ...] = ()
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
-        """The finding of the check called ``name``, None where nothing is wrong."""
+        """Return the finding of the check called ``name``, or None if nothing is wrong."""
         verdict = self.judge(measures, settings) if measures else None
         if verdict is None:
             return None
@@ -96,12 +96,12 @@ class Check:
 
 
 def finite(measures: Sequence[Measure]) -> list[tuple[int, float]]:
-    """The trainer's number and the value of each update whose value is finite."""
+    """Return the trainer's number and the value of each update with a finite value."""
     return [(measure.label, float(measure.value)) for measure in measures if math.isfinite(measure.value)]
 
 
 def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
-    """The measured values with the trainer's update numbers. For many updates, the largest of each section."""
+    """Return the measured values with the trainer's update numbers. For many updates, the largest of each section."""
     known = finite(measures)
     stretches = min(len(known), STRETCHES)
     ends = [round(i * len(known) / stretches) for i in range(stretches + 1)] if stretches else []
@@ -109,15 +109,15 @@ def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
 
 
 def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
-    """The updates since a lasting problem began: from then on at least half of the updates are bad.
+    """Return the updates since a lasting problem began: from then on at least half of the updates are bad.
 
     Args:
         measures: measures of the updates, in order.
-        bad: function that says whether an update is bad.
+        bad: function that returns whether an update is bad.
         least: minimum number of bad updates; in a long run also at least the share "lasting" of all.
 
     Returns:
-        The measures from the beginning to the end of the run; empty where nothing lasts.
+        The measures from the beginning to the end of the run; empty if no problem lasts.
     """
     marks = [bad(measure) for measure in measures]
     needed = max(least, math.ceil(limit("lasting") * len(measures)))
@@ -129,7 +129,7 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
 
 
 def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:
-    """Evidence from the measures, starting with one item of each, at most ``most``."""
+    """Return at most ``most`` items of evidence from the measures, starting with one of each."""
     deepest = max((len(measure.evidence) for measure in measures), default=0)
     rounds = [measure.evidence[i] for i in range(deepest) for measure in measures if i < len(measure.evidence)]
     return sorted(rounds[:most], key=lambda e: e.step)

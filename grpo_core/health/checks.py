@@ -260,4 +260,4 @@ CHECKS: dict[str, Check] = {
         follows=("stale_samples",),
     ),
 }  # fmt: skip # table, one row per line
-"""Every check by its name, in the order of cause."""
+"""All checks by name, in causal order."""

@@ -26,8 +26,8 @@ def diagnose(
 
     Args:
         source: the run.
-        positions: which updates, from 1; by default all.
-        progress: called with (updates done, updates in all) after each update.
+        positions: updates to diagnose, from 1; by default all.
+        progress: called with (updates done, total number of updates) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
     diagnosing = Diagnosing()
@@ -40,8 +40,9 @@ def diagnose(
 
 @dataclass(frozen=True, kw_only=True)
 class _Looked:
-    """Results of the checks for one update: check -> measure, check -> reason why it could not be measured, and the
-    reason why the update is unreadable.
+    """Results of the checks for one update.
+
+    Check -> measure, check -> reason why it could not be measured, and the reason why the update is unreadable.
     """
 
     measures: dict[str, Measure | None] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class _Looked:
 
 
 class Diagnosing:
-    """A diagnosis that processes one update after the other and keeps little data of each."""
+    """A diagnosis that processes one update after the other and stores little data of each."""
 
     def __init__(self) -> None:
         self._looked: dict[int, _Looked] = {}
@@ -106,7 +107,7 @@ class Diagnosing:
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings without those included in others, the worst first. A cause ranks at least as high as its effects."""
+    """Return the findings without those included in others, worst first. A cause ranks no lower than its effects."""
     found = {finding.check for finding in findings}
     kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

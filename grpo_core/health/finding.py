@@ -1,4 +1,4 @@
-"""The form of a diagnosis: findings with their evidence, and checks that were not possible."""
+"""Data types for a diagnosis: findings with their evidence, and checks that were not possible."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Evidence:
     Attributes:
         step: the trainer's number of the update.
         what: a sentence or a number with its name.
-        row: the completion, from 1; None for the whole update.
-        token: the token of the completion, from 1; None for the whole completion.
-        quote: the completion's text, shortened; empty where none is recorded or needed.
+        row: the completion, from 1; None for the update as a whole.
+        token: the token of the completion, from 1; None for the completion as a whole.
+        quote: the completion's text, shortened; empty if none is recorded or needed.
     """
 
     step: int
@@ -40,14 +40,14 @@ class Finding:
     Attributes:
         check: name of the check, a key of ``CHECKS``.
         title: the check's title.
-        grade: how bad it is.
+        grade: severity.
         what: one or more claims that describe the problem.
         began: the trainer's number of the update in which it began.
         evidence: places that show it.
         change: what to change.
         source: where this is described.
-        course: what the check measured over the run, (trainer's number, value) each, in order; of a long run the
-            largest value of each stretch.
+        course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
+            largest value of each section.
     """
 
     check: str
@@ -62,7 +62,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
-        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as text
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as a string
 
     @property
     def sentence(self) -> str:
@@ -77,8 +77,8 @@ class Healthy:
     Attributes:
         check: its name.
         title: its title.
-        measured: claim on the range of its measure; None if the check does not judge a single number per update, or if
-            that number led to a finding.
+        measured: claim about the range of its measure; None if the check does not judge a single number per update, or
+            if that number led to a finding.
     """
 
     check: str
@@ -88,7 +88,7 @@ class Healthy:
 
 @dataclass(frozen=True, kw_only=True)
 class NotLookedAt:
-    """A check that the source lacks data for.
+    """A check for which the source lacks data.
 
     Attributes:
         check: its name.
@@ -107,10 +107,10 @@ class Diagnosis:
 
     Attributes:
         updates: number of examined updates.
-        findings: the worst first, and causes before their effects.
-        not_looked_at: checks that the source lacks data for.
+        findings: the findings, worst first, and causes before their effects.
+        not_looked_at: checks for which the source lacks data.
         looked_at: checks that found nothing.
-        unreadable: sentences on updates that could not be read.
+        unreadable: messages about updates that could not be read.
     """
 
     updates: int
@@ -126,7 +126,7 @@ class Diagnosis:
 
     @property
     def caution(self) -> str:
-        """Warning that a short run proves little. Empty for one that is long enough."""
+        """Warning that a short run proves little. Empty if it is long enough."""
         if not 0 < self.updates < SHORT:
             return ""
         return tr(

@@ -8,10 +8,10 @@ from grpo_core.text import tr
 
 
 class Grade(StrEnum):
-    """The grade of a finding, the worst first.
+    """The grade of a finding, worst first.
 
     ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth knowing;
-    healthy runs have it too.
+    occurs in healthy runs too.
     """
 
     SERIOUS = "serious"
@@ -25,5 +25,5 @@ class Grade(StrEnum):
 
     @property
     def word(self) -> str:
-        """The grade as shown to users."""
+        """The grade as displayed to users."""
         return {Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")}[self]

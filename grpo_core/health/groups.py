@@ -1,6 +1,4 @@
-"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards that depend only on the
-prompt.
-"""
+"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards decided by the prompt."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ SHOWN = 3
 
 
 def no_rewards(update: Update) -> str:
-    """The reason why the rewards of groups are unknown."""
+    """Return why the rewards of groups are unknown."""
     if update.table is None:
         return update.why_no_table
     if not np.isfinite(update.table.rewards).any():
@@ -37,7 +35,7 @@ def no_rewards(update: Update) -> str:
 def dead_groups(update: Update) -> Measure | None:
     """Measure the share of groups with equal rewards and no advantage, and the rewards of these groups.
 
-    A group of equal rewards whose recorded advantages are not 0 has a gradient, as in GDPO, where the parts differ.
+    A group of equal rewards with non-zero recorded advantages has a gradient, as in GDPO, if the parts differ.
     """
     table = update.table
     assert table is not None
@@ -89,22 +87,22 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
 
 
 def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are right."""
+    """Check for groups in which all completions are right."""
     return _judge_dead(measures, "right")
 
 
 def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are wrong, with hardly any right ones elsewhere."""
+    """Check for groups in which all completions are wrong, with hardly any right ones elsewhere."""
     return _judge_dead(measures, "wrong")
 
 
 def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions have the same reward, neither the highest nor the lowest."""
+    """Check for groups in which all completions have the same reward, neither the highest nor the lowest."""
     return _judge_dead(measures, "same")
 
 
 def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge groups in which all completions are wrong, where other groups still have a signal."""
+    """Check for groups in which all completions are wrong while other groups still have a signal."""
     return _judge_dead(measures, "wrong", sparse=True)
 
 
@@ -161,13 +159,13 @@ def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Mean reward of the first and the last third of the updates, or of the first and last update in a short run."""
+    """Return the mean reward of the first and the last third of the updates, or of the first and last one if short."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Whether the prompts were learned before ``those`` updates with dead groups."""
+    """Return whether the prompts were learned before ``those`` updates with dead groups."""
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):
         return False
@@ -175,7 +173,7 @@ def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
 
 
 def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge rewards that are equal within every group and differ between prompts."""
+    """Check for rewards that are equal within every group and differ between prompts."""
     groups = sum(m.more["groups"] for m in measures)
     if groups < limit("groups") or any(m.value < 1 for m in measures):
         return None
@@ -193,5 +191,5 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def counted(table: Completions) -> np.ndarray:
-    """The completions that count, boolean (B,)."""
+    """Return the completions that count, boolean (B,)."""
     return np.ones(len(table.rewards), bool) if table.counted is None else table.counted

@@ -1,6 +1,4 @@
-"""Checks of settings that defeat their own purpose: a cap that scales all tokens, a clip range that is never
-reached.
-"""
+"""Checks of settings that defeat their own purpose: a cap that scales all tokens, a clip range never reached."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from grpo_core.text import tr
 
 
 def no_cap(update: Update) -> str:
-    """The reason why there is no cap on weights."""
+    """Return why there is no cap on weights."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
@@ -42,7 +40,7 @@ def cap(update: Update) -> Measure:
 
 
 def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a cap below 1, which limits every token before the policy has moved at all."""
+    """Check for a cap below 1, which limits every token before the policy has changed at all."""
     first = measures[0]
     if first.value >= limit("cap"):
         return None
@@ -52,7 +50,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """The reason why no clip applies to ratios of whole completions."""
+    """Return why no clip applies to ratios of full completions."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
@@ -64,7 +62,7 @@ def no_ratio_of_completions(update: Update) -> str:
 
 
 def reach(update: Update) -> Measure | None:
-    """Measure the largest share of clipped tokens among the passes, and the largest distance of a ratio from 1."""
+    """Measure the largest share of clipped tokens in a pass, and the largest distance of a ratio from 1."""
     measure = clipped(update)
     if measure is None:
         return None
@@ -82,7 +80,7 @@ def _rounded_up(value: float) -> float:
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a clip range meant for single tokens, which ratios of whole completions never reach."""
+    """Check for a clip range meant for single tokens, which ratios of full completions never reach."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
         return None
@@ -94,14 +92,14 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """The reason why no clip applies to ratios of single tokens."""
+    """Return why no clip applies to ratios of single tokens."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio belongs to whole completions.")
     return no_later_pass(update)
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a clip range meant for ratios of whole completions, which nearly all ratios of single tokens exceed."""
+    """Check for a clip range meant for ratios of full completions, which nearly all ratios of single tokens exceed."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
         return None

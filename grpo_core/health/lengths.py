@@ -23,7 +23,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_length(update: Update) -> str:
-    """The reason why lengths are unknown."""
+    """Return why lengths are unknown."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -37,7 +37,7 @@ def _length(update: Update) -> float | None:
 
 
 def length(update: Update) -> Measure | None:
-    """The mean length in tokens."""
+    """Measure the mean length in tokens."""
     value = _length(update)
     if value is None or not math.isfinite(value):
         return None
@@ -46,7 +46,7 @@ def length(update: Update) -> Measure | None:
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mean length that grows or shrinks throughout the run."""
+    """Check for a mean length that grows or shrinks throughout the run."""
     moved = changed(measures, limit("length_drift"))
     if moved is None:
         return None
@@ -61,11 +61,11 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
-    """The change of a length from the first to the last third of a run. None if it is small or may be chance.
+    """Return the change of a length from the first to the last third of a run. None if it is small or could be chance.
 
     Args:
         measures: measures whose values are lengths.
-        least: minimum change relative to the length before.
+        least: minimum change relative to the initial length.
 
     Returns:
         The length before, the length after, and the update at which half of the change was reached.
@@ -84,7 +84,7 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
-    """Advice against a drift, without measures that the run already takes."""
+    """Return advice against a drift, without measures that the run already takes."""
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
@@ -110,14 +110,14 @@ def _advice(settings: Settings, *, grows: bool) -> str:
 
 
 def no_limit(update: Update) -> str:
-    """The reason why it is unknown which completions were cut off."""
+    """Return why it is unknown which completions were cut off."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")
 
 
 def _cut(update: Update) -> tuple[float, int] | None:
-    """Number of completions cut off, and number of completions."""
+    """Return the number of completions cut off, and the number of completions."""
     table = update.table
     if table is not None and table.truncated is not None:
         return float(table.truncated.sum()), len(table.truncated)
@@ -129,7 +129,7 @@ def _cut(update: Update) -> tuple[float, int] | None:
 
 
 def cut_off(update: Update) -> Measure | None:
-    """The share of completions that a limit cut off."""
+    """Measure the share of completions that a limit cut off."""
     known = _cut(update)
     if known is None or not known[1] or not math.isfinite(known[0]):
         return None
@@ -157,8 +157,10 @@ def cut_off(update: Update) -> Measure | None:
 
 
 def _costs(table: Completions) -> np.ndarray:
-    """Rewards in groups with both truncated and complete completions, (n, 2): reward minus the group's mean, and
-    whether it was cut off."""
+    """Return rewards in groups with both truncated and complete completions, (n, 2).
+
+    Each row holds the reward minus the group's mean, and whether the completion was truncated.
+    """
     cut = table.truncated
     if cut is None:
         return np.zeros((0, 2))
@@ -172,7 +174,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
+    """Check for a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]
@@ -200,7 +202,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:
-    """The loss of reward by truncation, absolute and in standard deviations. None if small."""
+    """Return the loss of reward due to truncation, absolute and in standard deviations. None if small."""
     paid, cut = costs[:, 0], costs[:, 1] > 0
     loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
     error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())
@@ -210,7 +212,7 @@ def _loss(costs: np.ndarray) -> tuple[float, float] | None:
 
 
 def _lower_end(share: float, count: int) -> float:
-    """Lower end of Wilson's interval of a share."""
+    """Return the lower end of Wilson's interval for a share."""
     z2 = limit("cut_errors") ** 2
     middle = share + z2 / (2 * count)
     spread = limit("cut_errors") * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))

@@ -123,16 +123,16 @@ LIMITS: dict[str, Limit] = {
         source="chosen: of tokens whose probabilities differ by a factor of two",
     ),
 }
-"""Every threshold by its name."""
+"""All thresholds by name."""
 
 
 def limit(name: str) -> float:
-    """The value of a threshold."""
+    """Return the value of a threshold."""
     return LIMITS[name].value
 
 
 def grade(name: str) -> Grade:
-    """The grade of a finding beyond a threshold."""
+    """Return the grade of a finding beyond a threshold."""
     found = LIMITS[name].grade
     assert found is not None, f"{name} is no limit of a finding"
     return found

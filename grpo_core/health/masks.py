@@ -17,7 +17,7 @@ from grpo_core.traces.trajectory import Turn
 
 
 def no_masks(update: Update) -> str:
-    """The sentence on what is missing to know the authors of tokens in the loss. Empty if nothing is."""
+    """Describe what is missing to determine the authors of tokens in the loss. Empty if nothing is."""
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):
@@ -26,7 +26,7 @@ def no_masks(update: Update) -> str:
 
 
 def _turns(update: Update) -> list[list[Turn]]:
-    """The turns of each completion with known tokens and authors."""
+    """Return the turns of each completion with known tokens and authors."""
     assert update.table is not None
     rows = update.table.trajectories or (None,) * len(update.table.rewards)
     return [
@@ -36,7 +36,7 @@ def _turns(update: Update) -> list[list[Turn]]:
 
 
 def unwritten(update: Update) -> Measure | None:
-    """The share of the tokens in the loss that the model did not write."""
+    """Measure the share of the tokens in the loss that the model did not write."""
     rows = _turns(update)
     counted = sum(turn.in_loss or 0 for turns in rows for turn in turns)
     if not counted:
@@ -55,7 +55,7 @@ def unwritten(update: Update) -> Measure | None:
 
 
 def no_answers(update: Update) -> str:
-    """The sentence on what is missing to know whether the mask excludes anything. Empty if nothing is."""
+    """Describe what is missing to determine whether the mask excludes anything. Empty if nothing is."""
     if update.table is None or update.step is None:
         return update.why_no_table or update.why_no_step
     return "" if _answered(update).any() else tr("No completion is recorded in which a tool or a user answers.")
@@ -68,7 +68,7 @@ def _answered(update: Update) -> np.ndarray:
 
 
 def all_counted(update: Update) -> Measure | None:
-    """The share of completions with answers of tools or users in which the loss counts every token."""
+    """Measure the share of completions with messages of tools or users in which the loss counts every token."""
     assert update.step is not None and update.table is not None
     answered = _answered(update)
     if len(answered) != len(update.step.mask) or not answered.any():
@@ -94,7 +94,7 @@ def all_counted(update: Update) -> Measure | None:
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mask that excludes nothing although others speak."""
+    """Check for a mask that excludes nothing although the completions contain messages of tools or users."""
     first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
     if first is None:
         return None
@@ -107,7 +107,7 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
 
 
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a mask that includes text of tools, users or the prompt."""
+    """Check for a mask that includes text of tools, users or the prompt."""
     bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
     if not bad:
         return None

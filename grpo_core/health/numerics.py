@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 
 def nothing_missing(update: Update) -> str:
-    """Return an empty text: every source has some numbers."""
+    """Return an empty string, because every source has some numbers."""
     return ""
 
 
@@ -36,10 +36,10 @@ def non_finite(update: Update) -> Measure:
 
 
 def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
-    """Yield non-finite numbers in causal order (rewards, advantages, log-probabilities, loss), each with its place, a
-    key of ``PLACES``, and the values for the sentence.
+    """Yield non-finite numbers in causal order: rewards, advantages, log-probabilities, loss.
 
-    A reward of NaN is an unscored completion, and a sampler's NaN an unscored token, which are not faults.
+    Each comes with its place, a key of ``PLACES``, and the values for the sentence. A reward of NaN is an unscored
+    completion, and a sampler's NaN is an unscored token, which are not faults.
     """
     table, step = update.table, update.step
     if table is not None:
@@ -87,7 +87,7 @@ def _bad(
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge non-finite numbers, from which all later numbers follow."""
+    """Check for non-finite numbers, which affect all later numbers."""
     those = [m for m in measures if m.value]
     if not those:
         return None
@@ -98,7 +98,7 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_old(update: Update) -> str:
-    """The reason why the old policy cannot be compared with the first pass."""
+    """Return why the old policy cannot be compared with the first pass."""
     if update.step is None:
         return update.why_no_step
     used = update.used(0)
@@ -108,7 +108,7 @@ def no_old(update: Update) -> str:
 
 
 def first_pass(update: Update) -> Measure | None:
-    """The mean difference of old and new log-probabilities in the first pass, before any learning."""
+    """Measure the mean difference between old and new log-probabilities in the first pass, before any learning."""
     step = update.step
     assert step is not None
     used = update.used(0)
@@ -126,7 +126,7 @@ def first_pass(update: Update) -> Measure | None:
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a first pass that is not on-policy."""
+    """Check for a first pass that is not on-policy."""
     since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
     if not since:
         return None
@@ -137,7 +137,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_sampler(update: Update) -> str:
-    """The reason why the sampler cannot be compared with the trainer."""
+    """Return why the sampler cannot be compared with the trainer."""
     if update.step is not None and update.step.sampling_logp is not None:
         return ""
     table = update.table
@@ -149,7 +149,10 @@ def no_sampler(update: Update) -> str:
 
 
 def sampler(update: Update) -> Measure | None:
-    """The mean difference of the sampler's and the trainer's log-probabilities, over the tokens that both scored."""
+    """Measure the mean difference between the sampler's and the trainer's log-probabilities.
+
+    Only tokens that both scored count.
+    """
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
@@ -172,7 +175,7 @@ def sampler(update: Update) -> Measure | None:
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a sampler whose policy differs from the trained one."""
+    """Check for a sampler whose policy differs from the trained one."""
     since = lasting(
         measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
     )
@@ -200,7 +203,7 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
 
 
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
-    """The two tokens with the largest differences, with their importance ``weights`` (B, T) if given."""
+    """Return the two tokens with the largest differences, with their importance ``weights`` (B, T) if given."""
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
@@ -227,7 +230,7 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 
 
 def _half_precision(settings: Settings) -> bool:
-    """Whether the trainer's settings specify 16-bit computation."""
+    """Return whether the trainer's settings specify 16-bit computation."""
     try:
         trainer = json.loads(settings.recorded.trainer_settings or "{}")
     except ValueError:
@@ -236,6 +239,6 @@ def _half_precision(settings: Settings) -> bool:
 
 
 def _like_half(values: np.ndarray) -> bool:
-    """Whether all numbers have at most the digits of bfloat16 or float16."""
+    """Return whether all numbers have at most the digits of bfloat16 or float16."""
     single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())

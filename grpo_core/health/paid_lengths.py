@@ -1,4 +1,4 @@
-"""Checks of rewards against lengths, for a reward that longer or shorter completions earn."""
+"""Checks of rewards against lengths, for a reward earned by longer or shorter completions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 
 def no_lengths(update: Update) -> str:
-    """The reason why rewards cannot be compared with lengths. Empty where they can."""
+    """Return why rewards cannot be compared with lengths. Empty if they can."""
     if why := no_rewards(update):
         return why
     assert update.table is not None
@@ -29,7 +29,7 @@ def no_lengths(update: Update) -> str:
 
 
 def together(update: Update) -> Measure | None:
-    """The mean length, and the covariance of rewards and lengths within groups."""
+    """Measure the mean length, and the covariance of rewards and lengths within groups."""
     table = update.table
     assert table is not None and table.length is not None
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
@@ -60,17 +60,17 @@ def together(update: Update) -> Measure | None:
 
 
 def judge_longer(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward that longer completions earn."""
+    """Check for a reward earned by longer completions."""
     return _judge(measures, 1)
 
 
 def judge_shorter(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward that shorter completions earn."""
+    """Check for a reward earned by shorter completions."""
     return _judge(measures, -1)
 
 
 def _judge(measures: Sequence[Measure], sign: int) -> Verdict | None:
-    """Judge a reward by length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
+    """Check for a reward that depends on length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
     if sum(m.more["rows"] for m in measures) < limit("rows"):
         return None
     (rewards, both), (_, lengths) = sum(m.more["products"] for m in measures)

@@ -24,14 +24,14 @@ NO_LOSS = tr("The settings of the loss are not recorded.")
 
 
 def no_entropy(update: Update) -> str:
-    """The reason why the entropy is unknown."""
+    """Return why the entropy is unknown."""
     if _entropy(update) is not None:
         return ""
     return update.why_no_step or tr("The entropy of the policy is not recorded.")
 
 
 def _entropy(update: Update) -> float | None:
-    """Mean entropy at the tokens of the first pass, or as reported by the trainer."""
+    """Return the mean entropy at the tokens of the first pass, or as reported by the trainer."""
     step, table = update.step, update.table
     if step is not None and step.entropy is not None:
         values = step.entropy[0][update.used(0)]
@@ -45,7 +45,7 @@ def _entropy(update: Update) -> float | None:
 
 
 def entropy(update: Update) -> Measure | None:
-    """The mean entropy."""
+    """Measure the mean entropy."""
     value = _entropy(update)
     if value is None or not np.isfinite(value):
         return None
@@ -56,7 +56,7 @@ def entropy(update: Update) -> Measure | None:
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge entropy that fell to a small fraction of its initial value."""
+    """Check for entropy that fell to a small fraction of its initial value."""
     start, part = measures[0].value, limit("entropy_collapsed")
     since = lasting(measures, lambda m: m.value <= part * start, 2)
     if not since or start <= 0:
@@ -81,13 +81,13 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
-    """Mean share of groups with equal rewards. None if unknown."""
+    """Return the mean share of groups with equal rewards. None if unknown."""
     shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
     return float(np.mean(shares)) if shares else None
 
 
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge entropy that rose to a multiple of its initial value."""
+    """Check for entropy that rose to a multiple of its initial value."""
     start = measures[0].value
     since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
     if not since:
@@ -112,7 +112,7 @@ def _blown_up(value: float, start: float) -> bool:
 
 
 def no_later_pass(update: Update) -> str:
-    """The reason why nothing can be clipped, or why that is unknown."""
+    """Return why nothing can be clipped, or why that is unknown."""
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
@@ -130,18 +130,18 @@ def no_later_pass(update: Update) -> str:
 
 
 def _ratios_are_one(update: Update) -> bool:
-    """Whether every ratio of the first pass is 1 in single precision."""
+    """Return whether every ratio of the first pass is 1 in single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
 
 def clipped(update: Update) -> Measure | None:
-    """The largest share of clipped tokens among the passes."""
+    """Measure the largest share of clipped tokens in a pass."""
     shares = []
     other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
-        used = used & np.isfinite(terms.ratio)  # NaN ratios are another finding
+        used = used & np.isfinite(terms.ratio)  # NaN ratios are a different finding
         shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
         if terms.clipped[used].any():
             other |= update.pulled(n) & terms.clipped & used
@@ -180,7 +180,7 @@ def clipped(update: Update) -> Measure | None:
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge passes in which most tokens have no gradient."""
+    """Check for passes in which most tokens have no gradient."""
     of_completion = LEVELS[settings.objective.level].of_completion
     beyond: dict[str, Callable[[Measure], bool]] = {
         "clipped": lambda m: m.value >= limit("clipped"),
@@ -211,7 +211,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_reference(update: Update) -> str:
-    """The reason why there is no distance from a reference."""
+    """Return why there is no distance from a reference."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:
@@ -220,7 +220,7 @@ def no_reference(update: Update) -> str:
 
 
 def far_tokens(update: Update) -> Measure | None:
-    """The share of the KL due to tokens far from the reference, in the last pass."""
+    """Measure the share of the KL due to tokens far from the reference, in the last pass."""
     step = update.step
     assert step is not None and step.ref_logp is not None
     last = step.passes - 1
@@ -256,7 +256,7 @@ def far_tokens(update: Update) -> Measure | None:
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a KL that is due to a few tokens."""
+    """Check for a KL that is due to a few tokens."""
     those = [m for m in measures if m.value >= limit("kl_carried")]
     if len(those) < 2:
         return None

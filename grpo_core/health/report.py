@@ -1,4 +1,4 @@
-"""A diagnosis as text, as plain values for JSON, and as one self-contained HTML page."""
+"""A diagnosis as text, as JSON, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grpo_core.traces.importers.source import Source
 
 
 def as_text(source: Source, result: Diagnosis) -> str:
-    """The diagnosis in sentences."""
+    """Return the diagnosis in sentences."""
     lines = [headline(source, result), *filter(None, [result.caution])]
     for finding in result.findings:
         title = tr("{title} ({grade}, from step {began})").format(
@@ -38,7 +38,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
 
 
 def healthy(result: Diagnosis) -> list[str]:
-    """Lines on the checks that found nothing and the ranges of their measures, one per measure."""
+    """Return lines about the checks that found nothing and the ranges of their measures, one per measure."""
     return [
         "; ".join(titles)
         if figure is None
@@ -48,7 +48,7 @@ def healthy(result: Diagnosis) -> list[str]:
 
 
 def headline(source: Source, result: Diagnosis) -> str:
-    """The number of updates looked at, and of findings, in a sentence."""
+    """Return the number of updates examined and the number of findings, in a sentence."""
     facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
     if not result.updates:
         return tr("{title}: {source}; no update could be looked at.").format(**facts)
@@ -58,7 +58,7 @@ def headline(source: Source, result: Diagnosis) -> str:
 
 
 def place(one: Evidence) -> str:
-    """Location and description of a piece of evidence."""
+    """Return the location and description of a piece of evidence."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
     if one.row is None:
         text = tr("step {step}: {what}").format(**words)
@@ -70,7 +70,7 @@ def place(one: Evidence) -> str:
 
 
 def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
-    """The diagnosis as plain values."""
+    """Return the diagnosis as JSON-serializable values."""
     return {
         "run": source.title,
         "source": source.settings.recorded.source,
@@ -118,7 +118,7 @@ small, .quiet { color: #777; }
 
 
 def as_html(source: Source, result: Diagnosis) -> str:
-    """The diagnosis as one page, with foreign text escaped, nothing to load, and no scripts."""
+    """Return the diagnosis as one page, with untrusted text escaped, no external resources, and no scripts."""
     title = tr("Diagnosis of {title}").format(title=source.title)
     quoting = tr("This page quotes completions of the run.")
     return "\n".join(
@@ -156,7 +156,7 @@ def _section(finding: Finding) -> Iterator[str]:
 
 
 def strip(finding: Finding) -> str:
-    """Inline drawing of the values measured over the run. Empty if there are none."""
+    """Return an inline drawing of the values measured over the run. Empty if there are none."""
     if not finding.course:
         return ""
     largest = max(abs(value) for _, value in finding.course) or 1.0

@@ -20,12 +20,12 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_table(update: Update) -> str:
-    """The reason why completions are unknown. Empty where they are known."""
+    """Return why completions are unknown. Empty if they are known."""
     return update.why_no_table if update.table is None else ""
 
 
 def unscored(update: Update) -> Measure | None:
-    """The share of completions without a reward, the first of them as evidence."""
+    """Measure the share of completions without a reward, with the first of them as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table))
@@ -44,7 +44,7 @@ def unscored(update: Update) -> Measure | None:
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge missing rewards in a run that has others."""
+    """Check for missing rewards in a run that has others."""
     lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
     those = [m for m in measures if m.more["lost"]]
     if not those or lost == rows or lost / rows < limit("missing"):
@@ -55,7 +55,7 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def no_parts(update: Update) -> str:
-    """The reason why reward functions are not recorded separately."""
+    """Return why reward functions are not recorded separately."""
     if update.table is None:
         return update.why_no_table
     if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
@@ -64,7 +64,7 @@ def no_parts(update: Update) -> str:
 
 
 def no_advantage(update: Update) -> str:
-    """The reason why advantages are unknown."""
+    """Return why advantages are unknown."""
     if update.table is None:
         return update.why_no_table
     advantage = update.table.advantage
@@ -72,7 +72,7 @@ def no_advantage(update: Update) -> str:
 
 
 def spread_of_parts(update: Update) -> Measure | None:
-    """Covariance of the weighted reward functions within groups, and the range of each."""
+    """Measure the covariance of the weighted reward functions within groups, and the range of each."""
     table = update.table
     assert table is not None and table.reward_parts is not None
     rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
@@ -97,7 +97,7 @@ def spread_of_parts(update: Update) -> Measure | None:
 
 
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge a reward function that is constant over all completions, or over those of each prompt."""
+    """Check for a reward function that is constant over all completions, or over those of each prompt."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
         return None
@@ -114,7 +114,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
             flat.append(Fault.of("constant", name=name, value=float(lowest / weight)))
         else:
             flat.append(Fault.of("between", name=name))
-    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is another finding
+    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is a different finding
         return None
     o = settings.objective
     whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it increases the divisor
@@ -126,7 +126,7 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge two reward functions that work against each other."""
+    """Check for two reward functions that work against each other."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
     rows = sum(m.value for m in measures)
     if rows < limit("rows"):
@@ -159,7 +159,7 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
 
 
 def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
-    """Correlation of two parts and the ratio of the smaller spread to the larger. 0 where one does not vary."""
+    """Return the correlation of two parts and the ratio of the smaller spread to the larger. 0 if one does not vary."""
     one, other = np.sqrt(max(covariance[i, i], 0.0)), np.sqrt(max(covariance[j, j], 0.0))
     if min(one, other) <= 1e-12 * max(one, other, 1e-12):
         return 0.0, 0.0
@@ -167,7 +167,7 @@ def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
 
 
 def largest_advantage(update: Update) -> Measure | None:
-    """The largest advantage, with the sizes of all."""
+    """Measure the largest advantage and the magnitudes of all."""
     table = update.table
     assert table is not None and table.advantage is not None
     sizes = np.abs(table.advantage)
@@ -195,7 +195,7 @@ def largest_advantage(update: Update) -> Measure | None:
 
 
 def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge advantages far beyond those of other completions of the run."""
+    """Check for advantages far beyond those of other completions of the run."""
     usual = float(np.median([m.more["median"] for m in measures]))
     those = [m for m in measures if m.value >= limit("advantage_large") and m.value >= limit("advantage_far") * usual]
     if not those:
@@ -220,7 +220,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def far_rewards(update: Update) -> Measure | None:
-    """The compared rewards, with the largest as evidence."""
+    """Measure the compared rewards, with the largest as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
@@ -238,7 +238,7 @@ def far_rewards(update: Update) -> Measure | None:
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge rewards far beyond all others, hidden in the advantages by the division by a standard deviation."""
+    """Check for rewards far beyond all others, which dividing by a standard deviation hides in the advantages."""
     every = np.concatenate([m.more["paid"] for m in measures])
     if len(every) < limit("rows"):
         return None

@@ -17,7 +17,7 @@ from grpo_core.text import tr
 
 
 def no_versions(update: Update) -> str:
-    """The sentence on what is missing to know the age of samples. Empty if nothing is."""
+    """Describe what is missing to determine the age of samples. Empty if nothing is."""
     if update.table is None:
         return update.why_no_table
     known = update.table.staleness
@@ -27,7 +27,7 @@ def no_versions(update: Update) -> str:
 
 
 def staleness(update: Update) -> Measure | None:
-    """The mean age of the completions in training steps, the oldest as evidence."""
+    """Measure the mean age of the completions in training steps, with the oldest as evidence."""
     assert update.table is not None and update.table.staleness is not None
     ages = update.table.staleness
     known = np.flatnonzero(np.isfinite(ages))
@@ -41,8 +41,9 @@ def staleness(update: Update) -> Measure | None:
 
 
 def _evidence(update: Update, row: int, age: float) -> Evidence:
-    """Evidence of an old completion, with the token of the largest difference between sampler and trainer, if both are
-    recorded.
+    """Return evidence of an old completion.
+
+    It includes the token with the largest difference between sampler and trainer, if both are recorded.
     """
     what = tr("its policy is {age:g} steps old").format(age=age)
     away = None if update.step is None else recompute.from_sampler(update.step)
@@ -58,7 +59,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
 
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Judge samples of a policy that is too old."""
+    """Check for samples of a policy that is too old."""
     since = lasting(measures, lambda m: m.value > limit("stale"), min(2, len(measures)))
     if not since:
         return None

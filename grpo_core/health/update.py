@@ -1,4 +1,4 @@
-"""One update as input to the checks: its table, its step and the trainer's reports, as far as the source has them."""
+"""One update as input to the checks: its table, its step and the trainer's reports, if the source has them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Update:
     """An update that was read.
 
     Attributes:
-        label: the trainer's number.
+        label: the trainer's number of the update.
         settings: settings of the training.
-        table: its completions; None where none are recorded.
-        why_no_table: sentence on why there is none.
-        step: its tokens; None where the source holds texts alone.
-        why_no_step: sentence on why there is none.
+        table: its completions; None if none are recorded.
+        why_no_table: sentence that says why there is none.
+        step: its tokens; None if the source only contains text.
+        why_no_step: sentence that says why there is none.
         reports: the trainer's reports.
-        vocabulary: the text of each token by its number, (V,); empty where the source knows no texts.
+        vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
     """
 
     label: int
@@ -46,7 +46,7 @@ class Update:
 
     @cached_property
     def terms(self) -> list[Terms]:
-        """The loss of each pass with all intermediate values. Empty where it cannot be recomputed."""
+        """The loss of each pass with all intermediate values. Empty if it cannot be recomputed."""
         if self.step is None:
             return []
         try:
@@ -56,13 +56,15 @@ class Update:
             return []
 
     def used(self, passed: int) -> np.ndarray:
-        """Tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
+        """Return the tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
         assert self.step is not None
         return recompute.used(self.step, passed)
 
     def pulled(self, passed: int) -> np.ndarray:
-        """Tokens with a gradient other than from the advantage in pass ``passed``, boolean (B, T): from a KL in the
-        loss, or an entropy bonus."""
+        """Return the tokens with a gradient other than from the advantage in pass ``passed``, boolean (B, T).
+
+        Such a gradient comes from a KL in the loss, or an entropy bonus.
+        """
         assert self.step is not None
         step, objective = self.step, self.settings.objective
         with np.errstate(all="ignore"):
@@ -73,17 +75,17 @@ class Update:
         return through if pull is None else through | (pull != 0)
 
     def reported(self, name: str) -> list[float]:
-        """The trainer's numbers called ``name``, in the order of its reports."""
+        """Return the trainer's numbers called ``name``, in the order of its reports."""
         return [report.numbers[name] for report in self.reports if name in report.numbers]
 
     def token(self, row: int, place: int) -> str:
-        """The token at ``place`` of a completion: its text in quotation marks, or its number."""
+        """Return the token at ``place`` of a completion: its text in quotation marks, or its number."""
         assert self.step is not None
         number = int(self.step.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
 
     def quote(self, row: int) -> str:
-        """The text of a completion, shortened. Empty where none is recorded."""
+        """Return the text of a completion, shortened. Empty if none is recorded."""
         text = None if self.table is None else self.table.completions[row]
         if text is None:
             return ""
@@ -95,8 +97,8 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
 
     Args:
         source: the run.
-        position: from 1.
-        vocabulary: that of the source, which takes long to read and is the same for every update.
+        position: position of the update, from 1.
+        vocabulary: the source's vocabulary, which takes long to read and is the same for every update.
 
     Raises:
         RunFileError: its file is damaged, missing or malicious.

@@ -1,4 +1,4 @@
-"""Recomputation of the numbers claimed in a homework, from settings and seed."""
+"""Recomputation of the numbers claimed in a homework file, from settings and seed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from grpo_core.text import tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
 CLOSE = 1e-9
-"""Relative difference that rounding on another machine may cause."""
+"""Relative difference that can be due to rounding on another machine."""
 MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
-"""Limits on a run that is recomputed: updates, and completions of all of them times inner passes."""
+"""Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
 Picture = Callable[[Homework], Mapping[int, float] | None]
-"""The answers of a lesson by step, from a walk through it. None where this program has another edition, or none."""
+"""The answers of a lesson by step, from a walk through it. None if this program has a different edition or none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class Verdict:
 
     Attributes:
         state: agrees, differs, not checked or refused.
-        why: a sentence; empty where it agrees.
-        value: what was computed; NaN where nothing was.
+        why: a sentence; empty if it agrees.
+        value: the computed number; NaN if none was computed.
     """
 
     state: str
@@ -40,11 +40,11 @@ class Verdict:
 
 
 class Checker:
-    """Recomputes claimed numbers, running each run once for all students with claims on it.
+    """Recomputes claimed numbers, running each run once for all students with claims about it.
 
     Args:
         picture: answers that only the lesson's own picture computes.
-        poll: called before each update; what it raises ends the work.
+        poll: called before each update; an exception raised by it ends the work.
     """
 
     def __init__(self, picture: Picture = lambda homework: None, poll: Callable[[], None] = lambda: None) -> None:
@@ -52,7 +52,7 @@ class Checker:
         self._known: dict[tuple[str, object, int], float] = {}
 
     def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
-        """Compare the number claimed in ``answer`` with a run, or say why that is not possible."""
+        """Compare the number claimed in ``answer`` with a run, or explain why that is not possible."""
         if answer.value is None:
             return Verdict(state=UNCHECKED, why=tr("No number is claimed."))
         if answer.answer.check:
@@ -100,7 +100,7 @@ def _no_picture(check: str) -> float:
 
 
 def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
-    """The reason why a run would take too long to recompute. Empty if it would not."""
+    """Return why a run would take too long to recompute. Empty if it would not."""
     assert isinstance(settings.task, BanditTask)
     updates = max(answer.update, answer.answer.update or 0, answer.answer.since or 0)
     samples = updates * settings.learner.group_size * settings.task.prompts * settings.learner.mu

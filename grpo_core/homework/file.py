@@ -23,7 +23,7 @@ LONGEST_NAME, LONGEST_TEXT, MOST_ANSWERS, MOST_RUNS = 200, 4000, 64, 16
 
 
 class HomeworkError(GrpoError):
-    """A homework file that cannot be read, with the reason in a sentence."""
+    """Raised if a homework file cannot be read. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +31,15 @@ class HomeworkAnswer:
     """A student's answer to one question.
 
     Attributes:
-        step: of the lesson, counted from 1.
+        step: step of the lesson, counted from 1.
         kind: direction, number, choice or ghost.
-        guess: what was predicted: a number, −1, 0 or 1, or the place of a choice; None where it was skipped.
+        guess: the prediction: a number, −1, 0 or 1, or the index of a choice; None if it was skipped.
         said: the guess in words.
         right: whether it was right.
-        value: the number that the run is claimed to have given; None where it gave none.
-        answer: where the run holds that number.
-        update: of the step, where the answer does not say.
-        settings: of its run, as :meth:`Settings.stored`; empty for a recorded run.
+        value: the result claimed for the run; None if there was none.
+        answer: where to find that number in the run.
+        update: update of the step, if the answer does not name one.
+        settings: settings of its run, as :meth:`Settings.stored`; empty for a recorded run.
     """
 
     step: int
@@ -58,13 +58,13 @@ class Homework:
     """The homework of one student.
 
     Attributes:
-        name: as it was typed.
+        name: the student's name as typed.
         lesson: the lesson's id.
-        title: its question.
-        digest: of its file, so that another edition is told from the same one.
-        answers: one a question that was placed or skipped.
+        title: the lesson's question.
+        digest: digest of the lesson's file, which distinguishes editions.
+        answers: one for each question that was answered or skipped.
         conclusion: in the student's words.
-        version: of the program that wrote it.
+        version: version of the program that wrote the file.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Homework:
     version: str = __version__
 
     def to_bytes(self) -> bytes:
-        """The file's content. Settings shared by several answers are stored once.
+        """Return the file's content. Settings shared by several answers are stored once.
 
         Raises:
             HomeworkError: it would have 64 KB or more.
@@ -92,10 +92,10 @@ class Homework:
 
 
 def read_homework(path: Path) -> tuple[Homework, bytes]:
-    """The homework in a file, and the file's content.
+    """Read the homework in a file. Also returns the file's content.
 
     Raises:
-        HomeworkError: it is no homework, or too large; the sentence says why.
+        HomeworkError: it is not a homework file, or too large; the message says why.
     """
     try:
         content = read_limited(path, LARGEST - 1)

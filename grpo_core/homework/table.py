@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 MOST_FILES = 2000
 RANGES = 8
-"""Maximum number of ranges in which numeric predictions are counted."""
+"""Maximum number of ranges into which numeric predictions are grouped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,9 @@ class Row:
 
     Attributes:
         file: its name.
-        homework: what is in it; None where it cannot be read.
-        verdicts: on the number of each of its answers, in their order.
-        flags: what is odd about it, in sentences; nothing as a rule.
+        homework: its content; None if it cannot be read.
+        verdicts: verdicts on the number in each of its answers, in order.
+        flags: sentences about anything unusual; normally empty.
     """
 
     file: str
@@ -47,12 +47,12 @@ class Tally:
     """Counts of a class's predictions on one question.
 
     Attributes:
-        lesson: its id.
-        step: of the lesson, from 1.
-        names: the answers that were given, the most frequent first; of numbers the ranges that hold them, in order.
-        counts: how many students gave each.
-        right: how many of those were right.
-        sentence: the same in words, with those who skipped it.
+        lesson: the lesson's id.
+        step: step of the lesson, from 1.
+        names: the answers given, the most frequent first; for numbers the ranges that contain them, in order.
+        counts: number of students who gave each answer.
+        right: number of those who were right.
+        sentence: the same in words, including those who skipped it.
     """
 
     lesson: str
@@ -68,7 +68,7 @@ class Collected:
     """A class's homework.
 
     Attributes:
-        rows: one a file, by the files' names.
+        rows: one per file, ordered by file name.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -80,14 +80,14 @@ class Collected:
         return sorted(asked)
 
     def table(self) -> list[list[object]]:
-        """Column titles, and one row per file, with the texts as handed in."""
+        """Return column titles, and one row per file, with the text as handed in."""
         heads: list[object] = ["file", "name", "lesson", "version", "flags", "conclusion"]
         for lesson, step in self.questions:
             heads += [f"{lesson} {step} {what}" for what in ("guess", "words", "right", "claimed", "checked")]
         return [heads, *([*_first(row), *self._answers(row)] for row in self.rows)]
 
     def csv(self) -> str:
-        """The table as CSV: numbers at full precision, and no text that a spreadsheet would run."""
+        """Return the table as CSV: numbers at full precision, and no text that a spreadsheet would execute."""
         text = io.StringIO()
         CsvWriter(text).writerows([cell_of(cell) for cell in row] for row in self.table())
         return text.getvalue()
@@ -110,11 +110,11 @@ class Collected:
             yield verdict.state
 
     def distributions(self) -> list[str]:
-        """One sentence per question: the class's predictions, and how many were right."""
+        """Return one sentence per question: the class's predictions, and how many were right."""
         return [self._distribution(*question) for question in self.questions]
 
     def tallies(self) -> list[Tally]:
-        """Counts of the class's predictions, per question."""
+        """Return the counts of the class's predictions, per question."""
         return [
             Tally(
                 lesson=lesson,
@@ -126,7 +126,7 @@ class Collected:
         ]
 
     def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
-        """Every student's answer to one question."""
+        """Return every student's answer to one question."""
         return [
             one
             for row in self.rows
@@ -151,7 +151,7 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Names, counts, and numbers of right answers, with numeric predictions in ranges of equal width."""
+    """Return names, counts, and numbers of right answers, with numeric predictions in ranges of equal width."""
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([answer.guess for answer in placed], dtype=float)
         edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))
@@ -185,17 +185,17 @@ def _first(row: Row) -> list[object]:
 
 
 def cell_of(value: object) -> object:
-    """A value formatted for a table of homework or predictions: yes or no, and numbers at full precision."""
+    """Format a value for a table of homework or predictions: yes or no, and numbers at full precision."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else value
 
 
 def collect(folder: Path, checker: Checker) -> Iterator[Row]:
-    """Read every homework file of ``folder``, and yield a row each, also for one that cannot be read.
+    """Read every homework file of ``folder``, and yield one row for each, including unreadable ones.
 
     Raises:
-        GrpoError: there is no such folder, or no file in it that could be homework.
+        GrpoError: there is no such folder, or it has no file that could be homework.
     """
     try:
         paths = sorted(islice((path for path in folder.iterdir() if path.suffix.lower() == ".json"), MOST_FILES + 1))

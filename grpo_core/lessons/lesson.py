@@ -1,4 +1,4 @@
-"""A lesson as data: questions, steps, predictions and where the live run holds their answers."""
+"""A lesson as data: questions, steps, predictions, and where to find their answers in the live run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 
 KINDS = ("direction", "number", "choice", "ghost")
-"""Kinds of predictions: up, down or the same. A number. One of several texts. The height of a bar."""
+"""Kinds of predictions: up, down or the same; a number; one of several options; the height of a bar."""
 
 SHOWN = ("digits", "percent", "count")
-"""Formats of an answer's number: up to three digits, a percentage, or a whole number."""
+"""Formats of an answer's number: up to three digits, a percentage, or an integer."""
 
 STAGES = ("sample", "score", "normalize", "update")
 """Stages of an update that a step reveals."""
@@ -27,7 +27,7 @@ class Word:
     Attributes:
         hover: its definition.
         click: its derivation, or empty.
-        latex: a formula that is below it, or empty.
+        latex: a formula shown below it, or empty.
     """
 
     hover: str
@@ -37,13 +37,13 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching:
-    """Notes for whoever gives a lesson.
+    """Notes for whoever teaches a lesson.
 
     Attributes:
-        misconception: the usual one, as a student says it.
+        misconception: the usual misconception, in a student's words.
         say: what to ask, show and say about it.
-        disagrees: what to do where this run disagrees with the lesson's sentences.
-        analogy: something from everyday life that works alike, and where the likeness ends; empty where none helps.
+        disagrees: what to do if this run disagrees with the lesson's statements.
+        analogy: an everyday analogy and its limits; empty if none helps.
     """
 
     misconception: str
@@ -59,9 +59,9 @@ class Answer:
     Attributes:
         metric: a key of ``METRICS``.
         quantity: the address of a number of an update.
-        check: a number that the lesson's interactive computes.
-        update: the update it is read at; None for the step's own.
-        since: the number's change since that update is what counts; None for the number itself.
+        check: a number computed by the lesson's interactive.
+        update: the update at which it is read; None for the step's own.
+        since: the update relative to which the change of the number is scored; None to score the number itself.
     """
 
     metric: str = ""
@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of several texts. The right one is that whose range, ends included, contains the answer."""
+    """One of several options. The right one is the one whose range, endpoints included, contains the answer."""
 
     text: str
     low: float = -math.inf
@@ -82,22 +82,22 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """The number to be predicted before a step shows it.
+    """The number to predict before a step shows it.
 
     Attributes:
         kind: one of :data:`KINDS`.
         ask: the question.
         answer: where the answer comes from.
-        within: how far off a number may be; for a direction, how large a change still is "the same".
+        within: tolerance for a number; for a direction, the largest change that still counts as "the same".
         low, high: the range of a number or a bar.
-        choices: of a choice.
-        shown: how its number is read, of :data:`SHOWN`.
-        number: what the answer is called, such as "Gradient norm"; empty for a choice whose number is only a code.
-        start: the update at which the run of this step is shown while the question is open; None where the step
-            before is shown meanwhile.
+        choices: the options of a choice.
+        shown: how the number is formatted, one of :data:`SHOWN`.
+        number: name of the answer, such as "Gradient norm"; empty for a choice whose number is only a code.
+        start: the update at which the run of this step is shown while the question is open; None to show the previous
+            step meanwhile.
         hides: parts of the interactive that would reveal the answer; they are hidden while the question is open.
-        reveal: a sentence shown with the result, as long as the answer lies in ``holds``.
-        holds: the range in which that sentence is true, ends included. Outside, the run is believed instead.
+        reveal: a sentence shown with the result if the answer is within ``holds``.
+        holds: the range in which that sentence is true, endpoints included. Outside it, the run takes precedence.
     """
 
     kind: str
@@ -116,32 +116,32 @@ class Prediction:
 
     @property
     def counts(self) -> bool:
-        """Whether the answer is a whole number."""
+        """Whether the answer is an integer."""
         return self.shown == "count"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LessonStep:
-    """One screen. With a prediction, everything else of it comes once that is placed or skipped.
+    """One screen. If it has a prediction, the rest is shown once the prediction is made or skipped.
 
     Attributes:
         text: at most 40 words.
         speaker: notes that only the speaker sees.
-        minutes: that it takes before a class; 0 where the author does not say.
-        base: what its settings are on top of; None for the start of the lesson.
-        update: the update that is shown; the run is trained that far.
-        settings: dotted path -> value, on top of the steps before.
-        recorded: name of a recorded run that is shown in place of one of the lesson's own; empty for those.
-        stage: how much of the update is revealed, of :data:`STAGES`.
+        minutes: time it takes in class; 0 if the author gives none.
+        base: the settings that its own are applied to; None for those at the start of the lesson.
+        update: the update that is shown; the run is trained up to it.
+        settings: dotted path -> value, applied on top of the previous steps.
+        recorded: name of a recorded run that is shown instead of one of the lesson's own; empty for none.
+        stage: how much of the update is revealed, one of :data:`STAGES`.
         passed: the inner pass, counted from 0; −1 for the last.
-        row: the completion that is selected, counted from 0.
-        show: what the interactive shows, in its own words.
-        state: what the interactive is set to, in its own words.
-        hides: parts of the interactive that stay hidden here, because a later question asks about them.
-        knobs: settings that can be turned here.
-        panels: panels beside the lesson.
-        explain: the number that is explained beside it.
-        predict: what is asked before.
+        row: the selected completion, counted from 0.
+        show: what the interactive shows, in the interactive's own terms.
+        state: the state of the interactive, in the interactive's own terms.
+        hides: parts of the interactive that stay hidden here because a later question asks about them.
+        knobs: settings that can be changed here.
+        panels: panels next to the lesson.
+        explain: the number that is explained next to it.
+        predict: the question asked first.
         opening: what is shown while that question is open; None without a question.
     """
 
@@ -170,18 +170,18 @@ class Lesson:
     """A lesson.
 
     Attributes:
-        id: stable name, under which progress is kept.
-        number: its place in the list.
+        id: stable name under which progress is stored.
+        number: its position in the list.
         title: a question.
-        gist: what it is about, in a few words for the list.
-        interactive: name of the small interactive in it; empty for panels alone.
+        gist: its subject in a few words, for the list.
+        interactive: name of its small interactive; empty if it only uses panels.
         start: settings of its run.
-        steps: the screens, in order; their settings are on top of one another already.
-        words: what is behind the terms in brackets.
-        teaching: notes for whoever gives it; None where the author has none.
+        steps: the screens, in order, with their settings already combined.
+        words: definitions of the terms in brackets.
+        teaching: notes for the teacher; None if the author has written none.
         sources: papers and programs.
         covers: rows of the list of features.
-        digest: of its file, whatever its line endings are.
+        digest: digest of its file, independent of line endings.
     """
 
     id: str
@@ -198,23 +198,23 @@ class Lesson:
     digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
-        """Settings of the run of step ``place``, knobs that were ``turned`` included.
+        """Return the settings of the run of step ``place``, including the changed knobs in ``turned``.
 
         Raises:
-            SettingsError: a knob is where it may not.
+            SettingsError: a knob has a value that is not allowed.
         """
         return self.settings_of(self.steps[place], turned)
 
     def settings_of(self, step: LessonStep, turned: Mapping[str, Any] | None = None) -> Settings:
-        """Settings of the run of ``step``, knobs that were ``turned`` included.
+        """Return the settings of the run of ``step``, including the changed knobs in ``turned``.
 
         Raises:
-            SettingsError: a knob is where it may not.
+            SettingsError: a knob has a value that is not allowed.
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
 
     def with_seed(self, seed: int) -> Lesson:
-        """The same lesson with each of its runs but the recorded ones under another seed."""
+        """Return the same lesson with a different seed for all of its runs except the recorded ones."""
 
         def reseeded(step: LessonStep) -> LessonStep:
             return replace(
@@ -230,7 +230,7 @@ class Lesson:
 
     @property
     def minutes(self) -> float:
-        """Total minutes in class, by the author's notes."""
+        """Total minutes in class, according to the author's notes."""
         return sum(step.minutes for step in self.steps)
 
     @property

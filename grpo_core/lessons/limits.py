@@ -1,4 +1,4 @@
-"""Checks of a well-formed lesson file for content that no run could support."""
+"""Checks of a well-formed lesson file for content that a run cannot support."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WIDEST_GAP = 1e-3
 
 
 def check_choices(t: Table, choices: Sequence[Choice]) -> None:
-    """Refuse choices whose ranges overlap, or leave a gap in which an answer could fall.
+    """Reject choices whose ranges overlap or leave a gap into which an answer could fall.
 
-    Two may share an end. Whole numbers one apart leave no gap: such an answer is a count or a code.
+    Two ranges can share an endpoint. Consecutive integers leave no gap: such an answer is a count or a code.
 
     Raises:
-        LessonError: two choices overlap, or leave a gap.
+        LessonError: two choices overlap or leave a gap.
     """
     ordered = sorted(choices, key=lambda choice: (choice.low, choice.high))
     for one, other in pairwise(ordered):
@@ -44,15 +44,15 @@ def check_choices(t: Table, choices: Sequence[Choice]) -> None:
 
 
 def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
-    """Refuse a step that asks for an update, a completion or an action that its run does not have.
+    """Reject a step that refers to an update, a completion or an action that its run does not have.
 
     Args:
         t: the step's table.
-        step: what was read from it.
-        settings: what its run runs under.
+        step: the step read from it.
+        settings: settings of its run.
 
     Raises:
-        LessonError: which of them lies beyond the run, and how far the run goes.
+        LessonError: an item is out of range; the message names it and the range.
     """
     if not step.recorded and not settings.is_language:
         _check_places(t, "row", Quantity("reward", row=step.row), settings)
@@ -65,10 +65,10 @@ def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
 
 
 def check_lesson(t: Table, lesson: Lesson) -> None:
-    """Refuse a lesson without questions, or with a question before anything is shown.
+    """Reject a lesson without questions, or with a question before anything is shown.
 
     Raises:
-        LessonError: it does.
+        LessonError: the lesson has one of these faults.
     """
     if lesson.steps[0].predict is not None:
         raise t.source.error(("steps", 0, "predict"), tr("the first step has to show something; ask in a later one"))
@@ -100,10 +100,10 @@ def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
 
 
 def _check_places(t: Table, key: str, quantity: Quantity, settings: Settings) -> None:
-    """Check the parts of ``quantity`` against a bandit's run."""
+    """Check the components of ``quantity`` against a bandit's run."""
     task = settings.task
     assert isinstance(task, BanditTask)
-    actions = task.actions if task.landscape in LANDSCAPES else None  # a chain's are those of its automaton
+    actions = task.actions if task.landscape in LANDSCAPES else None  # a chain has those of its automaton
     for name, place, count in (
         (tr("completion"), quantity.row, settings.learner.group_size * task.prompts),
         (tr("action"), quantity.action, actions),

@@ -10,14 +10,14 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 Place: TypeAlias = tuple[str | int, ...]
-"""A path into a TOML document, such as ("steps", 2, "predict", "kind"); lists count from 0."""
+"""A path in a TOML document, such as ("steps", 2, "predict", "kind"). Lists count from 0."""
 
 _HEADER = re.compile(r"\s*(\[\[|\[)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))\s*=")
 
 
 class LessonError(GrpoError):
-    """A lesson file that cannot be used.
+    """Raised if a lesson file cannot be used.
 
     Attributes:
         file: its name.
@@ -30,23 +30,23 @@ class LessonError(GrpoError):
 
 
 class Source:
-    """The text of a lesson file, for errors with line numbers.
+    """The text of a lesson file, for error messages with line numbers.
 
     Attributes:
-        path: of the file.
-        text: what stands in it.
+        path: path of the file.
+        text: its contents.
     """
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text
 
     def error(self, place: Place, what: str) -> LessonError:
-        """Make an error about ``place``, naming its key if there is one."""
+        """Return an error about ``place``, naming its key if there is one."""
         return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
 
 
 def spelled(place: Place) -> str:
-    """Format a location for the author, such as “steps 3, predict, kind: ”. Empty for the whole file."""
+    """Format a location for the author, such as “steps 3, predict, kind: ”. Empty for the file itself."""
     words: list[str] = []
     for part in place:
         if isinstance(part, int) and words:
@@ -57,7 +57,7 @@ def spelled(place: Place) -> str:
 
 
 def line_of(text: str, place: Place) -> int:
-    """Line in which ``place`` begins, or the enclosing table if it has no line of its own."""
+    """Return the line in which ``place`` begins, or that of the enclosing table if it has no line of its own."""
     found, depth = 1, 0
     here: Place = ()
     counts: dict[Place, int] = {}
@@ -78,7 +78,7 @@ def line_of(text: str, place: Place) -> int:
 
 
 def _entered(name: str, is_list: bool, counts: dict[Place, int]) -> Place:
-    """Location of a table's header. ``counts`` holds the number of entries of each list so far."""
+    """Return the location of a table from its header. ``counts`` holds the number of entries of each list so far."""
     here: Place = ()
     parts = [part.strip().strip("\"'") for part in name.split(".")]
     for depth, part in enumerate(parts):

@@ -1,6 +1,4 @@
-"""Parser of lesson files: from TOML to a :class:`Lesson`, with errors that name file, line and key, and what would be
-right.
-"""
+"""Parser of lesson files: from TOML to a :class:`Lesson`, with errors that name file, line, key and valid values."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
     """Load the lesson in a file.
 
     Raises:
-        LessonError: file and line, what is wrong there, and what would be right.
+        LessonError: the message names the file, the line, what is wrong and what would be valid.
     """
     try:
         content = read_limited(path, LARGEST)
@@ -54,7 +52,7 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
     """Parse a lesson from the text of a file. ``path`` is used in errors.
 
     Raises:
-        LessonError: file and line, what is wrong there, and what would be right.
+        LessonError: the message names the file, the line, what is wrong and what would be valid.
     """
     source = Source(path, text)
     try:

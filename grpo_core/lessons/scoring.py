@@ -20,14 +20,14 @@ def answered(
     """Read the number that ``answer`` names from the run.
 
     Args:
-        answer: which number.
-        update: the update it is read at, where the answer does not say.
+        answer: the number to read.
+        update: the update at which it is read if the answer does not name one.
         origin: the run before its first update.
-        step: the record of an update.
-        check: the interactive's own numbers.
+        step: returns the record of an update.
+        check: returns a number of the interactive by name.
 
     Returns:
-        The number, or its change; NaN where the run does not have it.
+        The number, or its change. NaN if the run does not have it.
     """
     at = update if answer.update is None else answer.update
     value = _value(answer, at, origin, step, check)
@@ -48,9 +48,9 @@ def _value(
 
 
 def right(prediction: Prediction, guess: float, value: float) -> bool:
-    """Whether ``guess`` is right if the run gives ``value``.
+    """Return whether ``guess`` is right if the run gives ``value``.
 
-    A guess is a number, one of :data:`SIGNS`, or the place of a choice.
+    A guess is a number, one of :data:`SIGNS`, or the index of a choice.
 
     Raises:
         ValueError: the prediction is of an unknown kind.
@@ -69,11 +69,11 @@ def right(prediction: Prediction, guess: float, value: float) -> bool:
 
 
 CLOSE = 3.0
-"""A number counts as close up to this multiple of the tolerance for a right answer."""
+"""A number counts as close if its error is at most this multiple of the tolerance for a right answer."""
 
 
 def close(prediction: Prediction, guess: float, value: float) -> bool:
-    """Whether a number ``guess`` just misses: not right, but no further off than ``CLOSE`` times what still counts.
+    """Return whether the number ``guess`` just misses: not right, but within ``CLOSE`` times the tolerance.
 
     Directions and choices are right or wrong, never close.
     """
@@ -83,16 +83,16 @@ def close(prediction: Prediction, guess: float, value: float) -> bool:
 
 
 def direction(prediction: Prediction, value: float) -> int:
-    """Direction of a change ``value``: −1, 0 or 1."""
+    """Return the direction of a change ``value``: −1, 0 or 1."""
     return 0 if abs(value) <= prediction.within else (1 if value > 0 else -1)
 
 
 def holds(choice: Choice, value: float) -> bool:
-    """Whether the range of a choice contains ``value``."""
+    """Return whether the range of a choice contains ``value``."""
     return choice.low <= value <= choice.high
 
 
 def as_told(prediction: Prediction, value: float) -> bool:
-    """Whether the run agrees with the lesson's sentence about the answer."""
+    """Return whether the run agrees with the lesson's statement about the answer."""
     low, high = prediction.holds
     return low <= value <= high

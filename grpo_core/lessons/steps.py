@@ -21,7 +21,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
 MOST_WORDS = 40
-"""Maximum number of words beside a picture."""
+"""Maximum number of words next to a picture."""
 MOST_KNOBS = 3
 LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
@@ -38,7 +38,7 @@ class Offer:
         shows: values allowed in a step's ``show``.
         checks: names of the numbers that it computes for predictions.
         state: keys allowed in a step's ``state``.
-        parts: names of its parts that a question can hide.
+        parts: names of the parts that a question can hide.
     """
 
     shows: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """All names that a lesson may use: panels, interactives, recorded runs, and defined terms."""
+    """All names that a lesson can use: panels, interactives, recorded runs and defined terms."""
 
     panels: tuple[str, ...] = ()
     interactives: Mapping[str, Offer] = field(default_factory=dict)
@@ -58,17 +58,17 @@ class Vocabulary:
 
 
 def terms_in(text: str) -> list[str]:
-    """The terms in brackets: [term], or [shown text|term]."""
+    """Return the terms in brackets: [term], or [shown text|term]."""
     return [term or said for said, term in _TERM.findall(text)]
 
 
 def spoken(text: str) -> str:
-    """A text without the brackets."""
+    """Return ``text`` without the brackets."""
     return _TERM.sub(r"\1", text)
 
 
 class Steps:
-    """Parses the steps. Fields that a step omits are as in the step before."""
+    """Parses the steps. Fields that a step omits have the value of the previous step."""
 
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
@@ -89,7 +89,7 @@ class Steps:
         return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
 
     def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
-        """``base`` with the settings under ``key``, or the core's own complaint."""
+        """Return ``base`` with the settings under ``key``. Invalid settings are reported as errors of the file."""
         table = t.table(key, {})
         try:
             return base.replace(table.plain())
@@ -97,13 +97,13 @@ class Steps:
             raise self._refusal(table, base, error) from None
 
     def _refusal(self, t: Table, base: Settings, error: SettingsError) -> LessonError:
-        """The core's complaint about one of the settings of ``t``, with the nearest to an unknown name."""
+        """Return the error for a rejected setting of ``t``. For an unknown name it suggests the most similar one."""
         close = "" if error.field in flat(base) else nearest(error.field, flat(base))
         return t.error(error.field if error.field in t else "", str(error).rstrip(".") + close)
 
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})
-        if "policy" in t:  # from its defaults: what was set before belongs to the other one
+        if "policy" in t:  # from its defaults: earlier settings belong to the other policy
             self._base, self._changed, self._knobs = POLICIES[t.word("policy", tuple(POLICIES))](), {}, ()
         self._changed |= settings.plain()
         try:
@@ -241,8 +241,10 @@ class Steps:
 
 
 def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:
-    """What is shown while the question of ``step`` is open: its own run at the start that the question names, or else
-    the step before as it was."""
+    """Return what is shown while the question of ``step`` is open.
+
+    Either its own run at the start named by the question, or the previous step unchanged.
+    """
     if predict.start is None:
         return before
     return dataclasses.replace(
@@ -272,7 +274,7 @@ def _choice(t: Table) -> Choice:
 
 
 def _quantity(t: Table) -> Quantity:
-    """A number's address. Rows, tokens, passes, places, actions and groups count from 1 in the file."""
+    """Return a number's address. Rows, tokens, passes, positions, actions and groups count from 1 in the file."""
     name = t.word("name", sorted({*QUANTITIES, *METRICS}))
     parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
     if "pass" in t and "after" in t:

@@ -13,11 +13,11 @@ MISSING = object()
 
 
 class Table:
-    """A table of a lesson file (TOML), which notes the keys that were asked for and names wrong ones with their place.
+    """A table of a TOML lesson file that tracks which keys have been read and names the location of wrong ones.
 
     Attributes:
         source: the file.
-        place: where in it the table is.
+        place: location of the table in the file.
     """
 
     def __init__(self, source: Source, place: Place, data: Any) -> None:
@@ -39,14 +39,14 @@ class Table:
         return key in self._data
 
     def error(self, key: str, what: str) -> LessonError:
-        """Make an error about one of its keys."""
+        """Return an error about one of the table's keys."""
         return self.source.error((*self.place, key) if key else self.place, what)
 
     def any(self, key: str, default: Any = MISSING) -> Any:
-        """The value under ``key``.
+        """Return the value under ``key``.
 
         Raises:
-            LessonError: nothing does, and there is no default.
+            LessonError: the key is missing and there is no default.
         """
         self._asked.append(key)
         value = self._data.get(key, default)
@@ -55,47 +55,47 @@ class Table:
         return value
 
     def text(self, key: str, default: Any = MISSING) -> str:
-        """A text without line breaks and spaces around it."""
+        """Read a string, without surrounding spaces and line breaks."""
         value = self.any(key, default)
         if not isinstance(value, str) or (default is MISSING and not value.strip()):
             raise self.error(key, f"a text is expected, not {_named(value)}")
         return " ".join(value.split())
 
     def said(self, key: str, default: Any = MISSING) -> str:
-        """Read a translatable text."""
+        """Read a translatable string."""
         text = self.text(key, default)
         return tr(text) if text else ""
 
     def number(self, key: str, default: Any = MISSING) -> float:
-        """A number, which may be infinite."""
+        """Read a number, which can be infinite."""
         value = self.any(key, default)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
             raise self.error(key, f"a number is expected, not {_named(value)}")
         return float(value)
 
     def whole(self, key: str, default: Any = MISSING, low: int = 0) -> int:
-        """A whole number of at least ``low``."""
+        """Read an integer of at least ``low``."""
         value = self.any(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < low:
             raise self.error(key, f"a whole number from {low} on is expected, not {_named(value)}")
         return value
 
     def word(self, key: str, allowed: Sequence[str], default: Any = MISSING) -> str:
-        """One of a few words."""
+        """Read a string that must be one of ``allowed``."""
         value = self.text(key, default)
         if value not in allowed:
             raise self.error(key, f"“{value}” is not known here; there {_there_is(allowed)}{nearest(value, allowed)}")
         return value
 
     def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
-        """A list of texts."""
+        """Read a list of strings."""
         values = self.any(key, default)
         if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
             raise self.error(key, f"a list of texts is expected, not {_named(values)}")
         return tuple(values)
 
     def pair(self, key: str, default: Any = MISSING) -> tuple[float, float]:
-        """Two numbers, the lower first."""
+        """Read two numbers, the lower first."""
         values = self.any(key, default)
         good = isinstance(values, (list, tuple)) and len(values) == 2
         if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
@@ -105,21 +105,21 @@ class Table:
         return float(values[0]), float(values[1])
 
     def table(self, key: str, default: Any = MISSING) -> Table:
-        """A table inside."""
+        """Read a nested table."""
         return Table(self.source, (*self.place, key), self.any(key, default))
 
     def tables(self, key: str, default: Any = MISSING) -> list[Table]:
-        """The tables of the array ``key``. ``default`` where the file has none."""
+        """Read the array of tables ``key``. Returns ``default`` if the file does not have it."""
         values = self.any(key, default)
         if not isinstance(values, (list, tuple)):
             raise self.error(key, f"a list of tables, [[{key}]], is expected, not {_named(values)}")
         return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
 
     def done(self) -> None:
-        """Refuse keys of this table that were not read.
+        """Reject keys of this table that were not read.
 
         Raises:
-            LessonError: something does.
+            LessonError: a key was not read.
         """
         for key in self._data:
             if key not in self._asked:
@@ -127,15 +127,13 @@ class Table:
                 raise self.error(key, f"this key is not known here; there {_there_is(known)}{nearest(key, known)}")
 
     def plain(self) -> dict[str, Any]:
-        """The whole table as a dictionary, lists as tuples, for settings."""
+        """Return the complete table as a dictionary, with lists as tuples, for settings."""
         self._asked += list(self._data)
         return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Suggest the word of ``known`` spelled most like ``word``, as the end of an error message. Empty if none is
-    similar.
-    """
+    """Return a suggestion of the most similar word in ``known``, to end an error message. Empty if none is similar."""
     close = difflib.get_close_matches(word, [name for name in known if name], n=1)
     return tr("; the nearest is “{name}”").format(name=close[0]) if close else ""
 

@@ -1,4 +1,4 @@
-"""Theoretical expectations, which lessons compare their counts with."""
+"""Theoretical expectations with which lessons compare their counts."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ import math
 import numpy as np
 
 SURE = 50.0
-"""Difference of logits from which an action is always chosen: 1 − p is below 1e-21."""
+"""Difference of logits at which an action is always chosen: 1 − p is below 1e-21."""
 
 
 def dead_share(chance: float, group_size: int) -> float:
-    """Chance that all G answers of a group are right, or all are wrong: p^G + (1 − p)^G.
+    """Return the probability that the G answers of a group are all right or all wrong: p^G + (1 − p)^G.
 
     Args:
-        chance: p, of a right answer, 0 to 1; the answers of a group are independent.
+        chance: probability p of a right answer, 0 to 1; the answers of a group are independent.
         group_size: G, at least 1.
     """
     return chance**group_size + (1 - chance) ** group_size
 
 
 def bias_of(chance: float) -> float:
-    """The logit that gives one of two actions the probability ``chance``: log p / (1 − p), limited to ±50."""
+    """Return the logit that gives one of two actions the probability ``chance``: log p / (1 − p), limited to ±50."""
     if not 0 < chance < 1:
         return SURE if chance >= 1 else -SURE
     return min(max(math.log(chance / (1 - chance)), -SURE), SURE)
 
 
 def pass_at(chances: np.ndarray, k: int) -> float:
-    """pass@k: the mean share of prompts at which at least one of k independent completions is right, 1 − (1 − p)^k
-    (after Chen et al. 2021, arXiv:2107.03374, where p is estimated from samples).
+    """Return pass@k: the mean share of prompts for which at least one of k independent completions is right.
+
+    It is 1 − (1 − p)^k (after Chen et al. 2021, arXiv:2107.03374, where p is estimated from samples).
 
     Args:
-        chances: (P,) probability of a right completion, by prompt.
-        k: completions of a prompt.
+        chances: (P,) probability of a right completion for each prompt.
+        k: number of completions of a prompt.
     """
     return float(np.mean(-np.expm1(k * np.log1p(-np.minimum(chances, 1 - 1e-16)))))

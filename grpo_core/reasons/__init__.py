@@ -14,22 +14,22 @@ __all__ = ["LONGEST_CHIP", "Reason", "reason_for", "reasons"]
 GROUP = "group:"
 """Prefix of a group's number in a key."""
 CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy.CHECKS
-"""Checks of an update, other than of its groups, by key."""
+"""Checks of an update, by key, except those of its groups."""
 
 
 def reasons(
     step: Step, passed: int, objective: Objective | None = None, *, numbers: Numbers | None = None
 ) -> dict[str, Reason]:
-    """Reasons for the numbers of an update, by key.
+    """Return the reasons for the numbers of an update, by key.
 
     Args:
         step: the update.
         passed: the pass shown, counted from 0.
-        objective: another one for a what-if; the update's own by default.
-        numbers: of this update under this objective, if they are already at hand.
+        objective: a different one for a what-if; the update's own by default.
+        numbers: numbers of this update under this objective, if already available.
 
     Returns:
-        At most one reason a key: names of metrics (whose cards show the whole update), "group:<p>" for groups, and
+        At most one reason per key: names of metrics (whose cards show the complete update), "group:<p>" for groups, and
         "ratio", "clipped", "gradient" and "kl_term" for the pass shown. A number without an entry needs no explanation.
 
     Raises:
@@ -42,7 +42,7 @@ def reasons(
 
 
 def reason_for(n: Numbers, passed: int, key: str) -> Reason | None:
-    """The reason of :func:`reasons` under ``key``, without the others. None where the number needs no reason."""
+    """Return only the reason that :func:`reasons` has under ``key``. None if the number needs no reason."""
     if key.startswith(GROUP):
         return groups.group_reason(n, passed, int(key.removeprefix(GROUP)))
     return CHECKS[key](n, passed) if key in CHECKS else None

@@ -18,11 +18,11 @@ from grpo_core.typeset import plain
 BARE_SPREAD = 1e-6
 """A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
 WIDE = 0.1
-"""An advantage above this from such a spread has been blown up."""
+"""An advantage above this that results from such a spread has been inflated."""
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
-    """The reason for a group that is dead, or whose rewards hardly differ. None for any other."""
+    """Return the reason for a group that is dead or whose rewards hardly differ. None for any other group."""
     if not 0 <= group < len(n.compared_rewards):
         return None
     rewards = n.compared_rewards[group]
@@ -49,10 +49,10 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
-    """Terms other than the advantage with a gradient on these completions: "kl", "entropy"."""
+    """Return the terms with a gradient on these completions other than the advantage: "kl", "entropy"."""
     used = n.used(passed)[rows]
     kl = bool(np.any(n.pull(passed)[rows][used]))
-    if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the whole distribution
+    if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the full distribution
         exact = n.terms(passed).kl
         kl |= exact is not None and bool((np.abs(exact[rows][used]) > n.precision * 1e-3).any())
     entropy = n.has_entropy_bonus and bool(used.any()) and _bends(n, passed, rows)
@@ -60,7 +60,7 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
 
 
 def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
-    """Whether the entropy has a slope at these completions' places, as it has not where all is equally likely."""
+    """Return whether the entropy has a slope in these completions' contexts. That of a uniform distribution is 0."""
     logp = n.step.distribution(passed)
     if logp is None or n.step.context is None:
         return True
@@ -83,7 +83,7 @@ def _what(n: Numbers, scored: np.ndarray) -> str:
 
 
 def _within(n: Numbers) -> bool:
-    """Whether a group is compared with itself alone."""
+    """Return whether a group is only compared with itself."""
     return BASELINES[n.objective.baseline].within_group and n.step.advantage is None
 
 
@@ -100,7 +100,7 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
 
 
 def _alike(group: int, scored: np.ndarray) -> Card:
-    """The kind of a group's rewards, where they are equal."""
+    """Return which kind of equal rewards a group has."""
     if len(scored) == 0:
         return Card.of("unscored", group=group)
     if len(scored) == 1:
@@ -109,7 +109,7 @@ def _alike(group: int, scored: np.ndarray) -> Card:
 
 
 def _although_equal(n: Numbers, group: int | None) -> Card:
-    """The reason why equal rewards, of a group or of all dead ones, have non-zero advantages."""
+    """Return why equal rewards, of a group or of all dead groups, have non-zero advantages."""
     if n.step.advantage is not None:
         return Card.of("given", group=group)
     baseline = BASELINES[n.objective.baseline]
@@ -121,7 +121,7 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Whether the rewards of a group, or of a dead one, differ from what other groups or nothing at all give."""
+    """Return whether the rewards of a group, or of any dead one if None, differ from the shared baseline."""
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
         return False
@@ -141,7 +141,7 @@ def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
-    """Rewards that differ, but by less than δ, or by so little that dividing by their std blows them up."""
+    """Return the reason for rewards that differ by less than δ, or by so little that normalizing inflates them."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
     if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:
@@ -170,7 +170,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
 
 
 def dead_groups(n: Numbers, passed: int) -> Reason | None:
-    """The reason on the card of dead groups: how many there are, and of which sort."""
+    """Return the reason on the card of dead groups: their number and kind."""
     dead = np.flatnonzero(n.dead)
     if not len(dead):
         return None
@@ -215,9 +215,9 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 
 
 def reward_std(n: Numbers) -> Reason | None:
-    """The reason on the card of the spread: it is 0 within groups, whatever it is between them."""
+    """Return the reason on the card of the spread: it is 0 within groups, regardless of the spread between them."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
-    if n.objective.credit == "process":  # a spread of whole rewards says nothing about the steps
+    if n.objective.credit == "process":  # a spread of total rewards says nothing about the steps
         return None
     if not n.dead.all() or not len(scored) or (~np.isnan(n.compared_rewards)).sum(axis=-1).max() < 2:
         return None
@@ -253,4 +253,4 @@ CHECKS: dict[str, Check] = {
     "dead_groups": dead_groups,
     "reward_std": lambda n, passed: reward_std(n),
 }
-"""By the metric that the reason belongs to."""
+"""Checks by the metric to which the reason belongs."""

@@ -1,4 +1,4 @@
-"""Completions that were cut off: the first thing to look at where nothing is right."""
+"""Truncated completions: the first thing to check if no answer is right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 def truncated(n: Numbers) -> Reason | None:
-    """The card of the mean length: how many completions reached the limit before their end sign."""
+    """Return the reason on the card of the mean length: how many completions reached the limit without ending."""
     step = n.step
     if not step.settings.is_language:
         return None
@@ -32,4 +32,4 @@ def truncated(n: Numbers) -> Reason | None:
 
 
 CHECKS: dict[str, Check] = {"length": lambda n, passed: truncated(n)}
-"""By the metric that the reason belongs to."""
+"""Checks by the metric to which the reason belongs."""

@@ -1,6 +1,4 @@
-"""Reasons why the loss is 0 although the gradient is not, or not 0 although nothing has changed, and why the gradient
-is 0.
-"""
+"""Reasons for a zero loss despite a gradient, a non-zero loss without any change, and a zero gradient."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 HUGE = 10.0
-"""A gradient norm above this is called large: trainers of language models clip at 1."""
+"""A gradient norm above this is called large. Trainers of language models clip at 1."""
 
 
 def loss(n: Numbers) -> Reason | None:
-    """The reason why the loss of the first pass, on the card of the update, is 0 or is not."""
+    """Return the reason on the update's card why the loss of the first pass is 0 or not."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -54,7 +52,7 @@ def loss(n: Numbers) -> Reason | None:
 
 
 def _why_cancelled(n: Numbers) -> str:
-    """The reason why the surrogates of the first pass add up to 0: "silent", "balanced", "sum"."""
+    """Return why the surrogates of the first pass add up to 0: "silent", "balanced", "sum"."""
     if n.without_signal:
         return "silent"
     used = n.used(0).any(axis=-1)
@@ -69,7 +67,7 @@ def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
 
 
 def _covariance(n: Numbers, policy: float) -> Reason | None:
-    """At ratio 1 with advantages that cancel, a weight that grows with length still leaves a value."""
+    """Return the reason for a loss at ratio 1 with advantages that cancel, due to weights that grow with length."""
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)
     advantage, mass = n.row_advantage[rows], weight.sum(axis=-1)[rows]
@@ -80,7 +78,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
     balanced = abs(advantage.sum()) <= n.precision * np.abs(advantage).sum()
     differs = abs(policy) > n.precision * n.surrogate_size(0) and np.ptp(mass) > n.precision * mass.max()
     length = n.step.mask.sum(axis=-1)[rows]
-    by_length = bool(np.ptp(mass / length) <= n.precision * (mass / length).max())  # micro-batches weigh otherwise
+    by_length = bool(np.ptp(mass / length) <= n.precision * (mass / length).max())  # micro-batches have other weights
     if not (explained and balanced and differs and by_length):
         return None
     return Reason(
@@ -93,7 +91,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """The reason why the gradient of the first pass, on the card of the update, is 0 or large."""
+    """Return the reason on the update's card why the gradient of the first pass is 0 or large."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3
@@ -120,17 +118,17 @@ def grad_norm(n: Numbers) -> Reason | None:
 
 
 def _smaller_steps(n: Numbers) -> str:
-    """Advice that makes the step along a large gradient smaller, under the settings in force."""
+    """Return advice on reducing the step along a large gradient, under the current settings."""
     if n.step.settings.optimizer.kind == "adam":
         return "adam_divides"
     if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides:
         return "slower"
-    damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's are not divided
+    damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's advantages are not divided
     return "slower_or_damped" if np.abs(damped).max() < np.abs(n.advantage).max() else "slower"
 
 
 def gradient(n: Numbers, passed: int) -> Reason | None:
-    """The reason why the gradient of the pass that is shown is 0."""
+    """Return the reason why the gradient of the pass shown is 0."""
     if n.has_gradient(passed):
         return None
     chip, claims = _still(n, passed)
@@ -139,7 +137,7 @@ def gradient(n: Numbers, passed: int) -> Reason | None:
 
 
 def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
-    """The reason why a pass has no gradient."""
+    """Return the reason why a pass has no gradient."""
     terms, used = n.terms(passed), n.used(passed)
     kl = []
     if not n.kl_in_loss:
@@ -164,7 +162,7 @@ def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
 
 
 def _pushed(n: Numbers) -> np.ndarray:
-    """Tokens with a non-zero advantage, boolean (B, T)."""
+    """Return the tokens with a non-zero advantage, boolean (B, T)."""
     advantage = n.advantage
     return np.broadcast_to((advantage if advantage.ndim > 1 else advantage[:, None]) != 0, n.step.mask.shape)
 
@@ -174,4 +172,4 @@ CHECKS: dict[str, Check] = {
     "grad_norm": lambda n, passed: grad_norm(n),
     "gradient": gradient,
 }
-"""By the metric, or the number of the pass shown, that the reason belongs to."""
+"""Checks by the metric, or the number of the pass shown, to which the reason belongs."""

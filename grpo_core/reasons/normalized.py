@@ -1,4 +1,4 @@
-"""The claim of a caption on the advantages that follow from the rewards."""
+"""The claim of a caption about the advantages that follow from the rewards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grpo_core.text import tr
 def normalized(
     n: EvaluatedStep, rows: np.ndarray, gained: np.ndarray, total: float | None = None
 ) -> Claim[Drawn] | None:
-    """The claim on the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
+    """Return the claim about the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
 
-    ``total``: their sum, to be said too where they differ. None where no advantage is known.
+    ``total`` is their sum, which is included if they differ. None if no advantage is known.
     """
     known = gained[np.isfinite(gained)]
     if not len(known):
@@ -34,5 +34,5 @@ def normalized(
 
 
 def normalized_words(made: Claim[Drawn] | None) -> str:
-    """The sentence on the advantages that follow from the rewards."""
+    """Return the sentence about the advantages that follow from the rewards."""
     return tr("Normalize: rewards become advantages.") if made is None else made.words()

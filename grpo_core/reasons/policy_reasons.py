@@ -1,4 +1,4 @@
-"""Reasons for ratios and clipping of the passes, the distance to the reference, and the entropy."""
+"""Reasons for ratios and clipping in the passes, the distance to the reference, and the entropy."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from grpo_core.text import tr
 MOST = 0.5
 """Share of clipped tokens above which most of the batch has no gradient."""
 FAR = 5.0
-"""Nats per token: a KL above this means that text likely under one policy is all but impossible under the other."""
+"""Nats per token. A KL above this means that text likely under one policy is all but impossible under the other."""
 SPIKE = 100.0
-"""Nats: a single token's estimate above this dominates every mean."""
+"""Nats. A single token's estimate above this dominates every mean."""
 CERTAIN = 0.05
-"""Nats: below this entropy nearly all samples are alike."""
+"""Nats. Below this entropy nearly all samples are alike."""
 NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
-"""How far from 1 a first ratio may be by rounding, by the precision of the record."""
+"""How far from 1 a first ratio can be due to rounding, by the precision of the record."""
 
 
 def clip_fraction(n: Numbers) -> Reason | None:
-    """The claims of the update's card on the share of clipped tokens in the last pass."""
+    """Return the reason on the update's card for the share of clipped tokens in the last pass."""
     return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
 def clipped(n: Numbers, passed: int) -> Reason | None:
-    """The claims on clipped tokens in the pass that is shown."""
+    """Return the reason for the number of clipped tokens in the pass shown."""
     return _clip(n, passed, "clipped")
 
 
@@ -55,7 +55,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
             claims=(Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),),
         )
     if share > MOST:
-        only_passes = passed and n.ratios_are_one(0)  # then only the passes before have moved them
+        only_passes = passed and n.ratios_are_one(0)  # then only the previous passes have moved them
         stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
         return Reason(
             key=key,
@@ -79,7 +79,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Whether every clipped ratio has left the range the way its push goes. A dual clip stops one that leads back."""
+    """Return whether every clipped ratio left the range in the direction of its push. A dual clip can stop others."""
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
@@ -88,7 +88,7 @@ def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
 
 
 def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, tuple[Claim[Step], ...]]:
-    """The reason why no token is clipped in this pass. ``of_tokens``: it is the tokens' own ratios that are clipped."""
+    """Return why no token is clipped in this pass. ``of_tokens``: whether the tokens' own ratios are clipped."""
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
     if n.ratios_are_one(passed) and _unmoved(n, passed):
@@ -105,12 +105,12 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def _unmoved(n: Numbers, passed: int) -> bool:
-    """Whether every token is as likely as when it was sampled. Changes may cancel in a completion's ratio."""
+    """Return whether every token is as likely as when it was sampled. Changes can cancel in a completion's ratio."""
     return bool((np.abs(n.step.logp[passed] - n.step.old_logp)[n.used(passed)] <= n.precision).all())
 
 
 def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
-    """The ratios that the clip reads, (B, T): those of the loss, or ``of_tokens`` the tokens' own."""
+    """Return the ratios that the clip reads, (B, T): those of the loss, or the tokens' own if ``of_tokens``."""
     if not of_tokens:
         return np.asarray(n.terms(passed).ratio)
     limit = n.objective.log_ratio_limit or np.inf
@@ -118,9 +118,9 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 
 
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
-    """The bound to which the range would have to be narrowed for the clip to act, where all ratios are inside it.
+    """Return the bound to which the range has to be narrowed for the clip to act, if all ratios are inside it.
 
-    A clip stops gradients that would raise a ratio above 1 or lower one below 1; a cap reduces every ratio above it.
+    A clip stops gradients that would raise a ratio above 1 or lower one below 1. A cap reduces every ratio above it.
     """
     algorithm = SURROGATES[n.objective.surrogate]
     assert algorithm.clip is not None
@@ -144,8 +144,10 @@ def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
 
 
 def _left_out(ratio: float, *, below: bool) -> float:
-    """A ratio with three digits of its distance from 1, cut off so that a range that leaves out this number leaves out
-    the ratio too: a smaller number for one that must be ``below`` it, else a larger one."""
+    """Return a bound that excludes ``ratio``, with three digits of its distance from 1.
+
+    It is rounded down if the bound must be ``below`` the ratio, otherwise up.
+    """
     away = ratio - 1
     if not 0 < abs(away) < math.inf:
         return ratio
@@ -154,7 +156,7 @@ def _left_out(ratio: float, *, below: bool) -> float:
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """The reason why every ratio is 1 in the first pass, or why one is not. None in a later pass, ``passed`` > 0."""
+    """Return the reason why every ratio is 1 in the first pass, or why one is not. None in a later pass."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
@@ -178,7 +180,7 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
 
 
 def _one_at_first(n: Numbers) -> Card:
-    """That every ratio is 1 before the first pass, and what becomes of them."""
+    """State that every ratio is 1 before the first pass, and what happens to the ratios afterwards."""
     if n.step.passes == 1:
         return Card.of("one_pass")
     moved = next((p for p in range(1, n.step.passes) if n.used(p).any() and not n.ratios_are_one(p)), None)
@@ -186,14 +188,14 @@ def _one_at_first(n: Numbers) -> Card:
 
 
 def _keeps_nearer(n: Numbers) -> Card:
-    """Advice that keeps the policy nearer to the reference. A larger β only where the KL in force pulls there."""
+    """Return advice on keeping the policy closer to the reference. A larger β is only advised if the KL pulls there."""
     alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
     nowhere = not n.objective.kl_in_reward and alone and not n.objective.kl_importance
     return Card.of("nearer_slower" if nowhere else "nearer")
 
 
 def kl(n: Numbers) -> Reason | None:
-    """The claims of the update's card on the KL of the policy after the update."""
+    """Return the reason on the update's card for the KL of the policy after the update."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
@@ -231,7 +233,7 @@ def kl(n: Numbers) -> Reason | None:
 
 
 def _would_pull_back(n: Numbers) -> Card:
-    """Whether a positive β would pull the policy back, with the configured estimator."""
+    """State whether a positive β would pull the policy back with the configured estimator."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:
@@ -242,7 +244,7 @@ def _would_pull_back(n: Numbers) -> Card:
 
 
 def kl_term(n: Numbers, passed: int) -> Reason | None:
-    """The reason why the KL of the tokens in the pass that is shown is 0 or large."""
+    """Return the reason why the KL of the tokens in the pass shown is 0 or large."""
     o, terms, used = n.objective, n.terms(passed), n.used(passed)
     if terms.kl is None or not used.any():
         return None
@@ -289,7 +291,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
 
 
 def entropy(n: Numbers) -> Reason | None:
-    """The claims of the update's card on the entropy of the policy after the update."""
+    """Return the reason on the update's card for the entropy of the policy after the update."""
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None
@@ -310,4 +312,4 @@ CHECKS: dict[str, Check] = {
     "kl_term": kl_term,
     "entropy": lambda n, passed: entropy(n),
 }
-"""By the metric, or the number of the pass shown, that the reason belongs to."""
+"""Checks by the metric, or the number of the pass shown, to which the reason belongs."""

@@ -1,4 +1,4 @@
-"""The form of a reason: a sentence about a number of an update."""
+"""Data types for reasons: sentences about the numbers of an update."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LONGEST_CHIP = 26
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """The reason why a number is what it is.
+    """The reason for the value of a number.
 
     Attributes:
-        key: the metric it belongs to, "group:<p>" for a group, or "ratio", "clipped", "gradient", "kl_term" for what
-            the pass shown says.
-        chip: a few words for beside the number, at most 26 characters.
-        claims: why, and what would change it; one or more, and nothing else says it.
-        kind: "zero" for a zero that has a reason, "unhealthy" for what may go wrong, "note" otherwise.
-        quantities: the numbers it points at.
+        key: the metric it belongs to, "group:<p>" for a group, or "ratio", "clipped", "gradient" or "kl_term" for the
+            numbers of the pass shown.
+        chip: a few words next to the number, at most 26 characters.
+        claims: why, and what would change it; at least one.
+        kind: "zero" for a zero that has a reason, "unhealthy" for a possible problem, "note" otherwise.
+        quantities: the numbers that it refers to.
     """
 
     key: str
@@ -43,9 +43,9 @@ class Reason:
 
 
 def cell(name: str, step: Step, row: int, token: int, passed: int = 0) -> Quantity:
-    """The address of a token's number. Completions of one token need no token."""
+    """Return the address of a token's number. The token is omitted if completions are one token long."""
     return Quantity(name, passed=passed, row=row, token=token if step.mask.shape[1] > 1 else None)
 
 
 Check: TypeAlias = Callable[[Numbers, int], Reason | None]
-"""(numbers of an update, pass shown, counted from 0) -> the reason for one of them; None where it needs none."""
+"""Function of the numbers of an update and the pass shown, from 0, that returns the reason for one number, or None."""

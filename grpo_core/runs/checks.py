@@ -1,8 +1,8 @@
-"""Checksums of a run file's content other than updates: meta data, settings, layouts, texts, answers and notes.
+"""Checksums of a run file's content other than updates: metadata, settings, layouts, texts, answers and notes.
 
-Updates and the values of their series have checksums of their own. These are in one row of the table ``meta``, which
-earlier versions ignore. Each covers a stated number of rows of a table, since an earlier version that continues the
-file adds rows without it.
+Updates and the values of their series have checksums of their own. The checksums here are in one row of the table
+``meta``, which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version that
+continues the file adds rows without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grpo_core.runs.connection import RunConnection
 
 KEY = "checks"
 _META = ("id", "title", "created", "settings", "seed", "parent", "parent_step", "parent_path", "version", "origin")
-"""Meta data that never change after a run file has been created."""
+"""Metadata that never changes after a run file has been created."""
 _TABLES = {
     "layout": "SELECT id, fields FROM layout ORDER BY id",
     "settings": "SELECT id, json FROM settings ORDER BY id",
@@ -27,14 +27,14 @@ _TABLES = {
     "note": "SELECT step, created, text FROM note ORDER BY rowid",
 }
 CHECKED = ("meta", "series", *_TABLES)
-"""Everything that has a checksum: the meta data, the names of the series, and the tables."""
+"""Everything that has a checksum: the metadata, the names of the series, and the tables."""
 _LONGEST = 10_000
 """Maximum number of characters of the row."""
 _KNOWN_SERIES = json.dumps(tuple(METRICS))
 
 
 def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) -> None:
-    """Store the current checksums of ``tables``, by default of all, within the caller's transaction."""
+    """Store the current checksums of ``tables``, by default of all tables, within the caller's transaction."""
     rows = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     kept = _kept(rows)
     for name in tables or CHECKED:
@@ -50,7 +50,7 @@ def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) ->
 
 
 def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of those meta data, or of the series' names, that do not match their checksums."""
+    """Return the names of the metadata, or of the series' names, that do not match their checksums."""
     kept = _kept(rows)
     found = {"meta": _of_meta(rows), "series": _crc([rows.get("series")])}
     if rows.get("series") == _KNOWN_SERIES:  # an earlier version may have written its own names
@@ -59,7 +59,7 @@ def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Whether a table does not match its checksum, if there is one.
+    """Return whether a table does not match its checksum, if there is one.
 
     Args:
         connection: connection to the file.
@@ -84,12 +84,12 @@ def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str
 
 
 def covered(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Names of those of :data:`CHECKED` with checksums in the file. Files of earlier versions have none."""
+    """Return the names in :data:`CHECKED` that have checksums in the file. Files of earlier versions have none."""
     return frozenset(_kept(rows))
 
 
 def _kept(rows: Mapping[str, Any]) -> dict[str, list[int]]:
-    """(number of rows, checksum) by table. A damaged entry is ignored."""
+    """Return (number of rows, checksum) by table. A damaged entry is ignored."""
     try:
         found = json.loads(str(rows.get(KEY, "{}"))[:_LONGEST])
         return {name: [int(count), int(crc)] for name, (count, crc) in found.items() if name in CHECKED}
@@ -102,7 +102,7 @@ def _of_meta(rows: Mapping[str, Any]) -> int:
 
 
 def _crc(rows: Iterable[object]) -> int:
-    """CRC-32 of rows of texts and numbers."""
+    """Return the CRC-32 of rows of strings and numbers."""
     crc = 0
     for row in rows:
         crc = zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)

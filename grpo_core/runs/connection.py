@@ -1,8 +1,7 @@
-"""A hardened connection to a run file of unknown origin: nothing in it is executed, and every statement has a time
-limit.
+"""A hardened connection to a run file of unknown origin: no code in it is run, and statements have a time limit.
 
-The b-trees of a damaged database can lead in circles, and a few kilobytes can stand for more rows than will ever be
-read. So each statement has an allowance of processor time; a slow disk costs none of it.
+The b-trees of a damaged database can be circular, and a few kilobytes can represent more rows than can ever be read.
+Therefore each statement has a limit on processor time, which does not include waiting for a slow disk.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any
 PROCESSOR_SECONDS = 2.0
 """Processor time allowed for one statement. A series of a million updates takes hundredths of a second."""
 LONGEST_VALUE = 64_000_000
-"""Maximum size in bytes of a value in a smaller file. In larger files, the file's size."""
+"""Maximum size in bytes of a value in a small file. In a larger file, the limit is the file's size."""
 _NO_LIMIT = 1_000_000_000
-"""SQLite's own."""
+"""SQLite's own limit."""
 _LOOK_EVERY = 1000
 """Number of SQLite's instructions between two checks of the time."""
 
@@ -41,7 +40,7 @@ class RunConnection(sqlite3.Connection):
         self.limit_values(size)
 
     def limit_values(self, size: int) -> None:
-        """Refuse values longer than a file of ``size`` bytes can hold."""
+        """Reject values longer than a file of ``size`` bytes can hold."""
         self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(size, LONGEST_VALUE), _NO_LIMIT))
 
     def allow_writing(self) -> None:
@@ -67,7 +66,7 @@ def connected(path: Path, mode: str) -> RunConnection:
     """Connect to the database at ``path``, in autocommit mode.
 
     Args:
-        path: of the file.
+        path: path of the file.
         mode: mode in SQLite's URI, such as ``mode=ro``.
 
     Raises:

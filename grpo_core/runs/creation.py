@@ -1,4 +1,4 @@
-"""Creation of a run file: its tables and meta data, and for a branch the data copied from its parent."""
+"""Creation of a run file: its tables and metadata, and for a branch the data copied from its parent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build(
 ) -> None:
     """Create a complete, closed run file without updates of its own, in one transaction, since each waits for the disk.
 
-    ``resumed`` is the parent's update to keep inside, where it is to hold other weights than in the parent.
+    ``resumed`` is the parent's update to store in the file, if its weights differ from those in the parent.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     try:

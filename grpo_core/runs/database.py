@@ -1,4 +1,4 @@
-"""The SQLite level of a run file: its structure, how it is opened, and error messages."""
+"""The SQLite level of a run file: its structure, opening it, and error messages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from grpo_core.text import tr
 APPLICATION_ID = 0x4752504F  # "GRPO"
 VERSION = 1
 CHUNK = 4096
-"""Number of values of a series stored together. The newest ones, which do not fill a chunk, are in ``tail``, one row
-per update.
+"""Number of values of a series stored together. The newest values, which do not fill a chunk, are in ``tail``.
+
+``tail`` has one row per update.
 """
 
 COMPANIONS = ("-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps beside a database."""
+"""Suffixes of the files that SQLite stores next to a database."""
 
 _FULL = tr("the disk is full; free some space and go on")
 _NO_MORE_FILES = tr("the disk takes no more files, however small (its inodes are used up); delete some and go on")
@@ -30,7 +31,7 @@ _DAMAGED = tr("the file is damaged or was cut short")
 _READ_ONLY = tr("the file or its folder is read-only")
 _TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
 _LONGEST_PATH = 500
-"""Maximum length of a path in bytes, without its companions' endings, that SQLite can open."""
+"""Maximum length of a path in bytes, without the suffixes of companion files, that SQLite can open."""
 _NO_HANDLE = tr("the program has as many files open as the system allows it")
 _REASONS = {
     "EMFILE": _NO_HANDLE,
@@ -62,7 +63,7 @@ _REASONS = {
 def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
     """Open the run file at ``path`` and check its tables. Returns the connection and the file's ``user_version``.
 
-    Nothing but SQLite ever opens the file: closing another handle on it would drop SQLite's own locks.
+    Only SQLite ever opens the file: closing another handle on it would release SQLite's own locks.
 
     Raises:
         RunFileError: there is no such file, or it is empty, damaged, a device, or not a run file.
@@ -94,7 +95,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                     raise newer_version_error(path) from error
                 raise
             if not may_grow and size % connection.execute("PRAGMA page_size").fetchone()[0]:
-                # SQLite notices where whole pages are missing, but reads the missing part of the last one as zeros
+                # SQLite detects missing pages, but reads the missing part of the last one as zeros
                 raise RunFileError(CANNOT["read"].format(name=path.name, why=_DAMAGED))
             return connection, version
         except BaseException:
@@ -103,10 +104,10 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
 
 
 def _size_of_file(path: Path) -> int:
-    """Size in bytes of the file at ``path``, checked before it is opened.
+    """Return the size in bytes of the file at ``path``, which is checked before it is opened.
 
     Raises:
-        RunFileError: there is none, it is empty, a folder or a device, or beside it is one.
+        RunFileError: it does not exist, is empty, a folder or a device, or there is a device next to it.
     """
     with explained(path):
         if path.is_dir():
@@ -126,7 +127,7 @@ def _size_of_file(path: Path) -> int:
 
 
 def newer_version_error(path: Path) -> RunFileError:
-    """The error on a run file that only a newer version of the program can read."""
+    """Return the error about a run file that only a newer version of the program can read."""
     return RunFileError(
         tr("{name} was written by a newer version of GRPO Lab and cannot be read; update the program.").format(
             name=path.name
@@ -140,7 +141,7 @@ def _read_only(path: Path) -> RunConnection:
     except sqlite3.OperationalError as error:
         if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
-        # A file left in write-ahead mode cannot be opened in a folder that takes no new files, except as a constant.
+        # A file left in write-ahead mode cannot be opened in a folder that accepts no new files, except as immutable.
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             raise RunFileError(
@@ -153,12 +154,12 @@ def _read_only(path: Path) -> RunConnection:
 
 
 CANNOT = {"read": tr("{name} cannot be read: {why}."), "written": tr("{name} cannot be written: {why}.")}
-"""Error message about a file, by the operation that failed."""
+"""Error messages about a file, by the operation that failed."""
 
 
 @contextmanager
 def explained(path: Path, doing: str = "read") -> Iterator[None]:
-    """Context that turns errors of SQLite and the file system into one :class:`RunFileError`.
+    """Convert errors of SQLite and the file system into :class:`RunFileError`, as a context manager.
 
     Args:
         path: the file.
@@ -170,7 +171,7 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # a bug in our own code
     except (UnicodeDecodeError, OverflowError) as error:
-        # damage that reached the text of SQLite's own message, or a number that SQLite does not have
+        # damage that affected SQLite's own message, or a number that SQLite does not define
         raise RunFileError(sentence.format(name=path.name, why=_DAMAGED)) from error
     except MemoryError as error:
         raise RunFileError(sentence.format(name=path.name, why=_REASONS["ENOMEM"])) from error
@@ -182,7 +183,7 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code. 0 where the error is the Python module's own."""
+    """Return SQLite's primary result code, or 0 if the error is the Python module's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -190,18 +191,18 @@ def _reason(path: Path, error: sqlite3.Error | OSError) -> str:
     if _takes_no_file(path, error):
         return _NO_MORE_FILES
     if isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_CANTOPEN and _no_handle_is_left():
-        return _NO_HANDLE  # SQLite does not say why it cannot open a file
+        return _NO_HANDLE  # SQLite does not report why it cannot open a file
     if isinstance(error, OSError):
         name = errno.errorcode.get(error.errno or 0, "")
         return _REASONS.get(name, error.strerror or str(error))
     name = getattr(error, "sqlite_errorname", "")
-    if not name:  # the Python module's own, such as of a text that is not UTF-8, which its message repeats
+    if not name:  # the Python module's own, for example about a string that is not UTF-8, which it repeats
         return _DAMAGED
     return _REASONS.get("_".join(name.split("_")[:2]), str(error))  # SQLITE_IOERR_WRITE -> SQLITE_IOERR
 
 
 def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
-    """Whether ``error`` comes from a folder that accepts content, but no further file."""
+    """Return whether ``error`` comes from a folder that accepts content, but no additional file."""
     full = error.errno == errno.ENOSPC if isinstance(error, OSError) else _code(error) == sqlite3.SQLITE_CANTOPEN
     if not full or not hasattr(os, "statvfs"):
         return False
@@ -212,7 +213,7 @@ def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
 
 
 def _no_handle_is_left() -> bool:
-    """Whether the system refuses this process any further open file."""
+    """Return whether the system does not allow this process to open more files."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -222,7 +223,7 @@ def _no_handle_is_left() -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """Transaction: all of the block or nothing. DEFERRED for several reads of one state."""
+    """Run the block as a transaction: all of it or nothing. Use DEFERRED for several reads of one state."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield

@@ -1,7 +1,7 @@
 """The files of a run on disk: their locks, merging into one file, and atomic replacement.
 
-While a run is written its file is in write-ahead mode and has ``-wal`` and ``-shm`` files beside it; closing merges
-them into a single file, which can be copied and sent. The writer holds ``<name>.lock`` beside it.
+While a run is written, its file is in write-ahead mode and has ``-wal`` and ``-shm`` files next to it. Closing merges
+them into a single file, which can be copied and sent. The writer holds ``<name>.lock`` next to it.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 PART = ".part"
-"""Ending of the name of an incomplete file."""
+"""Suffix of the name of an incomplete file."""
 LEFT_BEHIND = 3600
 """Seconds without a change after which a temporary file is considered left behind by a killed process."""
 
 
 class InUseError(RunFileError):
-    """Another process or window is writing the run file."""
+    """Raised if another process or window is writing the run file."""
 
 
 def lock_path(path: Path) -> Path:
-    """The lock file of the writer of ``path``."""
+    """Return the path of the lock file for the writer of ``path``."""
     return path.with_name(path.name + ".lock")
 
 
 def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
-    """Acquire the writer's lock of ``path``. ``patience`` in seconds is enough to outlast a check by another window.
+    """Acquire the writer's lock of ``path``. The default ``patience``, in seconds, outlasts a check by another window.
 
     Raises:
-        InUseError: somebody else holds it.
+        InUseError: another writer holds it.
         RunFileError: no new file can be created in the folder.
     """
     import filelock
@@ -65,33 +65,33 @@ def lock(path: Path, patience: float = 0.2) -> BaseFileLock:
 
 def release(held: BaseFileLock) -> None:
     """Release the lock and delete its file."""
-    with suppress(OSError):  # deleted while held: whoever waits for the old one notices and takes the new one
+    with suppress(OSError):  # deleted while held: a process waiting for the old one notices and takes the new one
         Path(held.lock_file).unlink()
     held.release()
 
 
 def in_use(path: Path) -> bool:
-    """Whether a writer has ``path`` open, in this process or another."""
+    """Return whether a writer has ``path`` open, in this process or another."""
     if not lock_path(path).exists():
         return False
     try:
         file_lock = lock(path, patience=0)
     except InUseError:
         return True
-    except RunFileError:  # a lock file left in a read-only folder, where nobody writes
+    except RunFileError:  # a lock file left in a read-only folder, to which nobody writes
         return False
     release(file_lock)
     return False
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file and SQLite's companion files, as far as they exist."""
+    """Return the file and SQLite's companion files, if any."""
     names = (path.name, path.name + "-wal", path.name + "-shm")
     return [beside for name in names if (beside := path.with_name(name)).exists()]
 
 
 def size_of(path: Path) -> int:
-    """Size on disk in bytes, including the write-ahead log."""
+    """Return the size on disk in bytes, including the write-ahead log."""
     total = 0
     for name in (path.name, path.name + "-wal"):
         with suppress(OSError):
@@ -100,10 +100,10 @@ def size_of(path: Path) -> int:
 
 
 def collapsed(path: Path) -> bool:
-    """Merge the write-ahead log into ``path`` unless somebody has it open. Returns whether it is now a single file.
+    """Merge the write-ahead log into ``path`` unless it is open elsewhere. Returns whether it is now a single file.
 
     Raises:
-        RunFileError: somebody writes the file, or it cannot be written.
+        RunFileError: the file is being written, or cannot be written.
     """
     if not path.with_name(path.name + "-wal").exists():
         return True
@@ -115,7 +115,7 @@ def collapsed(path: Path) -> bool:
 
 
 def folded(path: Path) -> bool:
-    """Like :func:`collapsed`, for callers that hold the lock."""
+    """Merge the write-ahead log like :func:`collapsed`, for callers that hold the lock."""
     connection, _ = opened(path, writable=True)
     try:
         connection.execute("PRAGMA busy_timeout=0")
@@ -129,7 +129,7 @@ def folded(path: Path) -> bool:
 
 
 def clear_left_behind(folder: Path) -> None:
-    """Delete the temporary files of this program in ``folder`` left behind by killed processes."""
+    """Delete this program's temporary files in ``folder`` that killed processes have left behind."""
     with suppress(OSError):
         for file in folder.glob(f".????????.*{PART}*"):
             if _TEMPORARY.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFT_BEHIND:
@@ -141,12 +141,12 @@ _TEMPORARY = re.compile(rf"\.[0-9a-f]{{8}}\.\d+{re.escape(PART)}(-wal|-shm|-jour
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Context with a temporary path beside ``path`` that replaces it on success and is deleted on failure.
+    """Provide a temporary path next to ``path`` that replaces it on success and is deleted on failure.
 
     Raises:
         RunFileError: the folder cannot be written, or the disk is full.
     """
-    # a short name: one that is as long as the file system allows leaves no room for an ending
+    # a short name: one of the maximum length would leave no space for a suffix
     temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}{PART}")
     try:
         with explained(path, "written"):
@@ -161,7 +161,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def take_place(new: Path, path: Path) -> None:
-    """Atomically replace ``path`` by the closed file ``new``."""
+    """Atomically replace ``path`` with the closed file ``new``."""
     for beside in files_of(path)[1:]:  # a log of the replaced file would be applied to the new one
         beside.unlink()
     new.replace(path)

@@ -1,7 +1,7 @@
 """Serialisation of a step: its arrays concatenated, little-endian, described in JSON by NumPy's dtype strings.
 
-Steps of the same shapes share one layout, so a record holds numbers and nothing else. Each array starts at a multiple
-of eight bytes: arrays are read as aligned views of the record, on which NumPy's results equal those of the originals.
+Steps with the same shapes share one layout, so a record only holds numbers. Each array starts at a multiple of eight
+bytes: arrays are read as aligned views of the record, for which NumPy's results equal those for the originals.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from grpo_core.text import tr
 _ALIGNMENT = 8
 _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
-"""Element types that a layout may name. For others NumPy would construct whatever they describe."""
+"""Element types that a layout can name. For others, NumPy would construct whatever they describe."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
-"""Records of steps still in use, since an update is written to its file and sent to the window from the same bytes."""
+"""Records of steps still in use, because the same bytes of an update are written to its file and sent to the window."""
 _LONGEST_NAME = 200
 _LARGEST = 1 << 40
 """Upper bound on the size of a record in bytes."""
 
 
 def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
-    """Serialise ``arrays`` as (layout in JSON, record). None values are left out.
+    """Serialise ``arrays`` as (layout in JSON, record). None values are omitted.
 
     Raises:
         RunFileError: an array holds something other than booleans or numbers.
@@ -62,16 +62,16 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
 
 @lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype) -> tuple[np.dtype, str]:
-    """``dtype`` as it is stored, and its name in a layout."""
+    """Return ``dtype`` as it is stored, and its name in a layout."""
     little = dtype.newbyteorder("<")
     return little, little.str
 
 
 def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
-    """The arrays of ``record`` by name, read-only views of it.
+    """Return the arrays of ``record`` by name, as read-only views of it.
 
     Raises:
-        RunFileError: the layout is not one, or the record does not have the size it describes.
+        RunFileError: the layout is invalid, or the record does not have the size that it describes.
     """
     size, places = _places(layout)
     if len(record) != size:
@@ -84,7 +84,7 @@ def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
 
 
 def encoded(step: Step) -> tuple[str, bytes]:
-    """``step`` as (layout in JSON, record), all but its number and its settings."""
+    """Return ``step`` as (layout in JSON, record), without its number and its settings."""
     result = _RECORDS.get(step)
     if result is None:
         arrays: dict[str, Any] = {name: getattr(step, name) for name in ARRAYS}
@@ -95,7 +95,7 @@ def encoded(step: Step) -> tuple[str, bytes]:
 
 
 def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step:
-    """The inverse of :func:`encoded`.
+    """Decode a step from the result of :func:`encoded`.
 
     Raises:
         RunFileError: the record is damaged, or lacks an array that every step has.
@@ -143,7 +143,10 @@ def _layout_json(described: tuple[tuple[str, str, tuple[int, ...]], ...]) -> str
 
 @lru_cache(maxsize=256)
 def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]:
-    """(size of a record in bytes, [(name, dtype, shape, offset)]), which is faster to apply than a structured dtype."""
+    """Return (size of a record in bytes, [(name, dtype, shape, offset)]).
+
+    This is faster to apply than a structured dtype.
+    """
     try:
         fields = json.loads(layout)
         whole = fields["itemsize"]
@@ -161,7 +164,7 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
             kind = np.dtype(text)
             if len(shape) > MOST_AXES or not all(_is_whole(n) and n < LONGEST_AXIS for n in shape):
                 raise ValueError(f"“{name}” has no shape")
-            # an empty array takes no bytes however long its other axes are, but NumPy has a limit for these too
+            # an empty array takes no bytes regardless of its other axes, but NumPy limits these too
             full = kind.itemsize * math.prod(n for n in shape if n)
             if full > _LARGEST or not _is_whole(offset) or offset > whole - kind.itemsize * math.prod(shape):
                 raise ValueError(f"“{name}” does not fit into the record")

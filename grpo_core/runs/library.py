@@ -1,6 +1,4 @@
-"""The folder of saved runs: names for new ones, a list that tolerates broken files, and the selection of surplus
-ones.
-"""
+"""The folder of saved runs: names for new ones, a list that tolerates broken files, and selection of surplus ones."""
 
 from __future__ import annotations
 
@@ -33,13 +31,13 @@ class Entry:
 
     Attributes:
         path: path of the file.
-        modified: seconds since 1970, the last write.
+        modified: time of the last write, in seconds since 1970.
         bytes: size on disk.
-        in_use: whether somebody is writing it.
-        meta: meta data of the run; None where the file is broken.
+        in_use: whether it is being written.
+        meta: metadata of the run; None if the file is broken.
         steps: number of its last update, counting those before its branch point.
         reward: mean reward of that update, NaN if there is none.
-        error: why the file cannot be read, in a sentence; None where it can.
+        error: message that says why the file cannot be read; None if it can.
     """
 
     path: Path
@@ -53,14 +51,13 @@ class Entry:
 
 
 def new_path(folder: Path, title: str, now: float | None = None) -> Path:
-    """Make a path for a new run from the local time, so that names sort by age, and as much of the title as file
-    systems allow.
+    """Return a path for a new run, which starts with the local time, so that names sort by age.
 
-    The folder is created if necessary. The file is not created, so runs made within the same second need different
-    titles.
+    The rest is as much of the title as file systems allow. The folder is created if necessary. The file is not created,
+    so runs created within the same second need different titles.
 
     Raises:
-        RunFileError: the folder cannot be made.
+        RunFileError: the folder cannot be created.
     """
     with explained(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +68,7 @@ def new_path(folder: Path, title: str, now: float | None = None) -> Path:
 
 
 def free_name(path: Path) -> Path:
-    """``path``, or a similar unused path with a number appended."""
+    """Return ``path``, or a similar unused path with a number appended."""
     free, count = path, 1
     while free.exists():
         count += 1
@@ -82,10 +79,10 @@ def free_name(path: Path) -> Path:
 def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list[Entry]:
     """List the runs of ``folder``, the last written first, including broken files with their errors.
 
-    Each file is opened, and may be of unknown origin, so this must not run in the window's thread.
+    Each file is opened and may be of unknown origin, so this must not run in the window's thread.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned true.
     """
     entries = []
     for path in _paths(folder):
@@ -96,10 +93,9 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
-    """Select the run files to delete so that the newest ``keep`` runs with at most ``limit`` bytes in total remain,
-    oldest first.
+    """Select the run files to delete, oldest first, to keep the newest ``keep`` runs with at most ``limit`` bytes.
 
-    A run that is being written is never selected. Nothing is deleted here.
+    A run that is being written is never selected. This function deletes nothing.
     """
     paths = sorted(_paths(folder), key=lambda path: (_modified(path), path.name), reverse=True)
     gone, kept, total = [], 0, 0
@@ -111,9 +107,9 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
 
 def find(folder: Path, run_id: str, hint: str = "") -> Path | None:
-    """Path of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
+    """Return the path of the run ``run_id``: at ``hint``, or anywhere in ``folder``.
 
-    The hint comes from the file, which may be of unknown origin: it is followed only to a file on this computer, or on
+    The hint comes from the file, which may be of unknown origin. It is only followed to a file on this computer or on
     the same share as ``folder``, never to another host.
     """
     for path in (*_hinted(hint, folder), *_paths(folder)):
@@ -133,11 +129,11 @@ def remove(path: Path) -> None:
     """Delete a run and its companion files.
 
     Raises:
-        RunFileError: somebody is writing it, or it cannot be deleted.
+        RunFileError: it is being written, or it cannot be deleted.
     """
     lock_file = lock(path)
     try:
-        for file in reversed(files_of(path)):  # the log first: without its file it could be taken for another's
+        for file in reversed(files_of(path)):  # the log first: without its file it could be mistaken for another file's
             file.unlink()
     except OSError as error:
         raise RunFileError(
@@ -148,21 +144,24 @@ def remove(path: Path) -> None:
 
 
 class Lineage:
-    """A run with the runs that it branched off from, as far as they exist. Used by one thread.
+    """A run with the runs from which it branched off, if they exist. Used by one thread.
 
     Attributes:
         reader: the run itself.
     """
 
     def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
-        """``below``: ids of the runs that descend from this one, which cannot be its ancestors as well."""
+        """Find the ancestors of a run.
+
+        ``below``: ids of the runs that descend from this one, which therefore cannot be its ancestors.
+        """
         self.reader = reader
         self._folder = folder
         self._ids = below | {reader.meta.id}
         self._parent: Lineage | None = None
 
     def step(self, number: int) -> Step:
-        """Update ``number``, from the file that holds it.
+        """Return update ``number`` from the file that holds it.
 
         Raises:
             RunFileError: it is before a branch point and the parent is missing, or its record is damaged.
@@ -170,7 +169,7 @@ class Lineage:
         return self.holder(number).step(number)
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
-        """The nearest recorded update from ``number`` on, or up to it. ``number`` itself if there is none.
+        """Return the nearest recorded update at or before ``number``, or at or after it if ``forwards``.
 
         Raises:
             RunFileError: it is before a branch point and the parent is missing.
@@ -182,7 +181,7 @@ class Lineage:
         return nearest if nearest is not None else number if forwards else point
 
     def thinned(self) -> tuple[Stretch, ...]:
-        """Stretches of dropped updates, of this run and of its ancestors as far as they exist."""
+        """Return the stretches of dropped updates, of this run and of its existing ancestors."""
         own, point = self.reader.thinned, self.reader.first - 1
         above: tuple[Stretch, ...] = ()
         if point > 1:
@@ -191,7 +190,7 @@ class Lineage:
         return (*(replace(s, last=min(s.last, point - 1)) for s in above if s.first < point), *own)
 
     def holder(self, number: int) -> RunReader:
-        """The file with update ``number``. A branch also contains the update at its branch point.
+        """Return the file with update ``number``. A branch also contains the update at its branch point.
 
         Raises:
             RunFileError: it is before a branch point and the parent is missing.
@@ -238,7 +237,7 @@ def _entry(path: Path) -> Entry:
 
 
 def _paths(folder: Path) -> Iterable[Path]:
-    """The run files of ``folder``. Temporary ones begin with a dot."""
+    """Return the run files of ``folder``. Temporary ones begin with a dot."""
     with suppress(OSError):
         return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
     return []

@@ -1,25 +1,25 @@
-"""Limits on the size of a run file. A file that says more was not written by GRPO Lab, and nothing is allocated for it.
+"""Limits on the size of a run file. Nothing is allocated for a file that declares more.
 
-Each limit is far above what the program writes; the writer stops before it reaches one.
+Each limit is far above what the program writes, and the writer stops before it reaches one.
 """
 
 from __future__ import annotations
 
 MOST_UPDATES = 100_000_000
-"""Maximum number of updates of a run. At thousands per second, a day's worth."""
+"""Maximum number of updates of a run: a day's worth at thousands per second."""
 MOST_META_ROWS = 100
 LONGEST_META = 16_000_000
-"""Maximum number of characters of one value of the table ``meta``. The longest holds a vocabulary and prompts."""
+"""Maximum number of characters of one value of the table ``meta``. The longest value holds a vocabulary and prompts."""
 LONGEST_TITLE = 1000
 """Maximum number of characters of a title. The title of a nested branch includes those of its ancestors."""
 MOST_CHANGES = 10_000
-"""Maximum number of changes of the settings."""
+"""Maximum number of changes to the settings."""
 LONGEST_SETTINGS = 1_000_000
 """Maximum number of characters of the settings as JSON. A landscape of a thousand rewards has twenty thousand."""
 LONGEST_LAYOUT = 1_000_000
 """Maximum number of characters of a record's description."""
 MOST_ARRAYS = 1000
-"""Maximum number of arrays of a record, including measurements."""
+"""Maximum number of arrays in a record, including measurements."""
 MOST_AXES = 8
 LONGEST_AXIS = 2**31
 MOST_SERIES = 1000

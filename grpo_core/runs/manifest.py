@@ -19,7 +19,7 @@ LONGEST_NAME, LONGEST_LIST, LONGEST_NOTES = 200, 500, 1_000_000
 
 
 class SessionError(GrpoError):
-    """A session file cannot be read or written. The message names the file and a remedy."""
+    """Raised if a session file cannot be read or written. The message names the file and a remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class SessionRun:
     """A run of a session.
 
     Attributes:
-        title: the name shown.
+        title: the displayed name.
         listed: whether it is opened; False for a run that only provides the first updates of a branch.
     """
 
@@ -42,16 +42,16 @@ class Manifest:
     Attributes:
         runs: the runs, in the order of the files.
         shown: index of the run that is shown, None for a new run under ``settings``.
-        step: the update under the cursor.
+        step: the update at the cursor.
         settings: settings shown by the controls, None for those of the run.
-        layout: name of a layout; unknown ones are ignored.
+        layout: name of a layout; unknown names are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
-        locked, hidden: dotted paths of settings that are read-only or not shown; ``policy`` and ``algorithm`` mean the
-            two choices at the top.
-        notes: for the speaker.
-        lesson: id of the lesson that was being given, or empty.
+        locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the two
+            choices at the top.
+        notes: notes for the speaker.
+        lesson: id of the current lesson, or empty.
         lesson_step: its step, counted from 0.
-        course: ids of the lessons that are given one after the other, or empty.
+        course: ids of the lessons of a course, in order, or empty.
         created: seconds since 1970.
         version: version of the program that wrote it.
 
@@ -105,12 +105,12 @@ class Manifest:
         _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
 
     def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
-        """A copy of this manifest with other runs."""
+        """Return a copy of this manifest with other runs."""
         return replace(self, runs=tuple(runs))
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """``manifest`` as the JSON that :func:`manifest_from` reads."""
+    """Return ``manifest`` as JSON, to be read by :func:`manifest_from`."""
     stored: dict[str, Any] = {name: getattr(manifest, name) for name in _PLAIN}
     stored |= {name: list(getattr(manifest, name)) for name in _LISTS}
     stored["runs"] = [{"title": run.title, "listed": run.listed} for run in manifest.runs]
@@ -125,7 +125,7 @@ _LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:
-    """The inverse of :func:`manifest_text`. ``name`` is that of the file, for the sentences.
+    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages.
 
     Raises:
         SessionError: it is not a manifest, from a newer version, or damaged.
@@ -154,7 +154,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
 
 
 def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain fields that are present. Unknown keys are ignored."""
+    """Return the plain fields that are present. Unknown keys are ignored."""
     fields = {name: stored[name] for name in _PLAIN if name in stored}
     for name in _LISTS:
         value = stored.get(name, [])

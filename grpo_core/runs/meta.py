@@ -1,4 +1,4 @@
-"""The meta data of a run file: the program that wrote it, its settings, and the meaning of its numbers."""
+"""The metadata of a run file: the program that wrote it, its settings, and the meaning of its numbers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from grpo_core.versions import newest
 _LAST_MOMENT = 32_503_680_000.0
 """The year 3000, in seconds since 1970. Later times cannot be displayed everywhere."""
 NEEDS = "needs"
-"""Key of the oldest version of the program that supports every setting of the run. Files of the first versions lack
-it.
+"""Key of the oldest version of the program that supports every setting of the run.
+
+Files of the first versions lack it.
 """
 _ORIGIN_ARRAYS = ("dist_logp", "ref_dist_logp", "action_rewards")
 _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watched")
@@ -29,14 +30,14 @@ _ORIGIN_TEXTS = ("vocabulary", "prompts", "context_names", "reward_names", "watc
 
 @dataclass(frozen=True, kw_only=True)
 class RunMeta:
-    """Meta data of a run.
+    """Metadata of a run.
 
     Attributes:
         id: identifier of the run, independent of the file's path and shared by copies.
-        title: the name shown.
+        title: the displayed name.
         created: seconds since 1970.
-        settings: what the run started from (for a branch: what it went on with).
-        parent: (run id, update) that this run branched off from, None for an independent run.
+        settings: settings at the start of the run (for a branch: those with which it continued).
+        parent: (run id, update) from which this run branched off, None for an independent run.
         parent_path: path of the parent at that time, as a hint.
         ended: whether it was closed properly; False while it is written and after a crash.
         version: version of the program that created the file.
@@ -53,7 +54,7 @@ class RunMeta:
 
 
 def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
-    """Key -> value of the table ``meta``, except the names of the series."""
+    """Return the rows of the table ``meta`` by key, except the names of the series."""
     parent, point = meta.parent or (None, None)
     texts = {name: getattr(origin, name) for name in _ORIGIN_TEXTS}
     return {
@@ -73,10 +74,10 @@ def meta_rows(meta: RunMeta, origin: Origin) -> dict[str, Any]:
 
 
 def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
-    """The table ``meta`` as a dictionary.
+    """Return the table ``meta`` as a dictionary.
 
     Raises:
-        RunFileError: it holds more rows, or longer ones, than any run does.
+        RunFileError: it holds more or longer rows than any run does.
     """
     rows = connection.execute(
         "SELECT key, value FROM meta WHERE length(value) IS NULL OR length(value) <= ? LIMIT ?",
@@ -88,10 +89,10 @@ def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
 
 
 def meta_from(rows: Mapping[str, Any]) -> RunMeta:
-    """The inverse of :func:`meta_rows`.
+    """Parse the metadata stored by :func:`meta_rows`.
 
     Raises:
-        RunFileError: something is missing, or the settings are not ones this version knows.
+        RunFileError: something is missing, or this version does not know the settings.
     """
     try:
         point = rows["parent_step"]
@@ -119,7 +120,7 @@ def _text(rows: Mapping[str, Any], key: str) -> str:
 
 
 def _title(text: str) -> str:
-    """A title for display: one line of limited length."""
+    """Return a title for display: one line of limited length."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return shortened(text, LONGEST_TITLE)
@@ -138,7 +139,7 @@ def _whole(value: object) -> int:
 
 
 def written_by(rows: Mapping[str, Any]) -> str:
-    """The newest version of the program that wrote the run's settings."""
+    """Return the newest version of the program that wrote the run's settings."""
     return newest(*(text for text in (rows.get("version"), rows.get(NEEDS), "") if isinstance(text, str)))
 
 
@@ -164,12 +165,12 @@ def stored_settings(text: str, version: str) -> Settings:
 
 
 def origin_record(origin: Origin) -> tuple[str, bytes]:
-    """The arrays of ``origin`` as (layout in JSON, record)."""
+    """Return the arrays of ``origin`` as (layout in JSON, record)."""
     return packed({name: getattr(origin, name) for name in _ORIGIN_ARRAYS})
 
 
 def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
-    """The inverse of :func:`meta_rows` and :func:`origin_record`.
+    """Parse the origin stored by :func:`meta_rows` and :func:`origin_record`.
 
     Raises:
         RunFileError: the file is damaged.

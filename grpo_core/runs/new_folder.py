@@ -16,10 +16,10 @@ from grpo_core.text import tr
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Context with a temporary folder that is renamed to ``path`` on success and deleted on failure.
+    """Provide a temporary folder that is renamed to ``path`` on success and deleted on failure.
 
     Raises:
-        RunFileError: the path exists already, the disk is full, or the folder cannot be written.
+        RunFileError: the path already exists, the disk is full, or the folder cannot be written.
     """
     path = path.absolute()
     if os.path.lexists(path):
@@ -43,7 +43,7 @@ def require_space_for(path: Path, size: float) -> None:
     """Check that about ``size`` bytes fit into the folder that will contain ``path``.
 
     Raises:
-        RunFileError: they do not.
+        RunFileError: there is not enough space.
     """
     with explained(path, "written"):
         free = shutil.disk_usage(path.absolute().parent).free if path.absolute().parent.is_dir() else float("inf")

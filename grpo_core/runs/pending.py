@@ -15,13 +15,13 @@ from grpo_core.runs.meta import raise_needs
 
 
 class PendingUpdates:
-    """Rows that are made when an update is appended and stored together in the next commit.
+    """Rows that are created when an update is appended and stored together in the next commit.
 
-    A layout, or settings, that several updates share has one row, which waits with the first of them.
+    Several updates with the same layout or settings share one row, which is pending with the first of them.
 
     Attributes:
         last: number of the last update that was added, stored or not.
-        changes: number of changes of the run's settings.
+        changes: number of changes to the run's settings.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class PendingUpdates:
         self._needs = set[str]()
 
     def __bool__(self) -> bool:
-        """Whether any update is pending."""
+        """Return whether any update is pending."""
         return bool(self._steps)
 
     @property
@@ -50,7 +50,7 @@ class PendingUpdates:
         """Encode the next update. ``scalars`` are its metrics, if already computed.
 
         Raises:
-            ValueError: it is not the update after the last.
+            ValueError: it does not follow the last update.
         """
         if step.step != self.last + 1:
             raise ValueError(f"update {step.step} cannot follow update {self.last}")

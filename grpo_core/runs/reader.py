@@ -41,11 +41,11 @@ from grpo_core.text import tr
 class RunReader:
     """A run file opened for reading, possibly while another thread or process writes it. Used by one thread only.
 
-    Every method raises :class:`RunFileError` where the file is damaged; undamaged parts remain readable.
+    Every method raises :class:`RunFileError` if the file is damaged; undamaged parts remain readable.
 
     Attributes:
         path: path of the file.
-        meta: meta data of the run.
+        meta: metadata of the run.
         first: first update stored in this file; a branch stores those after its branch point.
         last: last committed update, as of opening or :meth:`refresh`.
         newer: whether a newer version of the program wrote the file, which can be read but not continued.
@@ -86,7 +86,7 @@ class RunReader:
             raise
 
     def refresh(self) -> int:
-        """Check for newly committed updates. Returns and stores the number of the last."""
+        """Check for newly committed updates. Stores and returns the number of the last one."""
         with explained(self.path):
             self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -106,7 +106,7 @@ class RunReader:
         return origin_from(self._rows, (layout, record))
 
     def step(self, number: int) -> Step:
-        """Read update ``number``. A branch also contains the one that it branched from.
+        """Read update ``number``. A branch also contains the update from which it branched.
 
         Raises:
             RunFileError: it is not in this file, or its record is damaged.
@@ -125,13 +125,13 @@ class RunReader:
 
     @property
     def thinned(self) -> tuple[thinning.Stretch, ...]:
-        """Stretches of updates dropped so far to keep the file below its size limit."""
+        """The stretches of updates dropped so far to keep the file below its size limit."""
         with explained(self.path):
             rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
         return thinning.stretches_from(dict(rows))
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
-        """The nearest update in this file from ``number`` on, or up to it. None if there is none."""
+        """Return the nearest update at or before ``number``, or at or after it if ``forwards``. None if none."""
         query = (
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
         )
@@ -140,7 +140,7 @@ class RunReader:
         return None if nearest is None else int(nearest)
 
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
-        """The model's stored answer. None if the question was not asked."""
+        """Return the model's stored answer. None if the question was not asked."""
         with explained(self.path):
             row = self._connection.execute(
                 "SELECT answer FROM answer WHERE step = ? AND question = ? AND length(answer) <= ?",
@@ -156,10 +156,10 @@ class RunReader:
             ) from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:
-        """Values of the series ``name`` from index ``start`` on, float64. Index i is update i + 1.
+        """Return the values of the series ``name`` from index ``start`` on, float64. Index i is update i + 1.
 
         A series that the program knows but the file lacks is NaN. Values that do not match their checksum are
-        recomputed from their updates; they are NaN where the file lacks the updates.
+        recomputed from their updates, or NaN if the file lacks the updates.
 
         Raises:
             KeyError: there is no such series.
@@ -168,7 +168,7 @@ class RunReader:
         if name not in names:
             if name not in METRICS:
                 raise KeyError(name)
-            return np.full_like(self.series(names[0], start), np.nan)  # as many as the file has
+            return np.full_like(self.series(names[0], start), np.nan)  # no more than the file has
         with explained(self.path), transaction(self._connection, "DEFERRED"):
             try:
                 values = read_series(
@@ -191,9 +191,9 @@ class RunReader:
         return values
 
     def _computed_chunk(self, chunk: int) -> np.ndarray:
-        """Values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).
+        """Return the values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).
 
-        NaN where the update is missing, before the branch point or after thinning.
+        NaN if the update is missing, before the branch point or after thinning.
         """
         if chunk in self._computed:
             return self._computed[chunk]
@@ -211,7 +211,7 @@ class RunReader:
         return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
-        """(first update under them, settings), in order. The first entry is the run's start."""
+        """Return (first update under them, settings), in order. The first entry is the run's start."""
         with explained(self.path):
             rows = self._connection.execute(
                 "SELECT id FROM settings ORDER BY id LIMIT ?", (MOST_CHANGES + 1,)
@@ -226,12 +226,12 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """The settings of update ``step``. For the update after the last, those that it would have."""
+        """Return the settings of update ``step``. For the update after the last one, those that it would have."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
     def close(self) -> None:
-        """Close the file. The last to close it leaves a single file behind."""
+        """Close the file. The last reader or writer to close it leaves a single file."""
         self._connection.close()
         with suppress(RunFileError):
             collapsed(self.path)

@@ -1,6 +1,6 @@
 """Recovery of a damaged run file into a new one.
 
-A damaged update of a bandit is recomputed from the one before it. The result is accepted only if it leads, bit for bit,
+A damaged update of a bandit is recomputed from the previous one. The result is only accepted if it leads, bit for bit,
 to an update with a matching checksum, which proves that it equals the lost one.
 """
 
@@ -28,10 +28,10 @@ MOST_AGAIN = 1000
 
 
 def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: None) -> tuple[int, int]:
-    """Recover the run file ``source`` to ``target``: its updates, with its curves recomputed.
+    """Recover the run file ``source`` to ``target``: its updates, with its series recomputed.
 
     Args:
-        source: a run file that nobody is writing.
+        source: a run file that is not being written.
         target: path of the new file, which atomically replaces an existing one.
         poll: called for each recomputed update; may raise to stop.
 
@@ -39,7 +39,7 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
         (last update in ``target``, number of recomputed updates).
 
     Raises:
-        RunFileError: nothing can be saved, or ``target`` cannot be written.
+        RunFileError: nothing can be recovered, or ``target`` cannot be written.
     """
     if target.exists() and target.samefile(source):
         raise RunFileError(
@@ -78,13 +78,15 @@ class Replay:
                 continue
 
     def __call__(self, number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
-        """Recompute the rows from update ``number`` up to the next intact one (exclusive), or up to one of which only
-        the checksum is left. Empty if that is not possible or the result cannot be verified.
+        """Recompute the rows from update ``number`` up to the next one with a checksum.
+
+        That one is included unless its record is intact. Empty if that is not possible or the result cannot be
+        verified.
 
         Args:
             number: number of a damaged update.
-            before: the row of the update before it. None for the first.
-            layouts: of the new file, by their numbers. New ones are added.
+            before: the row of the previous update. None for the first.
+            layouts: layouts of the new file, by number. New ones are added.
         """
         following = self._next_sum(number)
         if (
@@ -106,8 +108,9 @@ class Replay:
         return [self._row(step, layouts) for step in wanted]
 
     def _next_sum(self, number: int) -> tuple[int, int, bool] | None:
-        """(update, checksum, whether its record matches it) of the first update from ``number`` on that has a
-        checksum.
+        """Find the first update from ``number`` on that has a checksum.
+
+        Returns (update, checksum, whether its record matches the checksum).
         """
         query = "SELECT step, crc, record FROM step WHERE step BETWEEN ? AND ? ORDER BY step"
         left = None

@@ -1,7 +1,7 @@
 """Run files: one SQLite file per run that can be read while it is written, copied and branched.
 
-What the file looks like inside is in ``database.py`` (tables), ``layout.py`` (a step as bytes), ``series.py`` (scalars)
-and ``meta.py``; this module is the public interface.
+The internal format is defined in ``database.py`` (tables), ``layout.py`` (a step as bytes), ``series.py`` (scalars) and
+``meta.py``. This module is the public interface.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PIECE = 256
 
 
 def resume_point(reader: RunReader) -> Step | None:
-    """The update from which the run continues: the last, or for a branch without own updates the one at its branch
-    point.
+    """Return the update from which the run continues.
 
-    None for a run at update 0.
+    It is the last one, or for a branch without updates of its own the one at its branch point. None for a run at update
+    0.
 
     Raises:
         RunFileError: that update is damaged.
@@ -48,11 +48,11 @@ def copy_run(
 ) -> None:
     """Copy the run file ``source`` to a single file ``target``, even while ``source`` is being written.
 
-    An existing ``target`` is replaced only once the copy is complete.
+    An existing ``target`` is only replaced when the copy is complete.
 
     Args:
-        source: the run as it is when this is called.
-        target: where.
+        source: the run, copied as it is at the time of the call.
+        target: path of the copy.
         cancelled: polled between pieces of a megabyte.
         progress: called between pieces with the finished fraction, from 0 to 1.
 
@@ -67,7 +67,7 @@ def copy_run(
         file_lock = lock(target)
         try:
             with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-                reading.execute("BEGIN")  # one state for all pieces: they would begin anew whenever a writer commits
+                reading.execute("BEGIN")  # one state for all pieces: they would start over whenever a writer commits
                 reading.execute("SELECT count(*) FROM meta").fetchone()
                 reading.backup(copy, pages=PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
                 copy.execute("PRAGMA journal_mode=DELETE")
@@ -84,7 +84,7 @@ def _between_pieces(
     remaining: int,
     total: int,
 ) -> None:
-    """Callback of SQLite after each piece of a copy, with the numbers of remaining and total pages."""
+    """Handle SQLite's callback after each piece of a copy, with the numbers of remaining and total pages."""
     if cancelled():
         raise Cancelled(tr("Writing {name} was cancelled.").format(name=name))
     progress(1 - remaining / max(total, 1))

@@ -1,7 +1,7 @@
 """Recovery of a run file that was truncated by another program while it was being written.
 
-The open handle can still read the part before the cut, the content of SQLite's log beside the file, and the pages in
-memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, since only a
+The open handle can still read the part before the cut, the content of SQLite's log next to the file, and the pages in
+memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, because only a
 run without other gaps can be continued.
 """
 
@@ -38,18 +38,21 @@ _COLUMNS = {
     "series": "name, chunk, data",
     "tail": "step, data",
 }
-"""Tables of which as many rows as possible are recovered, and their columns."""
+"""Tables from which as many rows as possible are recovered, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
 """The newest values of the series at an update of which nothing is left."""
 _CUT_BELOW = 1e-300
-"""A number of which the cut took at least the last byte, which SQLite then reads as 0, is smaller than this: that byte
-holds most of its exponent."""
+"""Bound on numbers that may have been cut.
+
+SQLite reads the missing bytes as 0, and the last byte holds most of a number's exponent, so a number without it is
+smaller than this.
+"""
 
 
 Row: TypeAlias = tuple[int, int, int, int, bytes]
 """An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
 Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
-"""Function of (a damaged update, the row before it, the layouts) that returns rows to replace it, possibly none."""
+"""Function of (a damaged update, the previous row, the layouts) that returns rows to replace it, possibly none."""
 
 
 def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
@@ -66,7 +69,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
         again: function that returns rows to replace a damaged update.
 
     Raises:
-        RunFileError: no update can be read any more, or ``target`` cannot be written.
+        RunFileError: no update can be read, or ``target`` cannot be written.
     """
     with explained(target, "written"):
         damaged.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a file that lacks pages altogether
@@ -78,12 +81,12 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
             copy.execute(f"PRAGMA user_version={VERSION}")
             copy.executescript(SCHEMA)
             with transaction(copy):
-                kept = {key: value for key, value in meta.items() if key != CHECKS}  # they are made anew at the end
+                kept = {key: value for key, value in meta.items() if key != CHECKS}  # they are recreated at the end
                 copy.executemany("INSERT INTO meta(key, value) VALUES (?, ?)", (kept | {"ended": 1}).items())
                 for table, columns in _COLUMNS.items():
                     places = ", ".join("?" * len(columns.split(",")))
                     insert = f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})"
-                    # a page that was cut in two holds rows that are empty: they are left out
+                    # a page that was cut in two holds empty rows, which are skipped
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 layouts = dict(copy.execute("SELECT id, fields FROM layout"))
                 settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
@@ -99,13 +102,13 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                 if stretches:
                     thinning.note(copy, thinning.up_to(stretches, last))
     _make_series_whole(target)
-    with RunReader.open(target) as reader:  # all that a window reads when it opens the run
+    with RunReader.open(target) as reader:  # everything that a window reads when it opens the run
         _ = reader.origin, reader.settings_changes(), reader.step(reader.last)
         return reader.last
 
 
 def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
-    """The rows of a query up to the first unreadable one."""
+    """Yield the rows of a query up to the first unreadable one."""
     with suppress(sqlite3.Error):
         yield from damaged.execute(query)
 
@@ -118,8 +121,10 @@ def _updates(
     settings: set[int],
     again: Again,
 ) -> Iterator[Row]:
-    """The rows of the updates from ``first`` on, up to the first that is damaged, was not dropped by thinning, and that
-    ``again`` cannot replace."""
+    """Yield the rows of the updates from ``first`` on, up to the first that cannot be recovered.
+
+    This is the first that is damaged, was not dropped by thinning, and cannot be replaced by ``again``.
+    """
     number, before = first, None
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
@@ -139,10 +144,13 @@ def _is_whole(row: Row) -> bool:
 
 
 def _make_series_whole(target: Path) -> None:
-    """The series as far as the updates go. Chunks whose checksums agree stay as they are. All other values are computed
-    anew from the updates, which have checksums too; those of a parent, whose updates are not in this file, and those of
-    updates that thinning has dropped stay as they were read. What cannot be read of these is NaN, a gap in the curves;
-    so is what may have been cut in two (:func:`uncut`)."""
+    """Complete the series up to the last update.
+
+    Chunks with matching checksums are unchanged. All other values are recomputed from the updates, which also have
+    checksums. Values of a parent's updates, which are not in this file, and of updates dropped by thinning are kept as
+    read. Those that cannot be read are NaN, a gap in the curves, as are those that may have been cut in two
+    (:func:`uncut`).
+    """
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         stored = _stored_chunks(copy)
         whole = _in_a_row(chunk for chunk, (values, sums) in stored.items() if np.array_equal(checksums(values), sums))
@@ -168,8 +176,10 @@ def _make_series_whole(target: Path) -> None:
 
 
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Number of each chunk that all series have -> its values (series, CHUNK), and its checksums, if the file has
-    them."""
+    """Return the chunks that all series have.
+
+    The result maps a chunk's number to its values (series, CHUNK), and its checksums, if the file has them.
+    """
     rows = {
         (name, chunk): data
         for name, chunk, data in copy.execute("SELECT name, chunk, data FROM series")
@@ -184,17 +194,17 @@ def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.n
 
 
 def uncut(row: bytes) -> bytes:
-    """The values of all series at one update, read from pages that may be missing or cut in two, with NaN for each
-    number that the cut may have taken.
+    """Return the values of all series at one update, with NaN for each number that may have been cut.
 
-    Nothing tells a number that was cut from one that was 0: both are left out.
+    The values are read from pages that may be missing or cut in two. A cut number cannot be distinguished from 0, so
+    both are omitted.
     """
     values = np.frombuffer(row, "<f8")
     return np.where(np.abs(values) < _CUT_BELOW, np.nan, values).astype("<f8").tobytes()
 
 
 def _in_a_row(chunks: Iterable[int]) -> int:
-    """Length of the run 0, 1, 2, … of consecutive numbers in ``chunks``."""
+    """Return the length of the sequence 0, 1, 2, … of consecutive numbers in ``chunks``."""
     there, count = set(chunks), 0
     while count in there:
         count += 1

@@ -1,8 +1,8 @@
-"""The tables of a run file, and the check that a file of unknown origin has these and nothing else.
+"""The tables of a run file, and the check that a file of unknown origin only contains these.
 
-A database is a program as well: a view may be an endless query, a trigger runs when a row is written, a virtual table
-calls code, a generated column computes. A run file has plain tables only, so anything else in it is refused before the
-first of its tables is read.
+A database is also a program: a view can be an endless query, a trigger runs when a row is written, a virtual table
+calls code, a generated column computes. A run file only has plain tables, so anything else in it is rejected before its
+first table is read.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _COMPUTES = re.compile(r"\b(as|check|generated|default|collate|references|foreig
 
 
 def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = False) -> None:
-    """Refuse a database that holds more than the tables of a run.
+    """Reject a database that holds more than the tables of a run.
 
     Args:
         connection: connection to a database of which nothing else has been read.
         name: name of the file, for messages.
-        newer: whether it claims to be from a newer version of the program; then there may be more tables and columns,
-            as long as they are plain.
+        newer: whether the file declares that it is from a newer version of the program; it can then have more tables
+            and columns, provided that they are plain.
 
     Raises:
         RunFileError: it has a view, a trigger, a virtual table or an index that no run file has, a table is missing or
@@ -62,7 +62,7 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
     present = {}
     for kind, called, sql in objects:
         if kind == "index" and sql is None and str(called).startswith("sqlite_autoindex_"):
-            continue  # SQLite's own, of a primary key
+            continue  # SQLite's own, for a primary key
         known = called in TABLES if not newer else isinstance(sql, str) and _is_plain(sql)
         if kind != "table" or not known:
             raise RunFileError(
@@ -82,5 +82,5 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
 
 
 def _is_plain(sql: str) -> bool:
-    """Whether a statement only declares columns with types."""
+    """Return whether a statement only declares columns with types."""
     return len(sql) < 10_000 and _PLAIN_TABLE.fullmatch(sql) is not None and _COMPUTES.search(sql) is None

@@ -22,7 +22,7 @@ NAMES_JSON = json.dumps(NAMES)
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
-    """One row of ``tail``: the metrics of ``step`` as float64. ``values`` are those metrics, if already computed."""
+    """Return one row of ``tail``: the metrics of ``step`` as float64. ``values``: the metrics, if already computed."""
     if values is None:
         values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()
@@ -50,7 +50,7 @@ def fold(connection: sqlite3.Connection, last: int) -> None:
 
 
 def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
-    """Replace every series by ``values`` (series, updates), from update 1 on."""
+    """Replace all series with ``values`` (series, updates), from update 1 on."""
     connection.execute("DELETE FROM series")
     connection.execute("DELETE FROM tail")
     full = values.shape[1] // CHUNK
@@ -61,12 +61,12 @@ def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
 
 
 def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.ndarray:
-    """The stored values of ``names`` for updates 1 to ``last``: (series, updates)."""
+    """Return the stored values of ``names`` for updates 1 to ``last``: (series, updates)."""
     return np.stack([reader.series(name)[:last] for name in names])
 
 
 def rebuilt(reader: RunReader) -> np.ndarray:
-    """The series recomputed from the updates in this file, (series, updates).
+    """Return the series recomputed from the updates in this file, (series, updates).
 
     A branch keeps its parent's part, and a thinned run the stored values of the dropped updates.
     """

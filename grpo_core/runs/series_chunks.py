@@ -1,7 +1,7 @@
 """Storage of the scalar series in a run file: full chunks with checksums, followed by the newest values.
 
-For the chunks with number n there is a row of the same table, named :data:`CHECKSUMS`, with one number for each series.
-Older files have chunks without checksums, which are read unverified.
+For the chunks with number n, the same table has a row named :data:`CHECKSUMS` with one number for each series. Older
+files have chunks without checksums, which are read unverified.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ import numpy as np
 from grpo_core.runs.database import CHUNK
 
 CHECKSUMS = "checksums"
-"""In the place of a series' name: the checksums of the chunks with that number, in the order of the series' names."""
+"""Value in the column of series' names for the checksums of the chunks with a number, in the order of those names."""
 NEWEST = "checksums of the newest"
-"""In the place of a series' name: the checksums of rows of the table ``tail``. There is a row for each commit, with the
-number of its last update in the place of a chunk's."""
+"""Value in the column of series' names for the checksums of rows of the table ``tail``.
+
+There is one row for each commit, with the number of its last update instead of a chunk's.
+"""
 
 
 def checksums(values: np.ndarray) -> np.ndarray:
-    """The sum of each chunk's values, taken as 64-bit words, modulo 2**64: (..., CHUNK) float64 -> (...) uint64.
+    """Return the sum of each chunk's values, interpreted as 64-bit words, modulo 2**64.
 
-    Unlike a CRC it takes a fraction of the time of reading, and detects any change of a single word.
+    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading. It detects any
+    change of a single word.
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
     return summed
 
 
 def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator[tuple[str, int, bytes]]:
-    """The rows (name, chunk, data) of the table ``series`` that store ``values`` (series, CHUNK) and their
-    checksums.
-    """
+    """Yield the rows (name, chunk, data) of the table ``series`` for ``values`` (series, CHUNK) and their checksums."""
     for name, row in zip(names, values, strict=True):
         yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
     yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
 
 
 def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
-    """The row (name, chunk, data) of the table ``series`` with the checksums of ``rows`` of the table ``tail``.
+    """Return the row (name, chunk, data) of the table ``series`` with the checksums of ``rows`` of the table ``tail``.
 
     Args:
         rows: (update, values of all series), in order.
@@ -51,17 +52,17 @@ def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
 def newest(
     connection: sqlite3.Connection, series: int, start: int, last: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The newest values, not yet in a chunk, after update ``start`` up to update ``last``.
+    """Return the newest values, not yet in a chunk, after update ``start`` up to update ``last``.
 
     Args:
-        connection: in a transaction.
-        series: how many there are.
+        connection: connection in a transaction.
+        series: number of series.
         start: an update.
         last: an update.
 
     Returns:
-        (updates,) their numbers; (updates, series) float64, NaN in a row of another length; (updates,) bool, whether
-        they are not what was written, as far as a checksum says so.
+        (updates,) their numbers; (updates, series) float64, NaN in a row of unexpected length; (updates,) bool, whether
+        they do not match their checksum, if there is one.
     """
     rows = connection.execute(
         "SELECT step, data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
@@ -90,18 +91,18 @@ def read_series(
     most: int,
     computed: Callable[[int], np.ndarray],
 ) -> np.ndarray:
-    """The values of series ``name`` after update ``start`` up to update ``last``, (at most last - start,) float64.
+    """Return the values of series ``name`` after update ``start`` up to ``last``, (at most last - start,) float64.
 
-    They are fewer where a chunk or one of the newest values is missing.
+    There are fewer if a chunk or one of the newest values is missing.
 
     Args:
-        connection: in a transaction, as all that is read has to be of the same state.
-        names: of the file's series, in its order.
+        connection: connection in a transaction, because all data read must belong to the same state.
+        names: names of the file's series, in its order.
         name: one of them.
-        start: an update; values begin with the one after it.
+        start: an update; values begin with the next one.
         last: the last committed update.
-        most: full chunks that the file can have at most.
-        computed: the values (series, CHUNK) to take for a chunk whose checksum says that it is damaged, by its number.
+        most: maximum number of full chunks that the file can have.
+        computed: function that returns the values (series, CHUNK) to use for a damaged chunk, given its number.
 
     Raises:
         sqlite3.Error: the file cannot be read.
@@ -126,7 +127,7 @@ def read_series(
 
 
 def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
-    """Consecutive chunks of a series from number ``first`` on, up to the first that is not full.
+    """Read consecutive chunks of a series from number ``first`` on, up to the first that is not full.
 
     Returns:
         The chunks in an array with capacity for ``most`` of them, and the number of values.
@@ -146,13 +147,13 @@ def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: in
 
 
 def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, series: int, first: int) -> Iterator[int]:
-    """Numbers of the chunks whose values do not match their checksum, if they have one.
+    """Yield the numbers of the chunks whose values do not match their checksum, if they have one.
 
     Args:
-        connection: to the file.
+        connection: connection to the file.
         values: (chunks * CHUNK,) of one series, as read.
-        place: of that series among all.
-        series: how many there are.
+        place: index of that series.
+        series: number of series.
         first: number of the first chunk.
     """
     sums = checksums(values.reshape(-1, CHUNK))
@@ -167,13 +168,16 @@ def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, ser
 
 
 def count_values(connection: sqlite3.Connection, names: Sequence[str], *, last: int, most: int) -> tuple[int, int, int]:
-    """(values of all series up to update ``last``, number that do not match their checksum, number without a checksum).
+    """Count the values of all series up to update ``last``.
 
     Args:
-        connection: in a transaction.
-        names: of the file's series, in its order.
+        connection: connection in a transaction.
+        names: names of the file's series, in its order.
         last: the last committed update.
-        most: full chunks that the file can have at most.
+        most: maximum number of full chunks that the file can have.
+
+    Returns:
+        (number of values, number that do not match their checksum, number without a checksum).
     """
     count = damaged = unchecked = whole = 0
     sums = {row[0] for row in connection.execute("SELECT chunk FROM series WHERE name = ?", (CHECKSUMS,))}

@@ -1,8 +1,8 @@
 """Session files, which a teacher prepares and hands out: a zip of a manifest and closed run files.
 
-``manifest.json`` describes the window's layout and the available controls; ``runs/1.grpo``, ``runs/2.grpo``, ... are
-the runs it names, in that order. Names inside the zip are compared, never used as paths; opening a session makes copies
-and leaves the zip unchanged.
+``manifest.json`` describes the window's layout and the available controls. ``runs/1.grpo``, ``runs/2.grpo``, ... are
+the runs that it names, in that order. Names inside the zip are compared, never used as paths. Opening a session creates
+copies and leaves the zip unchanged.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from grpo_core.text import tr
 __all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "read_manifest", "save_session"]
 
 SPARE = 100_000_000
-"""Bytes that must remain free on the disk."""
+"""Number of bytes that must remain free on the disk."""
 PROCESSOR_SECONDS = 5.0
-"""Processor time for reading all runs of a session. Ten million updates take a second or two."""
+"""Processor time in seconds for reading all runs of a session. Ten million updates take one or two."""
 _PIECE = 1 << 20
 
 
@@ -52,10 +52,10 @@ def save_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> Manifest:
-    """Write a session file. An existing ``path`` is replaced only once the new file is complete.
+    """Write a session file. An existing ``path`` is only replaced when the new file is complete.
 
     Args:
-        path: where.
+        path: path of the session file.
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, possibly being written. Ancestors of branches are included.
         cancelled: polled between pieces.
@@ -107,11 +107,11 @@ def open_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> tuple[Manifest, tuple[Path, ...]]:
-    """Copy the runs of a session into ``folder`` under new names, all or none.
+    """Copy the runs of a session to ``folder`` under new names, all or none.
 
     Args:
-        path: of the session.
-        folder: where the copies go.
+        path: path of the session file.
+        folder: folder for the copies.
         cancelled: polled between pieces.
         progress: called with the finished fraction, from 0 to 1.
 
@@ -119,7 +119,7 @@ def open_session(
         The manifest, and the copies in the order of its runs.
 
     Raises:
-        GrpoError: as :func:`read_manifest`; or a run in it is damaged, or there is too little space.
+        GrpoError: as for :func:`read_manifest`; or a run in it is damaged, or there is not enough space.
         Cancelled: nothing was left in ``folder``.
     """
     copies: list[Path] = []
@@ -148,7 +148,7 @@ def open_session(
 
 
 def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move the ``copies`` of a session's runs, made elsewhere, into ``folder`` under new names, all or none.
+    """Move the ``copies`` of a session's runs, created elsewhere, to ``folder`` under new names, all or none.
 
     Raises:
         RunFileError: ``folder`` cannot be written.
@@ -168,8 +168,9 @@ def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tu
 
 
 def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[Path]]:
-    """Descriptions and files of the runs, followed by the ancestors that branches among them need for their first
-    updates.
+    """Return descriptions and files of the runs, followed by those of the ancestors that their branches need.
+
+    Ancestors provide the first updates of a branch.
     """
     described: list[SessionRun] = []
     files: list[Path] = []
@@ -184,7 +185,7 @@ def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[
         absent = [(folder, meta) for folder, meta in known.values() if meta.parent and meta.parent[0] not in known]
         parents = {meta.parent[0]: (folder, meta.parent_path) for folder, meta in absent if meta.parent}
         places = [library.find(folder, id, hint) for id, (folder, hint) in parents.items()]
-        fresh = [(place, False) for place in places if place is not None]  # one that is gone is missed at home too
+        fresh = [(place, False) for place in places if place is not None]  # the others are missing in the original too
     return tuple(described), files
 
 
@@ -212,7 +213,7 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     try:
         with RunReader.open(copy) as reader:
             _ = reader.origin, reader.settings_changes()
-            with suppress(RunFileError):  # told when the run is opened; it hinders no other
+            with suppress(RunFileError):  # reported when the run is opened; it does not affect others
                 for name in METRICS:
                     reader.series(name)
     except GrpoError as error:
@@ -236,7 +237,7 @@ class _Pouring:
         """Copy all of ``source`` to ``target``.
 
         Raises:
-            Cancelled: it was cancelled.
+            Cancelled: the operation was cancelled.
         """
         while piece := source.read(_PIECE):
             if self._cancelled():

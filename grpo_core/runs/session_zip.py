@@ -31,7 +31,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def entry_name(number: int) -> str:
-    """Name of run ``number``, counted from 1, inside the zip."""
+    """Return the name of run ``number``, counted from 1, inside the zip."""
     return f"runs/{number}.grpo"
 
 
@@ -40,7 +40,7 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open the zip at ``path``.
 
     Raises:
-        SessionError: it is missing, empty, no zip, or damaged where the block reads it.
+        SessionError: it is missing, empty, not a zip, or damaged where the block reads it.
     """
     with zip_explained(path, "read"):
         if path.is_dir():
@@ -58,7 +58,7 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 class _Pieces:
-    """A file wrapper that refuses reads longer than a manifest: zipfile reads a zip's directory in one piece."""
+    """A file wrapper that rejects reads longer than a manifest, because zipfile reads a zip's directory at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -84,7 +84,7 @@ def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
 
 @contextmanager
 def zip_explained(path: Path, doing: str) -> Iterator[None]:
-    """Context that turns errors of the zip and the file system into one sentence."""
+    """Convert errors of the zip and the file system into one message, as a context manager."""
     try:
         yield
     except GrpoError:
@@ -102,10 +102,10 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
 
 
 def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
-    """The manifest of a session whose directory has the required entries and nothing that points elsewhere.
+    """Return the manifest of a session with all required zip entries and none that points elsewhere.
 
     Raises:
-        SessionError: with a sentence that says what was wrong.
+        SessionError: the session is invalid; the message says why.
     """
     entries = archive.infolist()
     names = [entry.filename for entry in entries]

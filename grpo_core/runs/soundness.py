@@ -1,6 +1,6 @@
-"""Validation that the arrays of a decoded step fit together, so that computations need not check.
+"""Validation that the arrays of a decoded step match each other, so that computations need not check.
 
-A checksum shows that a record is what was written; not that whoever wrote it knew what a step is.
+A checksum only shows that a record is unchanged, not that it was a valid step when it was written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ def check(step: Step) -> Step:
     """Validate and return ``step``.
 
     Raises:
-        RunFileError: an array does not fit the shapes of the others or has the wrong type, or an index is out of range.
+        RunFileError: an array does not match the shapes of the others or has the wrong type, or an index is out of
+            range.
     """
     batch, length = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
     if not batch or not length:
@@ -61,7 +62,7 @@ def check(step: Step) -> Step:
 
 
 def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Validate arrays whose own sizes are free."""
+    """Validate arrays with dimensions that are not determined by the other arrays."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
@@ -79,7 +80,7 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
 
 
 def _check_alternatives(step: Step, batch: int, length: int) -> None:
-    """Validate the likeliest tokens of each position, including the sampled one, and their log-probabilities."""
+    """Validate the most likely tokens of each position, including the sampled one, and their log-probabilities."""
     ids = step.top_tokens
     if ids is None:
         for name in ("top_logp", "ref_top_logp"):

@@ -1,4 +1,4 @@
-"""Whether a run file can take another update, given its limits and the free space on the disk."""
+"""Check whether a run file can store another update, given its limits and the free space on the disk."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
 from grpo_core.text import tr
 
 NEARLY_FULL = 100_000_000
-"""Free bytes on the disk below which a run is paused."""
+"""Number of free bytes on the disk below which a run is paused."""
 
 
 def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:
-    """The reason why no further update should be computed, as a sentence. None if one may follow.
+    """Return why no further update should be computed, as a sentence. None if another one can be computed.
 
     Args:
         path: path of the run file.
-        updates: how many it holds.
-        changes: how often its settings have changed.
-        limit: bytes at which the run is paused.
+        updates: number of updates that it holds.
+        changes: number of changes to its settings.
+        limit: size in bytes at which the run is paused.
         below_limit: whether the file is smaller than that.
-        may_thin: whether older updates could still be thinned out by the user.
+        may_thin: whether the user could still thin out older updates.
     """
     if updates >= MOST_UPDATES:
         return tr("{name} has reached the {most:,} updates that a run may have; go on in a new run.").format(

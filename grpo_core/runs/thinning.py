@@ -1,9 +1,9 @@
-"""Thinning, which keeps a run file under a size limit: of older updates every second is kept, then every fourth, …
+"""Thinning, which keeps a run file below a size limit: of older updates every second is kept, then every fourth, …
 
-Series are kept in full; only records are dropped. Blocks of 1,024 updates are thinned one at a time, the least thinned
-first, then the oldest, so that the kept updates are evenly spread over the run up to a factor of two. The newest
-updates, the first ones under changed settings, and those with stored answers are never dropped. What was dropped is
-recorded in the file, in the same transaction.
+Series are kept completely; only records are dropped. Blocks of 1,024 updates are thinned one at a time, the least
+thinned first, then the oldest, so that the kept updates are evenly spread over the run up to a factor of two. The
+newest updates, the first ones under changed settings, and those with stored answers are never dropped. The dropped
+updates are recorded in the file, in the same transaction.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from grpo_core.text import tr
 BLOCK = 1024
 """Number of updates that are thinned together, and the coarsest thinning: one update per block."""
 NEWEST = 2 * BLOCK
-"""Minimum number of updates at the end of a run that are kept in full."""
+"""Minimum number of updates at the end of a run that are never dropped."""
 KEY = "thinned"
-"""The row of the table ``meta`` that lists the stretches."""
+"""Key of the row of the table ``meta`` that lists the stretches."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Of the updates ``first`` to ``last`` those divisible by ``every`` are kept, plus the few that are never
-    dropped.
+    """A range of updates, ``first`` to ``last``, in which only those divisible by ``every`` are kept.
+
+    The few that are never dropped are kept too.
     """
 
     first: int
@@ -61,15 +62,16 @@ class Thinning:
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
     def _thinnest(self, begin: int) -> int:
-        """The degree of thinning of the block from update ``begin`` on. Another version may have used other blocks."""
+        """Return the thinning factor of the block from update ``begin`` on. Other versions may use other blocks."""
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_space(self, last: int, limit: int) -> bool:
-        """Thin until the content is below 97 % of ``limit`` bytes. Returns whether that succeeded. ``last``: the newest
-        update.
+        """Thin until the content is below 97 % of ``limit`` bytes. Returns whether that succeeded.
+
+        ``last``: the newest update.
 
         Raises:
-            sqlite3.Error: writing failed; the block in progress is as it was.
+            sqlite3.Error: writing failed; the current block is unchanged.
         """
         while used(self._sql) >= 0.97 * limit:
             if not self._thin(last):
@@ -99,7 +101,7 @@ class Thinning:
         return True
 
     def _drop(self, begin: int, end: int, every: int) -> None:
-        """Remove the block and put the kept updates back, since pages with gaps would free no space."""
+        """Remove the block and reinsert the kept updates, because pages with gaps would free no space."""
         kept = self._sql.execute(
             "SELECT step, layout, settings, crc, record FROM step WHERE step BETWEEN ?1 AND ?2 AND (step % ?3 = 0 "
             "OR step IN (SELECT id FROM settings) OR step IN (SELECT step FROM answer))",
@@ -110,7 +112,10 @@ class Thinning:
 
 
 def used(connection: sqlite3.Connection) -> int:
-    """Bytes of the file in use. Dropped content leaves free space inside the file, whose size does not shrink."""
+    """Return the number of bytes of the file in use. Dropped content becomes free space inside the file.
+
+    The file does not shrink.
+    """
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -118,7 +123,7 @@ def used(connection: sqlite3.Connection) -> int:
 
 
 def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """The stretches that have been thinned, from the table ``meta``.
+    """Return the stretches that have been thinned, from the table ``meta``.
 
     Raises:
         RunFileError: the row is damaged.
@@ -147,24 +152,24 @@ def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
 
 
 def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
-    """The thinned stretches, limited to updates up to ``last``."""
+    """Return the thinned stretches, limited to updates up to ``last``."""
     return tuple(replace(s, last=min(s.last, last)) for s in stretches if s.first < last)
 
 
 def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
-    """Whether thinning may have dropped update ``number``, which excludes the few that it never drops."""
+    """Return whether thinning may have dropped update ``number``, which excludes the few that it never drops."""
     stretch = stretch_at(stretches, number)
     return stretch is not None and number % stretch.every != 0
 
 
 def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
-    """The stretch in which update ``number`` lies, None where nothing was dropped."""
+    """Return the stretch that contains update ``number``. None if nothing was dropped there."""
     place = bisect_right(stretches, number, key=lambda s: s.first) - 1
     return stretches[place] if place >= 0 and number <= stretches[place].last else None
 
 
 def stretches_text(stretches: Iterable[Stretch]) -> str:
-    """The stretches that were dropped, in a sentence for each."""
+    """Describe the dropped stretches, with one sentence for each."""
     return " ".join(
         tr("Of updates {first:,} to {last:,} every {every:,}th is kept.").format(
             first=s.first, last=s.last, every=s.every
@@ -176,7 +181,7 @@ def stretches_text(stretches: Iterable[Stretch]) -> str:
 
 
 def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
-    """Merge adjacent blocks with equal thinning into stretches. Unthinned blocks are left out."""
+    """Merge adjacent blocks with equal thinning into stretches. Unthinned blocks are omitted."""
     stretches: list[Stretch] = []
     for place, each in enumerate(every):
         begin = first + place * BLOCK

@@ -34,7 +34,7 @@ class Part:
     Attributes:
         what: its description.
         count: number of items.
-        damaged: a sentence for each damaged item, or for all of them together.
+        damaged: a message for each damaged item, or for all of them together.
         unchecked: number of items without a checksum, as in files of earlier versions.
     """
 
@@ -93,7 +93,7 @@ def _structure(path: Path) -> Part:
 
 
 def _updates(reader: RunReader, poll: Callable[[int, int], None]) -> list[Part]:
-    """Verify the run's start, a branch's point, and every update of this file."""
+    """Verify the run's start, a branch's branch point, and every update of this file."""
     damaged, count = list[str](), 0
     try:
         _ = reader.origin

@@ -1,8 +1,8 @@
 """Detection that a run file being written is no longer at its path, and recovery of its content.
 
-On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write into a file without a
-name, without an error, and all of it is lost with the last handle. As long as that handle is open, everything can be
-read and saved under another name. Of a truncated file the part before the cut can be read (``salvage.py``).
+On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write to a file without a
+name, without an error, and everything is lost when the last handle is closed. While that handle is open, everything can
+be read and saved under another name. Of a truncated file, the part before the cut can be read (``salvage.py``).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LONG_LOG = 4_000_000
 
 
 PAGES_OF_A_COMMIT = 32_000
-"""Bytes that a commit adds to that log besides its records."""
+"""Number of bytes that a commit adds to that log in addition to its records."""
 
 
 class LostFileError(RunFileError):
-    """The file of a run is no longer at its path. The message says what was saved, and where.
+    """Raised if the file of a run is no longer at its path. The message says what was saved, and where.
 
     Attributes:
-        saved: path of a copy of all committed updates; None where they could not be saved.
+        saved: path of a copy of all committed updates; None if they could not be saved.
     """
 
     def __init__(self, message: str, saved: Path | None) -> None:
@@ -57,11 +57,10 @@ class FileWatch:
         self.short = False
 
     def committed(self, size: int) -> None:
-        """Note that about ``size`` bytes were committed to SQLite's log, and merge the log into the file once it is
-        long.
+        """Record that about ``size`` bytes were committed to SQLite's log, and merge it into the file if it is long.
 
-        SQLite would do this by itself at an unknown time. As it is, any other change of the file comes from another
-        program.
+        SQLite would do this by itself at an unknown time. This way, any other change of the file is known to come from
+        another program.
         """
         self._in_log += size + PAGES_OF_A_COMMIT
         if self._in_log >= LONG_LOG and self._when() == self._written:
@@ -69,12 +68,12 @@ class FileWatch:
             self._written, self._in_log = self._when(), 0
 
     def cut_short(self) -> bool:
-        """Whether the same file has fewer bytes than at the last check."""
+        """Return whether the same file has fewer bytes than at the last check."""
         device, number, size = self._state() or (self._device, self.number, self._size)
         return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
-        """Description of the file's change, to follow its name in a sentence. Empty if unchanged."""
+        """Describe the file's change, to follow its name in a sentence. Empty if unchanged."""
         state = self._state()
         if state is None:
             return tr("is not there any more")
@@ -93,8 +92,9 @@ class FileWatch:
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:
-        """Save all that the open handle can read, and make the error that describes the change ``what`` from
-        :meth:`changed`.
+        """Save all that the open handle can read, and return the error that describes the change ``what``.
+
+        ``what`` comes from :meth:`changed`.
         """
         name, saved = self._path.name, self._saved(committed)
         if saved is None and self.short:
@@ -131,7 +131,7 @@ class FileWatch:
         )
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
-        """Path of the recovered file, and its last update. None where nothing can be saved."""
+        """Return the path of the recovered file and its last update. None if nothing can be saved."""
         for place in (self._beside, _private_folder):
             name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
             with suppress(RunFileError, sqlite3.Error, OSError):
@@ -147,7 +147,7 @@ class FileWatch:
         return None
 
     def _beside(self) -> Path:
-        """The folder of the run.
+        """Return the folder of the run.
 
         Raises:
             OSError: it no longer exists.
@@ -157,7 +157,7 @@ class FileWatch:
         return self._path.parent
 
     def _copy(self, temporary: Path) -> None:
-        """Write everything that the open handle reads to one closed file."""
+        """Write everything that the open handle can read to one closed file."""
         with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
@@ -165,7 +165,7 @@ class FileWatch:
         opened(temporary)[0].close()  # raises if the file was damaged
 
     def _is_ours(self) -> bool:
-        """Whether the file at the path is the same run although its inode number differs, as on some network drives."""
+        """Return whether the file at the path is the same run despite another inode number (some network drives)."""
         with suppress(GrpoError, sqlite3.Error):
             # Without its log, which SQLite would read into any file at the path.
             with closing(connected(self._path, "immutable=1")) as alone:
@@ -177,21 +177,21 @@ class FileWatch:
         return False
 
     def _is_whole(self) -> bool:
-        """Whether every row matches its checksum when read again from the disk."""
+        """Return whether every row matches its checksum when read again from the disk."""
         try:
             return not any(part.damaged for part in verified(self._path))
         except RunFileError:
             return False
 
     def _when(self) -> int:
-        """Time of the last write to the file in nanoseconds, 0 if there is none."""
+        """Return the time of the last write to the file in nanoseconds, or 0 if there is none."""
         try:
             return self._path.stat().st_mtime_ns
         except OSError:
             return 0
 
     def _state(self) -> tuple[int, int, int] | None:
-        """(device, inode number, size) of the file at the path. None if there is none."""
+        """Return (device, inode number, size) of the file at the path. None if there is none."""
         try:
             status = self._path.stat()
         except OSError:
@@ -200,7 +200,7 @@ class FileWatch:
 
 
 def _private_folder() -> Path:
-    """Make a new folder for temporary files that only the user can access.
+    """Create a new folder for temporary files that only the user can access.
 
     Raises:
         OSError: it cannot be created.

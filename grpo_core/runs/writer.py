@@ -1,4 +1,4 @@
-"""Writer of a run file. Each update is on disk within 50 ms, and a killed process loses no committed one."""
+"""Writer of a run file. Each update is on disk within 50 ms, and a killed process loses no committed update."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ LIMIT = 2_000_000_000
 class RunWriter:
     """The only writing connection of a run file. Created, used and closed in one thread.
 
-    When writing fails (a full disk, say) the call raises :class:`RunFileError`, committed updates remain readable, and
-    pending ones are kept: the next :meth:`commit` writes them once there is space.
+    If writing fails (for example because the disk is full), the call raises :class:`RunFileError`, committed updates
+    remain readable, and pending ones are kept: the next :meth:`commit` writes them when there is space.
 
     Attributes:
         path: path of the file.
         watch: watcher of that file.
-        meta: meta data of the run.
+        meta: metadata of the run.
         committed: number of the last committed update.
-        limit: size in bytes at which :attr:`full` is set; may be raised.
-        thin: at the limit, older updates are thinned out first (``thinning.py``); never of a language model, whose
-            updates are replayed from one another.
-        full: sentence on why no further update should be computed, else None; updated at each commit.
+        limit: size in bytes at which :attr:`full` is set; can be raised.
+        thin: whether older updates are thinned out first at the limit (``thinning.py``); never for a language model,
+            whose updates are replayed from one another.
+        full: why no further update should be computed, as a sentence, or None; updated at each commit.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class RunWriter:
         Args:
             path: path of the file, which must not exist.
             settings: settings of the first update.
-            title: the name shown.
-            parent: (reader of the parent, update) to branch off; that update is kept inside, so that the branch can be
-                resumed from this file alone.
+            title: the displayed name.
+            parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so that
+                the branch can be resumed from this file alone.
             resumed: that update, if the file should store other weights to continue from than the parent.
             origin: the run before its first update; by default the learner's, or the parent's.
             limit: size in bytes at which the run should be paused.
             thin: whether to thin out older updates at the limit instead.
 
         Raises:
-            RunFileError: the file exists already, the folder cannot be written, or the parent lacks that update.
+            RunFileError: the file already exists, the folder cannot be written, or the parent lacks that update.
         """
         path = Path(path)
         reader, point = parent or (None, 0)
@@ -136,10 +136,10 @@ class RunWriter:
         """Continue an existing run file.
 
         Raises:
-            RunFileError: somebody else writes it, it is read-only, from a newer version, damaged or not a run file.
+            RunFileError: it is being written elsewhere, read-only, from a newer version, damaged or not a run file.
         """
         path = Path(path)
-        opened(path)[0].close()  # a sentence about a missing or foreign file, before a lock file appears beside it
+        opened(path)[0].close()  # report a missing or foreign file before a lock file appears next to it
         file_lock = lock(path)
         try:
             return cls._opened(path, file_lock, limit, thin)
@@ -194,17 +194,18 @@ class RunWriter:
 
         Raises:
             RunFileError: writing failed; ``step`` is kept for the next successful commit.
-            ValueError: it is not the update after the last.
+            ValueError: it does not follow the last update.
         """
         self.extend([(step, scalars)])
 
     def extend(self, updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
-        """Append the next updates with their metrics, or None for these. If 50 ms have passed since the last commit,
-        all or none of them are committed.
+        """Append the next updates, each with its metrics or None.
+
+        If 50 ms have passed since the last commit, all or none of them are committed.
 
         Raises:
             RunFileError: writing failed; the updates are kept for the next successful commit.
-            ValueError: one of them is not the update after the last.
+            ValueError: one of them does not follow the last update.
         """
         for step, scalars in updates:
             self._pending.add(step, scalars)
@@ -301,7 +302,7 @@ class RunWriter:
                 with suppress(RunFileError):
                     folded(self.path)
             elif self._lost.saved is not None:
-                with suppress(OSError):  # its log would be applied to whatever file has replaced it
+                with suppress(OSError):  # its log would be applied to the file that has replaced it
                     for beside in files_of(self.path):
                         if beside != self.path:
                             beside.unlink()

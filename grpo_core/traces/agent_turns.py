@@ -14,7 +14,7 @@ from grpo_core.traces.trajectory import ToolCall, Trajectory, Turn
 
 
 def trajectories(step: Step) -> tuple[Trajectory, ...] | None:
-    """The turns of each completion, (B,). None where no tool answers."""
+    """Return the turns of each completion, (B,). None if the task has no tool that answers."""
     settings = step.settings
     if not settings.is_language or not settings.language.has_tool or step.prompt_tokens is None:
         return None
@@ -30,14 +30,14 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
 
     Args:
         prompt: the prompt's text.
-        tokens: (L,) of the completion, the end sign included.
+        tokens: (L,), tokens of the completion, including the end-of-sequence token.
         mask: (L,) boolean, tokens that the loss counts.
         task: the task that it was sampled for.
     """
     turns, place = list[Turn](), 0
     for said, answered in exchanges(decode(tokens)):
         end = place + len(said)
-        end += int(not answered and end < len(tokens))  # the end sign
+        end += int(not answered and end < len(tokens))  # the end-of-sequence token
         call = (ToolCall(name=NAME, arguments=call_in(said)),) if said.endswith(CLOSE) else ()
         if end > place:
             turns.append(_turn(mask[place:end], role="assistant", text=said, sampled=True, calls=call))
@@ -55,12 +55,12 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
 
 
 def _turn(mask: np.ndarray, **said: Any) -> Turn:
-    """Make a turn whose tokens have the loss mask ``mask`` (n,), boolean."""
+    """Create a turn whose tokens have the loss mask ``mask`` (n,), boolean."""
     return Turn(tokens=len(mask), body=len(mask), in_loss=int(mask.sum()), **said)
 
 
 def _why_ended(tokens: np.ndarray, task: LanguageTask) -> str:
-    """The reason of a completion's end, a key of :data:`grpo_core.traces.trajectory.ENDS`."""
+    """Return why a completion ended, a key of :data:`grpo_core.traces.trajectory.ENDS`."""
     if len(tokens) and tokens[-1] == STOP:
         return "agent_completed"
     if decode(tokens).count(CLOSE) > task.calls:

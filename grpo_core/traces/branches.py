@@ -1,4 +1,4 @@
-"""Rollouts of one prompt as a tree, in which turns common to several rollouts appear once."""
+"""Rollouts of one prompt as a tree in which turns shared by several rollouts appear once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class Branch:
     """Consecutive turns shared by the same rollouts, and the branches that follow.
 
     Attributes:
-        turns: the turns from where these rollouts diverged from others to where they diverge themselves or end.
+        turns: the turns from the point at which these rollouts diverge from others to the point at which they diverge
+            from each other or end.
         rows: the rollouts, as row indices in the update.
-        branches: the branches that follow, none for a rollout that ends here.
+        branches: the branches that follow; empty for a rollout that ends here.
     """
 
     turns: tuple[Turn, ...]
@@ -35,7 +36,7 @@ def tree_of(trajectories: Mapping[int, Trajectory]) -> tuple[Branch, ...]:
 
 
 def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tuple[Branch, ...]:
-    """Branches of rollouts that are equal before the turn at ``place``."""
+    """Return the branches of rollouts that are equal before the turn at ``place``."""
     ways: dict[object, list[tuple[int, tuple[Turn, ...]]]] = {}
     for row, turns in rollouts:
         if place < len(turns):
@@ -44,7 +45,7 @@ def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tup
 
 
 def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Branch:
-    """The branch of rollouts with an equal turn at ``start``."""
+    """Return the branch of rollouts with an equal turn at ``start``."""
     end, first = start + 1, rollouts[0][1]
     shortest = min(len(turns) for _, turns in rollouts)
     while end < shortest and all(_said(turns[end]) == _said(first[end]) for _, turns in rollouts):
@@ -53,5 +54,5 @@ def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Bra
 
 
 def _said(turn: Turn) -> tuple[object, ...]:
-    """The content of a turn for comparison with others, without the ids of its calls."""
+    """Return the content of a turn for comparison with others, without the ids of its calls."""
     return turn.role, turn.text, turn.reasoning, turn.tool, tuple((call.name, call.arguments) for call in turn.calls)

@@ -1,4 +1,4 @@
-"""Conversion of another trainer's recorded run to a run file: one file to keep, to send and to open quickly."""
+"""Conversion of another trainer's recorded run to a run file: a single file that is easy to keep, send and open."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def convert(
     positions: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a recorded run into the new run file ``out``, completely or not at all.
+    """Write a recorded run to the new run file ``out``, completely or not at all.
 
     Args:
         source: the recorded run.
         out: path of the new file, which must not exist.
         positions: updates to convert, from 1, in order; by default all.
-        progress: called with (updates done, updates in all) after each update.
+        progress: called with (updates done, total number of updates) after each update.
 
     Returns:
-        A sentence for each update that could not be read and was left out.
+        A message for each update that could not be read and was skipped.
 
     Raises:
-        RunFileError: the file exists already, ``out`` cannot be written, or no update could be read.
+        RunFileError: the file already exists, ``out`` cannot be written, or no update could be read.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
     file_lock = lock(out)
@@ -76,7 +76,7 @@ def _written(
     )
     names = source.settings.recorded.reward_names
     vocabulary = source.vocabulary
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # it holds a user's texts
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))  # it contains a user's text
     build(path, meta, Origin(settings=source.settings, vocabulary=vocabulary, prompts=(), reward_names=names), None)
     labels: list[int] = []
     left_out: list[str] = []
@@ -116,7 +116,7 @@ def _written(
 
 
 def _step(source: Source, position: int) -> tuple[Step | None, str]:
-    """The update, or the reason why there is none."""
+    """Return the update, or None and the reason why it cannot be read."""
     try:
         step = source.step(position)
     except NotRecordedError as error:
@@ -125,7 +125,7 @@ def _step(source: Source, position: int) -> tuple[Step | None, str]:
 
 
 def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
-    """The parts of an update that are not arrays. The trainer's losses are included only ``with_losses``."""
+    """Return the parts of an update that are not arrays. Includes the trainer's losses only if ``with_losses``."""
     try:
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:

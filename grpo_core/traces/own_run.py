@@ -1,4 +1,4 @@
-"""A run of this program in the form of recorded runs, so that it can be diagnosed."""
+"""A run of this program with the interface of recorded runs, so that it can be diagnosed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUFFIX = ".grpo"
 class OwnRun:
     """A run file of this program, as a :class:`~grpo_core.traces.importers.source.Source`.
 
-    Its settings are those of a recorded run with the same loss, since a diagnosis supports no others. The updates are
+    Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates are
     those in this file: in a thinned file the remaining ones, in a branch those after its branch point.
     """
 
@@ -46,7 +46,7 @@ class OwnRun:
         return self._origin.vocabulary
 
     def __len__(self) -> int:
-        """Number of updates in the file."""
+        """Return the number of updates in the file."""
         return len(self.labels)
 
     def step(self, position: int) -> Step:
@@ -88,7 +88,7 @@ class OwnRun:
 
 
 def is_own(path: Path) -> bool:
-    """Whether ``path`` is a run file of a run that this program trained."""
+    """Return whether ``path`` is a run file of a run that this program trained."""
     if path.suffix.lower() != SUFFIX or not path.is_file():
         return False
     try:
@@ -99,7 +99,7 @@ def is_own(path: Path) -> bool:
 
 
 def as_recorded(settings: Settings, origin: Origin) -> Settings:
-    """The settings of a recorded run that was trained with this loss and this learner."""
+    """Return the settings of a recorded run that was trained with this loss and this learner."""
     task = RecordedTask(
         source=tr("GRPO Lab"),
         reward_names=origin.reward_names,
@@ -110,7 +110,7 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
 
 
 def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completions:
-    """The completions of an update of this program, with the advantages ``given`` (B,), if they are per completion."""
+    """Return the completions of an update of this program, with advantages ``given`` (B,) per completion, if any."""
     questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
     return Completions(
         prompts=tuple(questions[group] for group in step.group.tolist()),

@@ -1,4 +1,4 @@
-"""A trajectory: the turns of a rollout by model, tools and users, and which tokens of them the loss counts."""
+"""A trajectory: the turns of a rollout by model, tools and users, and which of their tokens the loss counts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
-"""Beginning of a tool's result that reads as an error. No trainer marks errors; TRL writes ``{'error': ...}``."""
+"""Beginning of a tool's result that looks like an error. No trainer marks errors; TRL writes ``{'error': ...}``."""
 
 MOST_CHARACTERS = 16_000_000
-"""Maximum number of characters of an update shown by turns. Beyond it only texts are shown."""
+"""Maximum number of characters of an update shown by turns. Longer updates are only shown as text."""
 ENDS = {
     "agent_completed": tr("the model ended it"),
     "user_closed": tr("the user ended it"),
@@ -34,12 +34,12 @@ ENDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
-    """A call of a tool.
+    """A tool call.
 
     Attributes:
         name: name of the tool.
         arguments: as the model wrote them, usually JSON.
-        id: identifier by which the result refers to the call, if any.
+        id: identifier with which the result refers to the call, if any.
     """
 
     name: str
@@ -49,15 +49,15 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One message of a conversation. Numbers are None where they are not recorded.
+    """One message of a conversation. Numbers are None if they are not recorded.
 
     Attributes:
-        role: who spoke: "system", "user", "assistant", "tool", or another name that the source has.
-        text: its text; empty for a call of a tool without text.
-        reasoning: what the model wrote before, where the source keeps it apart.
-        calls: tools that were called.
-        tool: name of the tool whose result this is; empty where unknown or not a tool's result.
-        sampled: whether the policy wrote it; None where the source does not say.
+        role: the speaker: "system", "user", "assistant", "tool", or another name used by the source.
+        text: its text; empty for a tool call without text.
+        reasoning: what the model wrote before, if the source keeps it apart.
+        calls: the tool calls.
+        tool: name of the tool that returned this result; empty if unknown or not a tool's result.
+        sampled: whether the policy wrote it; None if unknown.
         tokens: number of tokens that it adds to the sequence, including the chat template's.
         body: number of these in the text itself.
         in_loss: number of its tokens that the loss mask counts.
@@ -65,7 +65,7 @@ class Turn:
         seconds: duration of the model's call; for other messages, the time between the calls before and after.
         advantage: mean over its tokens in the loss.
         entropy: mean over the same tokens, in nats.
-        sampler_gap: mean size of the difference between the trainer's and the sampler's log-probabilities, in nats.
+        sampler_gap: mean absolute difference between the trainer's and the sampler's log-probabilities, in nats.
     """
 
     role: str
@@ -85,7 +85,7 @@ class Turn:
 
     @property
     def failed(self) -> bool:
-        """Whether it is a tool's result that reads as an error."""
+        """Whether it is a tool's result that looks like an error."""
         return self.role == "tool" and ERROR.match(self.text) is not None
 
 
@@ -96,11 +96,11 @@ class Trajectory:
     Attributes:
         prompt: turns before the policy's first one.
         turns: the remaining turns.
-        rewards: name, score (None where none was given) and weight of each reward function.
+        rewards: name, score (None if missing) and weight of each reward function.
         metrics: name and value of each number of the environment that is not a reward.
-        ended: why it ended, in the source's term; empty where not recorded.
+        ended: why it ended, in the source's term; empty if not recorded.
         errors: errors outside the conversation, in the source's words.
-        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout, where the loss
+        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout, in which the loss
             counts them.
     """
 
@@ -119,17 +119,17 @@ class Trajectory:
 
     @property
     def called(self) -> int:
-        """Number of calls of tools."""
+        """Number of tool calls."""
         return sum(len(turn.calls) for turn in self.turns)
 
     @property
     def failures(self) -> int:
-        """Number of results that read as errors, plus errors outside the conversation."""
+        """Number of results that look like errors, plus errors outside the conversation."""
         return sum(turn.failed for turn in self.turns) + len(self.errors)
 
     @property
     def answered(self) -> bool:
-        """Whether a tool or a user speaks after the model."""
+        """Whether a message of a tool or a user follows the model's."""
         return any(turn.role != "assistant" for turn in self.turns)
 
     @property
@@ -138,7 +138,7 @@ class Trajectory:
         return any(turn.in_loss is not None for turn in self.turns)
 
     def why_ended(self) -> str:
-        """The reason of its end in words. An unknown name is returned unchanged."""
+        """Return why it ended, in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
 
 
@@ -230,10 +230,10 @@ _SINGLE: dict[Any, Callable[[Any], object]] = {
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
-    """Make the turn of a chat message in the format of verifiers, TRL and OpenAI's interface.
+    """Create the turn of a chat message in the format of verifiers, TRL and OpenAI's interface.
 
     Args:
-        message: with ``role``, and ``content`` or ``tool_calls``.
+        message: message with ``role``, and ``content`` or ``tool_calls``.
         measured: further fields of the turn.
 
     Raises:
@@ -269,8 +269,10 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
 def trajectories_in(
     prompts: Sequence[str | None], completions: Sequence[str | None]
 ) -> tuple[Trajectory | None, ...] | None:
-    """The turns of completions that are conversations in JSON, (B,), with None for other texts and too long ones. None
-    if no completion has more than one message."""
+    """Return the turns of completions that are conversations in JSON, (B,). None for other strings and too long ones.
+
+    None instead of the tuple if no completion has more than one message.
+    """
     found: list[Trajectory | None] = []
     left = MOST_CHARACTERS
     for prompt, completion in zip(prompts, completions, strict=True):
@@ -296,7 +298,7 @@ def lines_of(turn: Turn) -> list[str]:
 
 
 def _content(content: Any) -> str:
-    """The text of a message's content. A part that is not text is named by its type."""
+    """Return the text of a message's content. A part that is not text is replaced by the name of its type."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Comparison of a recorded update and its what-if, pass by pass, by the functions that trained."""
+"""Comparison of a recorded update and its what-if, pass by pass, with the training functions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class WhatIf:
 
     Attributes:
         ran: the update as recorded.
-        other: the update under other settings; only its first pass where the rest is unknown.
-        differences: the settings that were requested to differ.
+        other: the update under other settings; only its first pass if the rest is unknown.
+        differences: the requested changes to the settings.
         asked: whether the language model itself computed the other update.
     """
 
@@ -33,24 +33,24 @@ class WhatIf:
 
     @property
     def sides(self) -> tuple[Numbers, Numbers]:
-        """The update as it ran, and the one under other settings."""
+        """The update as recorded, and the update under other settings."""
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Both updates, each with its pass ``passed`` (0 = the first), or its last where it has fewer."""
+        """Return both updates, each with its pass ``passed`` (0 = the first), or its last pass if it has fewer."""
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A number of the update as it ran, and under other settings.
+    """A number of the recorded update, and its value under other settings.
 
     Attributes:
-        name: stable.
-        title: the name shown.
+        name: stable identifier.
+        title: the displayed name.
         help: one sentence.
-        ran, other: None where that side does not have it, or not yet.
-        decimals: shown by default.
+        ran, other: the two values; None if not available, or not yet.
+        decimals: number of decimals shown by default.
     """
 
     name: str
@@ -71,8 +71,9 @@ class Direction:
     """The direction of one gradient relative to another.
 
     Attributes:
-        cosine: of the angle between them; 1 the same way, 0 across, −1 the opposite way; None if one of them is 0.
-        ratio: length of the what-if's over that of the one that ran; None if that is 0.
+        cosine: cosine of the angle between them; 1 for the same direction, 0 for orthogonal, −1 for opposite; None if
+            one is 0.
+        ratio: length of the what-if's gradient relative to the recorded one; None if the latter is 0.
     """
 
     cosine: float | None
@@ -80,16 +81,16 @@ class Direction:
 
 
 def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answer: Replayed | None = None) -> WhatIf:
-    """The update and what it would have been under other settings, or under the preset of that name.
+    """Return the update and its what-if under other settings or under the named preset.
 
     Args:
         step: the recorded update.
-        wanted: settings, or a preset's name.
-        before: the update before it, for a bandit's later passes; None for the first.
-        answer: what the language model did when it was asked.
+        wanted: settings, or the name of a preset.
+        before: the previous update, for a bandit's later passes; None for the first.
+        answer: the language model's own result, if it has computed the update.
 
     Raises:
-        SettingsError: the settings ask for something that the record does not have.
+        SettingsError: the settings require something that the record does not have.
         GrpoError: the update under those settings is not finite.
     """
     settings = wanted_by(step, wanted) if isinstance(wanted, str) else wanted
@@ -97,31 +98,31 @@ def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answ
 
 
 def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool = False) -> WhatIf:
-    """A what-if made of the two updates, evaluated already.
+    """Create a what-if from two updates that have already been evaluated.
 
     Args:
         ran: the recorded update.
-        other: its record under the settings ``wanted``, as :func:`replayed` makes it.
-        wanted: the settings asked for.
-        asked: whether the language model itself has done the other update.
+        other: its record under the settings ``wanted``, as created by :func:`replayed`.
+        wanted: the requested settings.
+        asked: whether the language model itself has computed the other update.
 
     Raises:
-        SettingsError: the settings ask for something that the record does not have.
+        SettingsError: the settings require something that the record does not have.
     """
     result = WhatIf(ran=ran, other=other, differences=differences(ran.step, wanted), asked=asked)
-    result.other.gradient(0)  # what the record lacks is refused here rather than in the middle of a picture
+    result.other.gradient(0)  # missing data is rejected here rather than in the middle of drawing
     return result
 
 
 def direction(here: np.ndarray, there: np.ndarray) -> Direction:
-    """The direction of gradient ``there`` relative to gradient ``here``, arrays of one shape."""
+    """Return the direction of gradient ``there`` relative to gradient ``here``, arrays of the same shape."""
     a, b = float(np.linalg.norm(here)), float(np.linalg.norm(there))
     cosine = float(np.clip(np.vdot(here, there) / (a * b), -1.0, 1.0)) if a and b else None
     return Direction(cosine=cosine, ratio=b / a if a else None)
 
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
-    """The comparison table: one row per number, of pass ``passed`` (0 = the first) and after the whole update."""
+    """Return the comparison table: one row per number, for pass ``passed`` (0 = the first) and after the update."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
@@ -136,7 +137,7 @@ def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int
 
 
 def _ends(w: WhatIf) -> list[Compared]:
-    """Numbers of the policy after the whole update. The other side has them once it is known to its end."""
+    """Return the numbers of the policy after the update. The other side only has them if its passes are known."""
     cards = [side.cards if side.complete else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
@@ -151,14 +152,14 @@ def _ends(w: WhatIf) -> list[Compared]:
 
 
 def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
-    """Mean change of log π over the chosen tokens, by the whole update."""
+    """Return the mean change of log π over the chosen tokens due to the complete update."""
     if not side.complete or not chosen.any():
         return None
     return float((side.step.logp[-1] - side.step.old_logp)[chosen].mean())
 
 
 def _mean(step: Step, values: np.ndarray | None) -> float:
-    """Mean magnitude over the real tokens."""
+    """Return the mean absolute value over the tokens that are not padding."""
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 
@@ -206,7 +207,7 @@ CARDS = (
     ("entropy", tr("Entropy after"), tr("Exact entropy after the update, averaged over the visited places.")),
     ("max_prob", tr("max π(a) after"), tr("Largest probability after the update, averaged over the visited places.")),
 )
-"""(name, title, help) of the cards that are compared after the whole update."""
+"""(name, title, help) of the cards that are compared after the complete update."""
 CHANGES = (
     (
         "risen",
@@ -221,4 +222,4 @@ CHANGES = (
         tr("Of the tokens whose advantage was below 0 as it ran: log π after the update minus before it."),
     ),
 )
-"""(name, sign of the advantage, title, help) of how far the whole update moves the tokens of each sign."""
+"""(name, sign of the advantage, title, help) of how far the complete update moves the tokens of each sign."""

@@ -1,8 +1,8 @@
 """A recorded update under other settings, as a separate record.
 
-A bandit's is computed whole: the learner's own update, from where the recorded one began. Of a language model's the
-first pass follows from the record; its later passes and its end need the weights, and come as the model's
-:class:`~grpo_core.questions.Replayed`.
+A bandit's update is computed completely, by the learner's own update from the same starting point. For a language
+model, the first pass follows from the record. Later passes and the final policy need the weights and are supplied as
+the model's :class:`~grpo_core.questions.Replayed`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Difference:
     """A setting that differs in the what-if.
 
     Attributes:
-        path: dotted.
+        path: dotted path.
         title: its name, with its symbol.
-        ran: the value of the update.
-        wanted: the value asked for.
-        replayed: it acts on the recorded batch; otherwise the value that ran stays in force.
+        ran: the value in the recorded update.
+        wanted: the requested value.
+        replayed: whether it affects the recorded batch; otherwise the recorded value stays in force.
     """
 
     path: str
@@ -56,12 +56,12 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The setting's title with the value that ran and the requested one: “KL weight β: 0.04 → 0”."""
+        """The setting's title with the recorded and the requested value: “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
 
 
 def wanted_by(step: Step, preset: str) -> Settings:
-    """The settings of ``step`` with the switches of a preset.
+    """Return the settings of ``step`` with the switches of a preset.
 
     Raises:
         KeyError: there is no such preset.
@@ -70,7 +70,7 @@ def wanted_by(step: Step, preset: str) -> Settings:
 
 
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
-    """Every setting in which ``wanted`` differs from those of ``step``. Settings with an effect come first."""
+    """Return every setting in which ``wanted`` differs from those of ``step``. Settings with an effect come first."""
     changed = [
         Difference(path=path, title=_title(path), ran=ran, wanted=then, replayed=_acts(step, path))
         for path, (ran, then) in step.settings.differences(wanted).items()
@@ -79,11 +79,11 @@ def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:
 
 
 def _acts(step: Step, path: str) -> bool:
-    """Whether a setting acts on the recorded batch.
+    """Return whether a setting affects the recorded batch.
 
-    Of a run that another program trained every pass is asked where it stood: only the loss can be another one, and a
-    KL only where the reference was recorded. An importance weight needs the sampler's log-probabilities, and a record
-    without the factors that its trainer applied, which may be such weights.
+    For another program's run, every pass is evaluated at its recorded log-probabilities, so only the loss can be
+    changed, and a KL only if the reference was recorded. An importance weight needs the sampler's log-probabilities and
+    a record without factors applied by the trainer, which may be such weights already.
     """
     if path == "objective.importance_cap" and (step.sampling_logp is None or step.gate is not None):
         return False
@@ -93,26 +93,27 @@ def _acts(step: Step, path: str) -> bool:
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
-    """The part of ``wanted`` that can affect the batch of ``step``, with its own settings otherwise."""
+    """Return the settings of ``step`` with those of ``wanted`` that can affect its batch."""
     return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
 
 
 def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: Replayed | None = None) -> Step:
-    """The record of ``step`` as it would have been under ``wanted``, as far as it can be known.
+    """Return the record of ``step`` as it would have been under ``wanted``, as far as it can be known.
 
     Args:
         step: the recorded update.
-        wanted: other settings; those that decide what is drawn are left as they were.
-        before: the update before it, from whose end a bandit's begins; None for the first update.
-        answer: what the language model did when it was asked.
+        wanted: other settings; those that determine what is drawn are left unchanged.
+        before: the previous update, from which a bandit's update continues; None for the first update.
+        answer: the language model's own result, if it has computed the update.
 
     Returns:
-        The whole update; or where weights are missing its first pass alone: ``logp`` is then (1, B, T). Of a run that
-        another program trained every pass stays where it stood: the other loss's push there, never a trajectory.
+        The complete update, or only its first pass if weights are missing: ``logp`` is then (1, B, T). For another
+        program's run, every pass keeps its log-probabilities: the result is the other loss's gradient at these points,
+        not a trajectory.
 
     Raises:
-        SettingsError: the settings exclude each other.
-        GrpoError: the update under those settings is not finite, or ``before`` is not the update before.
+        SettingsError: the settings are mutually exclusive.
+        GrpoError: the update under those settings is not finite, or ``before`` is not the previous update.
     """
     settings = in_force(step, wanted)
     if answer is not None:
@@ -133,7 +134,7 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
 
 
 def _every_pass(step: Step, settings: Settings) -> Step:
-    """Every pass of a recorded run's update under ``settings``, at the log-probabilities that it had."""
+    """Return every pass of a recorded run's update under ``settings``, at the recorded log-probabilities."""
     other = under(step, settings.objective)
     return dataclasses.replace(
         other, settings=settings, values=_values(step, settings), logp=step.logp[: step.passes], measurements={}
@@ -141,7 +142,7 @@ def _every_pass(step: Step, settings: Settings) -> Step:
 
 
 def _first_pass(step: Step, settings: Settings) -> Step:
-    """The first pass of ``step`` under ``settings``: what was recorded before it, and nothing of what came after."""
+    """Return the first pass of ``step`` under ``settings``, without anything recorded after it."""
     other = under(step, settings.objective)
     return dataclasses.replace(
         other,
@@ -158,18 +159,18 @@ def _first_pass(step: Step, settings: Settings) -> Step:
 
 
 def _masks(step: Step, settings: Settings) -> dict[str, Any]:
-    """Fields that another choice of the tokens in the loss changes."""
+    """Return the fields that change with the choice of tokens in the loss."""
     if not settings.is_language or not settings.language.has_tool:
         return {}
     return {"mask": counted(settings.language, step.tokens, step.there), "present": step.there}
 
 
 _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_top_logp": None}
-"""The likeliest tokens are recorded with what the update itself made of them, not with what another would have."""
+"""Resets the most likely tokens, because they were recorded under the actual update, not the alternative one."""
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """A critic's values, (B, T): the recorded ones, or where they are asked for those of one that learned nothing."""
+    """Return a critic's values, (B, T): the recorded ones or, if required but missing, those of an untrained critic."""
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)
     return step.values

@@ -1,7 +1,7 @@
-"""A recorded update with other weights or scores of its reward functions.
+"""A recorded update with different weights or scores of its reward functions.
 
-The completions stay, and so do the policy before the update and every pass's log-probabilities: they are those of the
-run. Advantages, groups without a signal and pushes are computed anew by the functions that train.
+The completions, the policy before the update, and the log-probabilities of every pass are those of the run. Advantages,
+groups without a signal, and pushes are recomputed by the training functions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.trace_rewards import weighted
 
 FOLLOWS = 1e-3
-"""Difference up to which two advantages are equal, given different precision."""
+"""Difference up to which two advantages count as equal, given different precision."""
 
 
 def why_not(step: Step) -> str:
-    """The reason, in a sentence, for which the rewards of ``step`` cannot be weighted otherwise. Empty for none."""
+    """Return the reason, as a sentence, why the rewards of ``step`` cannot be reweighted. Empty if they can."""
     if step.reward_parts is None or not step.reward_parts.shape[1]:
         return tr("The record of this step does not keep its reward functions apart.")
     if step.settings.objective.credits_steps or BASELINES[step.settings.objective.baseline].from_critic:
@@ -35,14 +35,14 @@ def why_not(step: Step) -> str:
 
 
 def weights_of(step: Step) -> tuple[float, ...]:
-    """The weights with which the reward functions were added, 1 where the record does not say."""
+    """Return the weights with which the reward functions were added, or 1 if they are not recorded."""
     assert step.reward_parts is not None
     known = step.settings.recorded.reward_weights
     return known if len(known) == step.reward_parts.shape[1] else (1.0,) * step.reward_parts.shape[1]
 
 
 def reweighted(step: Step, weights: Sequence[float], parts: np.ndarray | None = None) -> Step:
-    """``step`` with the sum of its reward functions under other ``weights``, and the advantages that follow from it.
+    """Return ``step`` with its reward functions summed under other ``weights``, and the resulting advantages.
 
     Args:
         step: a recorded update with reward parts.
@@ -56,7 +56,7 @@ def reweighted(step: Step, weights: Sequence[float], parts: np.ndarray | None = 
 
 
 def of_reweighted(ran: Step, other: Step) -> tuple[Reweighted, ...]:
-    """The claims on the update as it ran and as it is under other weights."""
+    """Return the claims about the recorded update and the update under other weights."""
     then, now = recompute.advantage(ran), recompute.advantage(other)
     turned = int((np.sign(then) * np.sign(now) < 0).sum())
     silent = [int(recompute.silent_groups(step, gained).sum()) for step, gained in ((ran, then), (other, now))]
@@ -67,7 +67,7 @@ def of_reweighted(ran: Step, other: Step) -> tuple[Reweighted, ...]:
 
 
 def proof(ran: Step) -> Reweighted:
-    """The claim on how the advantages under the recorded weights compare with the trainer's."""
+    """Return the claim that compares the advantages under the recorded weights with the trainer's."""
     same = Pair(ran=ran, other=reweighted(ran, weights_of(ran)), passes=(0, 0))
     then, now = recompute.advantage(same.ran), recompute.advantage(same.other)
     difference = float(np.abs(then - now).max(initial=0.0))
@@ -75,12 +75,12 @@ def proof(ran: Step) -> Reweighted:
 
 
 def scores_in(text: str, count: int) -> np.ndarray:
-    """The scores of ``count`` completions in CSV: one a line in their order, after a heading or none.
+    """Parse the scores of ``count`` completions from CSV: one per line in order, with or without a heading.
 
-    Of several columns the last one counts. An empty cell is a completion without a score.
+    If there are several columns, the last one counts. An empty cell means a completion without a score.
 
     Raises:
-        GrpoError: it holds something else.
+        GrpoError: the data is invalid.
     """
     lines = [row for row in csv.reader(text.replace("\t", ",").splitlines()) if row]
     cells = [row[-1].strip() for row in lines]

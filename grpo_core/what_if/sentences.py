@@ -1,4 +1,4 @@
-"""Sentences on what other settings do not change, and why, and on what a recorded batch cannot show."""
+"""Sentences about what other settings do not change, and why, and about what a recorded batch cannot show."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
 BY_SIZE = {"sgd": False, "adam": True}
 """Whether an optimizer divides by the past magnitude of gradients."""
 ALIKE, ROUNDING = 1e-9, 1e-12
-"""Relative difference of pushes that are one factor times the others, and of numbers that are the same."""
+"""Relative tolerances: for pushes that differ only by a factor, and for numbers that are equal."""
 
 
 def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
-    """Sentences about what is the same in both, in the order in which an update computes it."""
+    """Return sentences about what is equal in both updates, in the order in which an update computes it."""
     return tuple(claim.words() for claim in claimed(w, passed))
 
 
 def claimed(w: WhatIf, passed: int) -> tuple[Claim[Pair], ...]:
-    """Claims on what is the same in both, in the order in which an update computes it."""
+    """Return claims about what is equal in both updates, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
         return (Same.of("nothing_differs"),)
     return tuple(c for claims in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for c in claims(w, passed))
 
 
 def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
-    """Sentences on what the what-if cannot tell, and on what the preset's source does beyond it."""
+    """Return sentences about what the what-if cannot show, and about what the preset's source does in addition."""
     sentences = [claim.words() for claim in noted(w)]
     if preset and PRESETS[preset].not_covered:
         sentences.append(
@@ -49,8 +49,9 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 
 
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
-    """Claims on what the what-if cannot show: settings that determine the drawn batch, and passes that need the
-    model.
+    """Return claims about what the what-if cannot show.
+
+    These are settings that determine the drawn batch, and passes that need the model.
     """
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
@@ -66,7 +67,7 @@ def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
 
 
 def _not_applied(w: WhatIf, difference: Difference) -> Same:
-    """The reason why a setting cannot act here."""
+    """Return the reason why a setting cannot be applied here."""
     if difference.path == "learner.resample_dead":
         dead, groups = int(w.ran.dead.sum()), len(w.ran.dead)
         if difference.ran:
@@ -148,7 +149,7 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
 
 
 def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """A claim that compares the pushes of a pass. None where there is nothing to say, or what acts is not recorded."""
+    """Return a claim that compares the pushes of a pass. None if none can be made or the terms are not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
@@ -158,7 +159,7 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
     if not ran.any() and not other.any():
         largest = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
         return NoPush(at_all=largest <= w.ran.precision * 1e-3)
-    size = float(np.abs(other).max())  # the pushes of tokens may cancel on the logits, to rounding of this size
+    size = float(np.abs(other).max())  # the pushes of tokens can cancel on the logits, up to rounding of this size
     if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
         whole = _is_times(wholes[0], wholes[1], 1.0, size)
@@ -170,20 +171,24 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
 
 
 def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
-    """The factor by which every push that points the same way is larger. None where one does not."""
+    """Return the factor by which the other pushes are larger, or None if they are not proportional."""
     ratio = direction(ran, other).ratio
     return ratio if ratio and _is_times(ran, other, ratio) else None
 
 
 def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:
-    """Whether ``other`` is ``factor`` times ``ran``, entry by entry. ``size``: of what its entries are sums of."""
+    """Return whether ``other`` is ``factor`` times ``ran``, entry by entry.
+
+    ``size``: magnitude of the terms that the entries sum.
+    """
     size = max(size, float(np.abs(other).max(initial=0.0)))
     return bool(np.allclose(other, factor * ran, rtol=ALIKE, atol=ROUNDING * size))
 
 
 def _reached(w: WhatIf) -> Iterator[Same]:
-    """Claims on the effect of a factor under Adam, which divides by the past magnitude of gradients. Only where both
-    ends are known.
+    """Yield claims about the effect of a factor under Adam, which divides by the past magnitude of gradients.
+
+    Only if the final policies of both are known.
     """
     if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
         return

@@ -1,1 +1,1 @@
-"""Experiments that only lessons run."""
+"""Experiments that are only run by lessons."""

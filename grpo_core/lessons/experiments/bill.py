@@ -9,16 +9,16 @@ from grpo_core import memory
 from grpo_core.memory import GIB, Block, Training
 
 FOUR: dict[str, Any] = {"critic": True, "reward_model": True, "reference": True}
-"""The models that PPO uses besides its policy."""
+"""The models that PPO uses in addition to its policy."""
 
 
 class Bill:
-    """Memory of a training setup, and of the same with all four models of PPO.
+    """Memory of a training setup, compared with the same setup with all four models of PPO.
 
     Attributes:
-        training: what is billed.
-        blocks: its ledger.
-        all_four: the ledger with critic, reward model and reference.
+        training: the training setup.
+        blocks: its memory ledger.
+        all_four: the memory ledger with critic, reward model and reference.
     """
 
     def __init__(self, training: Training) -> None:
@@ -27,13 +27,13 @@ class Bill:
         self.all_four = memory.ledger(changed(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
-        """Floating-point operations for one prompt: PPO with one completion, and this training. By who does them."""
+        """Return the floating-point operations for one prompt, by worker, for one-completion PPO and this training."""
         ppo = memory.compute(changed(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)
         return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are held against, by name. “known” leaves estimates out."""
+        """Return the numbers that predictions are compared with, by name. “known” excludes estimates."""
         known, four = known_of(self.blocks), known_of(self.all_four)
         policy = [block for block in known if block.model == "policy"]
         states = [block for block in policy if block.part == "optimizer states"]
@@ -49,17 +49,17 @@ class Bill:
 
 
 def changed(training: Training, **changes: object) -> Training:
-    """``training`` with other fields.
+    """Return a copy of ``training`` with the given fields changed.
 
     Raises:
-        SettingsError: a value that is not allowed.
+        SettingsError: a value is not allowed.
         TypeError: there is no such field.
     """
     return Training(**{**vars(training), **changes})
 
 
 def known_of(blocks: list[Block]) -> list[Block]:
-    """The blocks that rest on the settings alone."""
+    """Return the blocks that depend only on the settings."""
     return [block for block in blocks if not block.estimate]
 
 
@@ -68,4 +68,4 @@ def _ratio(below: float, above: float) -> float:
 
 
 BILL_ANSWERS = tuple(Bill(Training()).answers())
-"""The names of those numbers."""
+"""Names of the numbers in :meth:`Bill.answers`."""

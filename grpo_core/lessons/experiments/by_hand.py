@@ -1,4 +1,4 @@
-"""Policies set by hand: one probability is dragged, the others share the rest, and all ratios follow."""
+"""Policies set by hand: one probability is dragged, the others share the rest, and all ratios are updated."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from grpo_core.objective import Terms
 from grpo_core.text import tr
 
 LEAST = 1e-4
-"""Smallest probability that can be set by hand, and that is left to the others."""
+"""Smallest probability that can be set by hand, and the smallest that is left for the other actions."""
 FLOOR = 1e-9
-"""Lower bound for repeatedly reduced probabilities, far from where a ratio would overflow."""
+"""Lower bound for repeatedly reduced probabilities, high enough that no ratio overflows."""
 
 
 def from_weights(weights: Sequence[float]) -> np.ndarray:
-    """log π of a policy proportional to ``weights``, (A,), in nats.
+    """Return log π (A,), in nats, of a policy proportional to ``weights``.
 
     Raises:
-        SettingsError: fewer than two weights, or one that is not a number above 0 or a vanishing part of them all.
+        SettingsError: there are fewer than two weights, or one is not a positive number or is negligible next to the
+            sum.
     """
     given = np.asarray(weights, dtype=float)
     if given.ndim != 1 or len(given) < 2 or not (np.isfinite(given) & (given > 0)).all():
@@ -37,9 +38,9 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
 
 
 def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
-    """log π (A,) with ``action`` at probability ``prob``. The others keep their proportions and share the rest.
+    """Return log π (A,) with ``action`` at probability ``prob``. The other actions share the rest in proportion.
 
-    ``prob`` is held within [:data:`LEAST`, 1 − :data:`LEAST`].
+    ``prob`` is clamped to [:data:`LEAST`, 1 − :data:`LEAST`].
     """
     limited = min(max(float(prob), LEAST), 1 - LEAST)
     moved = logp.copy()
@@ -50,9 +51,9 @@ def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
 
 
 def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, advantage: float) -> Terms:
-    """The loss's own terms of every action, as if each had been sampled once with the same advantage. (A, 1) each.
+    """Return the terms of the loss for every action, (A, 1) each, as if each had been sampled once with ``advantage``.
 
-    ``logp``, ``old_logp``: (A,). The KL is left out.
+    ``logp`` and ``old_logp`` have shape (A,). The KL is left out.
     """
     alone = objective.replace(beta=0.0, entropy_bonus=0.0)
     each = np.full(len(logp), float(advantage))
@@ -60,19 +61,19 @@ def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, ad
 
 
 def ratio_of_each(objective: Objective, old_logp: np.ndarray, gain: float) -> np.ndarray:
-    """Ratio of every action when it alone gains ``gain`` of probability, or as much as there is, (A,)."""
+    """Return the ratio (A,) of each action if it alone gains ``gain`` of probability, or as much as is available."""
     prob = np.exp(old_logp)
     moved = [with_probability(old_logp, action, float(prob[action]) + gain) for action in range(len(prob))]
     return np.array([ratio_terms(objective, logp, old_logp, 1.0).ratio[action, 0] for action, logp in enumerate(moved)])
 
 
 class Ratios:
-    """An old policy, the one that a hand has made of it, and every ratio between them.
+    """An old policy, the policy set by hand from it, and all ratios between the two.
 
     Attributes:
         old_logp, logp: log π_old and log π, (A,).
-        action: the one that was moved.
-        gain: what each action is given in turn, in :attr:`alone`.
+        action: the action whose probability was changed.
+        gain: the probability that each action gains in turn in :attr:`alone`.
     """
 
     def __init__(self, objective: Objective, old_logp: np.ndarray, logp: np.ndarray, action: int, gain: float) -> None:
@@ -80,26 +81,26 @@ class Ratios:
 
     @cached_property
     def ratio(self) -> np.ndarray:
-        """π / π_old, (A,)."""
+        """The ratios π / π_old, (A,)."""
         return np.asarray(ratio_terms(self.objective, self.logp, self.old_logp, 1.0).ratio[:, 0])
 
     @cached_property
     def alone(self) -> np.ndarray:
-        """The ratio of each action after ``gain``, (A,)."""
+        """The ratio of each action if it alone gains ``gain``, (A,)."""
         return ratio_of_each(self.objective, self.old_logp, self.gain)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """1 − ε and 1 + ε."""
+        """The clipping bounds 1 − ε and 1 + ε."""
         return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
 
     def outside(self, ratio: np.ndarray) -> int:
-        """Number of ratios outside of the bounds."""
+        """Return the number of ratios outside the bounds."""
         low, high = self.bounds
         return int(((ratio < low) | (ratio > high)).sum())
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are compared with, by name."""
+        """Return the numbers that predictions are compared with, by name."""
         rarest, likeliest = int(self.old_logp.argmin()), int(self.old_logp.argmax())
         return {
             "moved_ratio": lambda: float(self.ratio[self.action]),
@@ -115,4 +116,4 @@ class Ratios:
 
 
 RATIO_ANSWERS = tuple(Ratios(Objective(), np.zeros(1), np.zeros(1), 0, 0.0).answers())
-"""The names of those numbers."""
+"""Names of the numbers in :meth:`Ratios.answers`."""

@@ -1,6 +1,4 @@
-"""Training on the chain of decisions, from outcome rewards and from step rewards, with many seeds and exact
-expectations.
-"""
+"""Training on the chain of decisions with outcome or step rewards, over many seeds, with exact expectations."""
 
 from __future__ import annotations
 
@@ -20,41 +18,41 @@ from grpo_core.text import tr
 CREDITS = ("outcome", "process")
 SEEDS = tuple(range(64))
 ENOUGH = 0.9
-"""Share of right decisions from which the chain counts as learned."""
+"""Share of right decisions at which the chain counts as learned."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChainProgress:
-    """Progress of every seed in learning the chain, from update 0 on.
+    """Progress of every seed in learning the chain, starting with update 0.
 
     Attributes:
         right: expected share of right decisions, (U + 1, S).
-        paid: what the checker of steps pays for a decision on average, (U + 1, S).
+        paid: average reward of a decision from the step checker, (U + 1, S).
     """
 
     right: np.ndarray
     paid: np.ndarray
 
     def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Updates until each seed decides rightly with probability ``share``, (S,). Infinite where it never does."""
+        """Return the number of updates until each seed is right with probability ``share``, (S,). Infinite if never."""
         there = self.right >= share
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
     def median_needed(self) -> float:
-        """Median over the seeds of :meth:`needed`. Infinite where half of the seeds never learn the chain."""
+        """Return the median of :meth:`needed` over the seeds. Infinite if half of the seeds never learn the chain."""
         return float(np.median(self.needed()))
 
 
 def tried(
     settings: Settings, updates: int, *, seeds: Sequence[int] = SEEDS, poll: Callable[[], None] = never
 ) -> ChainProgress:
-    """The chain of decisions learned by every seed for a number of updates.
+    """Train on the chain of decisions with every seed.
 
     Args:
         settings: settings of the chain; their seed is replaced by ``seeds``.
-        updates: how many, U.
-        seeds: those that are trained, (S,).
-        poll: called before each pass; an exception that it raises ends the training.
+        updates: number of updates, U.
+        seeds: seeds to train with, (S,).
+        poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task is not the chain of decisions.
@@ -76,9 +74,9 @@ def tried(
 
 
 def paid_for(work: Task) -> np.ndarray:
-    """Pay of every action at every decision by the checker of steps, (T, A), computed by the checker itself."""
+    """Return the reward of every action at every decision (T, A), as computed by the step checker itself."""
     assert work.step_rewards is not None
     actions = len(work.vocabulary)
-    tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # a completion an action
+    tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # one completion per action
     paid = work.step_rewards(np.zeros(actions, dtype=np.intp), tokens, np.full(tokens.shape, True))
     return np.asarray(paid[0].T)

@@ -1,4 +1,4 @@
-"""Checkup of a run: one possible fault at a time is corrected, and the same seeds are trained again."""
+"""Checkup of a run: correct one possible fault at a time and train again with the same seeds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, tuple(range(32))
 RATE, BONUS = 0.3, 0.3
-"""A learning rate and an entropy bonus at which the bandits of this checkup do well."""
+"""A learning rate and an entropy bonus that work well for the bandits of this checkup."""
 
 
 def _mended(settings: Settings, right: int) -> dict[str, Any]:
-    """Changes that make the checker stop rewarding actions above the right one."""
+    """Return the changes that stop the checker from rewarding actions above the right one."""
     paid = settings.bandit.custom
     if settings.bandit.landscape != "custom" or right >= len(paid):
         return {}
@@ -34,8 +34,8 @@ class Remedy:
 
     Attributes:
         cause: what was wrong if this helps.
-        title: what is put right, in a word or a symbol.
-        changes: (settings, right action from 0) -> dotted path -> value.
+        title: what is corrected, as a word or a symbol.
+        changes: function of the settings and the right action, counted from 0, that returns dotted path -> value.
     """
 
     cause: str
@@ -63,13 +63,13 @@ REMEDIES = {
     "hack": Remedy(cause=tr("Hacked reward"), title=tr("checker"), changes=_mended),
     "beta": Remedy(cause=tr("β too big"), title=tr("β = 0"), changes=lambda settings, right: {"objective.beta": 0.0}),
 }
-"""In the order in which they are tried."""
+"""Remedies, in the order in which they are tried."""
 
 
 def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray:
-    """Probability of the right action before the first and after every update of the settings' own seed, (U + 1,).
+    """Return the probability of the right action at the start and after every update, (U + 1,), for the settings' seed.
 
-    This is what a reader of the answers would find; training sees the checker's rewards alone.
+    A person reading the answers would find this share; training only sees the checker's rewards.
 
     Raises:
         SettingsError: the task is that of a language model.
@@ -93,17 +93,17 @@ def checkup(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
-    """The runs as they are, under the name "", then with each remedy alone, one after the other.
+    """Yield the unchanged runs under the name "", then the runs with each remedy alone, one after the other.
 
     Args:
-        settings: of the patient; a remedy that changes nothing in them gets the same runs.
-        right: the action that is meant, counted from 0.
+        settings: settings to examine; a remedy that changes nothing in them yields the same runs.
+        right: the intended action, counted from 0.
         seeds: (S,).
-        updates: of each run.
-        poll: called before each pass; what it raises ends the checkup.
+        updates: number of updates of each run.
+        poll: called before each pass; an exception raised by it ends the checkup.
 
     Raises:
-        SettingsError: a task of several decisions, or a language model's.
+        SettingsError: the task has several decisions or is that of a language model.
     """
     ill = next(ensembles([settings], seeds, updates, poll=poll))
     yield "", ill
@@ -113,14 +113,14 @@ def checkup(
 
 
 def right_at_end(runs: Ensemble, right: int) -> np.ndarray:
-    """Probability of the right action under every seed's last policy, (S,). NaN where a run broke down."""
+    """Return the probability of the right action under every seed's last policy, (S,). NaN if a run broke down."""
     return np.asarray(runs.policy[:, 0, right])
 
 
 def cause(runs: Mapping[str, Ensemble], right: int) -> int:
-    """The place, from 1, of the remedy that helps most, on average over the seeds. 0 where none helps.
+    """Return the number, from 1, of the remedy that helps most on average over the seeds, or 0 if none helps.
 
-    What broke down (NaN) counts as never right.
+    A run that broke down (NaN) counts as never right.
     """
     ends = {name: float(np.nan_to_num(right_at_end(found, right)).mean()) for name, found in runs.items()}
     gains = [ends[name] - ends[""] for name in REMEDIES]

@@ -1,6 +1,4 @@
-"""Divergence of a policy from its reference: exact in both directions, estimated from samples, and the estimators'
-gradients.
-"""
+"""Divergence of a policy from its reference: exact in both directions, estimated, and the estimators' gradients."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ from grpo_core.experiments.sweep import ESTIMATORS
 from grpo_core.lessons.experiments.expected import expected_step, slope
 
 SAMPLED = ("k1", "k2", "k3")
-"""The estimators that have a value of their own; the ratio is 1 where samples are fresh."""
+"""Estimators with distinct values. Multiplying by the ratio changes nothing, because it is 1 for fresh samples."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sampled:
-    """Tokens drawn from π, and what each says of KL(π‖π_ref).
+    """Tokens drawn from π, and the estimate of KL(π‖π_ref) from each.
 
     Attributes:
         tokens: (n,) integer.
@@ -40,12 +38,12 @@ class Sampled:
 
 
 def both_ways(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[float, float]:
-    """KL(π‖π_ref) and KL(π_ref‖π) of log π (A,) and log π_ref (A,), in nats."""
+    """Return KL(π‖π_ref) and KL(π_ref‖π), in nats, for log π (A,) and log π_ref (A,)."""
     return float(kl.exact(logp, ref_logp)), float(kl.exact(ref_logp, logp))
 
 
 def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sampled:
-    """``count`` tokens of π, drawn by the bandit's own sampler from the stream of ``seed``."""
+    """Draw ``count`` tokens from π with the bandit's own sampler, seeded with ``seed``."""
     work = task(one_decision(len(logp)).bandit)
     streams = Streams((seed,))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, 1, len(logp))))
@@ -57,12 +55,12 @@ def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sa
 
 
 def by_action(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """The value of each estimator where an action is sampled, (A,) each, in nats."""
+    """Return the value of each estimator for each sampled action, (A,) each, in nats."""
     return {name: kl.estimate(name, logp, ref_logp) for name in SAMPLED}
 
 
 def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each estimator over all tokens that π could draw, in nats."""
+    """Return the mean and standard deviation of each estimator over all tokens that π can draw, in nats."""
     prob = np.exp(logp)
     moments_of = {}
     for name, value in by_action(logp, ref_logp).items():
@@ -72,38 +70,38 @@ def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, fl
 
 
 def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """Gradient on the logits of each estimator in the loss at the first pass, on average over all samples, (A,) each.
+    """Return the expected gradient on the logits (A,) of each estimator in the loss, at the first pass.
 
-    β is 1 and all rewards are equal: a step of the KL alone, computed by the bandit's update.
+    β is 1 and all rewards are equal, so the step is that of the KL alone, as computed by the bandit's update.
     """
     alone = one_decision(len(logp)).replace({"learner.group_size": 1, "objective.beta": 1.0, "objective.kl_in": "loss"})
     return {name: expected_step(alone.replace(changes), logp, ref_logp) for name, changes in ESTIMATORS.items()}
 
 
 def descents(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """−∇KL(π‖π_ref) and −∇KL(π_ref‖π) in the logits, (A,), by differences of the exact values."""
+    """Return −∇KL(π‖π_ref) and −∇KL(π_ref‖π) with respect to the logits (A,), by finite differences."""
     toward = slope(lambda x: np.asarray(kl.exact(x, ref_logp)), logp)
     back = slope(lambda x: np.asarray(kl.exact(np.broadcast_to(ref_logp, x.shape), x)), logp)
     return -toward, -back
 
 
 def one_decision(actions: int) -> Settings:
-    """A task of one decision between ``actions`` tokens that all pay the same."""
+    """Return settings with one decision between ``actions`` tokens that all have the same reward."""
     return Settings().replace(
         {"task.landscape": "custom", "task.actions": actions, "task.custom": (0.5,) * actions, "learner.mu": 1}
     )
 
 
 EXACT = 1e-6
-"""Tolerance for a step to equal a gradient, given the error of finite differences."""
+"""Tolerance within which a step equals a gradient, given the error of finite differences."""
 
 
 class Divergence:
-    """Divergences and estimators for two policies. Each number is computed when it is first asked for.
+    """Divergences and estimators for two policies. Each number is computed on first access.
 
     Attributes:
         logp, ref_logp: log π and log π_ref, (A,), in nats.
-        samples, seed: how many tokens are drawn, and from which stream.
+        samples, seed: number of tokens drawn, and the seed of their random stream.
     """
 
     def __init__(self, logp: np.ndarray, ref_logp: np.ndarray, samples: int, seed: int) -> None:
@@ -111,7 +109,7 @@ class Divergence:
 
     @cached_property
     def both(self) -> tuple[float, float]:
-        """KL(π‖π_ref), KL(π_ref‖π)."""
+        """KL(π‖π_ref) and KL(π_ref‖π)."""
         return both_ways(self.logp, self.ref_logp)
 
     @cached_property
@@ -121,7 +119,7 @@ class Divergence:
 
     @cached_property
     def sampled(self) -> Sampled:
-        """Tokens drawn from π, and each estimator's value for them."""
+        """Tokens drawn from π, with each estimator's value for each of them."""
         return sampled(self.logp, self.ref_logp, self.samples, self.seed)
 
     @cached_property
@@ -136,26 +134,24 @@ class Divergence:
 
     @cached_property
     def descents(self) -> tuple[np.ndarray, np.ndarray]:
-        """The way down KL(π‖π_ref), and down KL(π_ref‖π)."""
+        """The descent directions of KL(π‖π_ref) and of KL(π_ref‖π)."""
         return descents(self.logp, self.ref_logp)
 
     def size(self, name: str) -> float:
-        """The largest entry of an estimator's expected step."""
+        """Return the largest absolute entry of an estimator's expected step."""
         return float(np.abs(self.pulls[name]).max())
 
     def off(self, name: str, way: int) -> float:
-        """The largest difference between an estimator's expected step and one of the two ways down."""
+        """Return the largest difference between an estimator's expected step and descent direction ``way``."""
         return float(np.abs(self.pulls[name] - self.descents[way]).max())
 
     def right_pull(self) -> float:
-        """Index 1, 2 or 3 of the estimator among k1, k2 and k3 whose step descends KL(π‖π_ref), or 0 if none or several
-        do.
-        """
+        """Return which of k1, k2 and k3 (1, 2, 3) has a step that descends KL(π‖π_ref), or 0 if none or several do."""
         right = [n for n, name in enumerate(("k1", "k2", "k3"), start=1) if self.off(name, 0) < EXACT]
         return float(right[0]) if len(right) == 1 else 0.0
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are held against, by name."""
+        """Return the numbers that predictions are compared with, by name."""
         return {
             "kl": lambda: self.both[0],
             "reverse": lambda: self.both[1],
@@ -176,4 +172,4 @@ class Divergence:
 
 
 ANSWERS = tuple(Divergence(np.zeros(1), np.zeros(1), 1, 0).answers())
-"""The names of those numbers."""
+"""Names of the numbers in :meth:`Divergence.answers`."""

@@ -22,15 +22,15 @@ MOST_GROUPS = 20_000
 
 
 def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
-    """−E[d loss / d logits] of the first pass, (A,), over all A^G groups of a task of one prompt and one decision.
+    """Return −E[d loss / d logits] of the first pass, (A,), over all A^G groups, for one prompt and one decision.
 
     Args:
-        settings: what is trained; ``update`` computes the gradient of every group under them.
-        logits: (A,) where the policy is.
-        reference: (A,) logits of the reference policy; the task's starting policy by default.
+        settings: settings under which ``update`` computes the gradient of every group.
+        logits: logits of the policy, (A,).
+        reference: logits of the reference policy, (A,); the task's starting policy by default.
 
     Raises:
-        SettingsError: another task, or more groups than can be enumerated.
+        SettingsError: the task is a different one, or there are too many groups to enumerate.
     """
     work, size, actions = task(settings.bandit), settings.learner.group_size, len(logits)
     if work.action_rewards is None or len(work.action_rewards) != 1 or work.action_rewards.shape[1] != actions:
@@ -66,7 +66,7 @@ def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray 
 
 
 def slope(value: Callable[[np.ndarray], np.ndarray], logits: np.ndarray, width: float = 1e-5) -> np.ndarray:
-    """d value / d logits (A,) by central differences of ``value``, which takes log π (..., A) and gives (...)."""
+    """Return d value / d logits (A,) by central differences of ``value``, a function from log π (..., A) to (...)."""
     shifts = width * np.eye(len(logits))
     above, below = (value(log_probs(logits + way * shifts, 1.0)) for way in (1, -1))
     return np.asarray((above - below) / (2 * width))

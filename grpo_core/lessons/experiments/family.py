@@ -18,7 +18,7 @@ from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, 32
 MEASURE = "best_prob"
-"""What a member is judged by: the probability of the best action, mean over the prompts."""
+"""The measure of a member's performance: the probability of the best action, averaged over the prompts."""
 FOLLOWERS = {
     "objective.surrogate": ("objective.clip_low", "objective.clip_high"),
     "objective.clip_low": ("objective.clip_high",),
@@ -26,14 +26,14 @@ FOLLOWERS = {
     "objective.reduction": ("objective.max_tokens",),
     "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
 }
-"""Settings that are meaningless, or differ in meaning, without the leading one: they are changed together with it."""
+"""Settings that depend on a leading setting for their meaning, and are therefore changed together with it."""
 
 
 def member(name: str) -> Member:
-    """The member called ``name``.
+    """Return the member called ``name``.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: there is no such member.
     """
     for one in FAMILY:
         if one.name == name:
@@ -42,19 +42,20 @@ def member(name: str) -> Member:
 
 
 def depth(one: Member) -> int:
-    """Generations since the first."""
+    """Return the number of generations since the first member."""
     return 0 if not one.parent else 1 + depth(member(one.parent))
 
 
 def forebear(one: Member) -> Member | None:
-    """The member that ``one`` came from. None for the first."""
+    """Return the direct ancestor of ``one``, or None for the first member."""
     return member(one.parent) if one.parent else None
 
 
 def settings_of(one: Member, settings: Settings) -> Settings:
-    """Settings of a member: its switches on top of task, group and rate of ``settings``.
+    """Return the settings of a member: its switches, with the task, group size and learning rate of ``settings``.
 
-    A loss without a ratio takes one pass; all others take those of ``settings``, whatever their paper used.
+    A loss without a ratio takes one pass. All others take the number of passes in ``settings``, whatever their paper
+    used.
     """
     own = PRESETS[one.preset].applied_to(settings)
     passes = 1 if SURROGATES[own.objective.surrogate].ratio is Ratio.NONE else settings.learner.mu
@@ -66,19 +67,19 @@ class Switch:
     """Settings that are changed together.
 
     Attributes:
-        changes: dotted path -> (value of the ancestor, own value); the leading one first.
+        changes: dotted path -> (value of the ancestor, own value); the leading setting first.
     """
 
     changes: dict[str, tuple[Any, Any]]
 
     @property
     def path(self) -> str:
-        """The dotted path of the leading setting."""
+        """Dotted path of the leading setting."""
         return next(iter(self.changes))
 
 
 def switches(one: Member, settings: Settings) -> list[Switch]:
-    """What differs from the member that ``one`` came from. Nothing for the first."""
+    """Return the switches in which a member differs from its ancestor. Empty for the first member."""
     before = forebear(one)
     if before is None:
         return []
@@ -93,12 +94,12 @@ def switches(one: Member, settings: Settings) -> list[Switch]:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A member and the ancestor it is compared with, over the same seeds.
+    """A member and the ancestor that it is compared with, over the same seeds.
 
     Attributes:
-        own: its runs.
-        before: those of the ancestor; None for the first of the family.
-        turned: leading path of a switch -> the ancestor's runs once that switch, and those before it, are turned.
+        own: runs of the member.
+        before: runs of the ancestor; None for the first member of the family.
+        turned: leading path of a switch -> the ancestor's runs with that switch and all earlier ones changed.
     """
 
     own: Ensemble
@@ -107,20 +108,20 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """Change of the last :data:`MEASURE` against the ancestor, (S,). NaN for the first."""
+        """The change of the last :data:`MEASURE` relative to the ancestor, (S,). NaN for the first member."""
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """The part of that change that a switch adds when it is turned after those before it, (S,). NaN if unknown."""
+        """Return the part of that change that a switch adds when changed after all earlier ones, (S,), or NaN."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
-        """Whether a switch, or all switches together, leave the final policy of every seed unchanged up to rounding."""
+        """Return whether a switch, or all switches together, leaves all final policies unchanged up to rounding."""
         before, after = self._around(path) if path else (self.before, self.own)
         return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
 
     def _around(self, path: str) -> tuple[Ensemble | None, Ensemble | None]:
-        """The runs before and after a switch is turned."""
+        """Return the runs before and after a switch is changed."""
         paths = list(self.turned)
         if path not in paths:
             return None, None
@@ -142,17 +143,17 @@ def compared(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[Compared]:
-    """A member against its ancestor, then its switches turned one after the other: with each the whole, once more.
+    """Compare a member with its ancestor, then change its switches one by one, yielding each updated comparison.
 
     Args:
-        name: of :data:`FAMILY`.
-        settings: task, group size, rate and passes.
-        seeds: by default as many as :data:`SEEDS`, from that of the settings on.
-        updates: of each run.
-        poll: called before each pass; what it raises ends the comparison.
+        name: name of a member of :data:`FAMILY`.
+        settings: task, group size, learning rate and number of passes.
+        seeds: by default as many as :data:`SEEDS`, starting with the seed of the settings.
+        updates: number of updates of each run.
+        poll: called before each pass; an exception raised by it ends the comparison.
 
     Raises:
-        SettingsError: no such member, one that is explained only, or a task of several decisions.
+        SettingsError: there is no such member, the member is only explained, or the task has several decisions.
     """
     one = member(name)
     base = forebear(one)

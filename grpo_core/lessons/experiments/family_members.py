@@ -1,4 +1,4 @@
-"""The members of the family and who came from whom. Explained in a sentence each."""
+"""The members of the family tree, their ancestry, and a one-sentence explanation of each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Member:
     """A node of the family tree.
 
     Attributes:
-        name: as the field says it.
-        year: of the paper.
-        parent: name of the member it came from; empty for the first.
-        preset: its switches, of :data:`PRESETS`.
-        idea: what it brought, in one sentence.
+        name: name used in the field.
+        year: year of the paper.
+        parent: name of the direct ancestor; empty for the first member.
+        preset: name of its switches in :data:`PRESETS`.
+        idea: its contribution, in one sentence.
         source: paper.
     """
 
@@ -29,7 +29,7 @@ class Member:
 
     @property
     def citation(self) -> str:
-        """The source and its year, named once."""
+        """The source, followed by the year unless it already contains it."""
         return self.source if str(self.year) in self.source else f"{self.source}, {self.year}"
 
 
@@ -87,4 +87,4 @@ FAMILY = (
         idea=tr("Each sample's baseline is the mean of the others in its group."),
     ),
 )  # fmt: skip # table, one row per line
-"""Depth first; a parent always comes before its children."""
+"""Members in depth-first order; a parent always precedes its children."""

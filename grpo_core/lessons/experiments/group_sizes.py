@@ -1,4 +1,4 @@
-"""Group sizes against each other over the same seeds: at equal updates, at equal samples, or with the rate to match."""
+"""Comparison of group sizes over the same seeds: at equal updates, at equal samples, or with a scaled learning rate."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from grpo_core.lessons.experiments.expected import expected_step
 
 SIZES = (2, 4, 8, 16, 32, 64)
 KINDS = ("updates", "samples", "scaled")
-"""What is equal: the number of updates; that of samples; that of samples, with a learning rate in proportion to G."""
+"""What is equal: the number of updates, the number of samples, or the latter with a learning rate proportional to G."""
 UPDATES, SAMPLES = 40, 512
 SEEDS = tuple(range(64))
 RATED_AT = 8
-"""The group size at which a rate in proportion is the settings' own."""
+"""Group size at which the scaled learning rate equals that of the settings."""
 
 
 def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
-    """The settings of runs with groups of ``size``, and how many updates they make. ``kind``: one of :data:`KINDS`."""
+    """Return the settings and the number of updates of runs with groups of ``size``. ``kind``: one of :data:`KINDS`."""
     own = settings.replace({"learner.group_size": size})
     if kind == "scaled":
         rate = settings.optimizer.learning_rate * size / RATED_AT
@@ -40,14 +40,14 @@ def tried(
     """Train the runs of each group size. Yields (size, runs), one size after the other.
 
     Args:
-        settings: of the runs, but for the group size and the seed.
-        kind: what all sizes have alike, one of :data:`KINDS`.
-        seeds: of the runs of each size.
-        sizes: completions a group.
-        poll: called about once an update; whatever it raises ends the training.
+        settings: settings of the runs, except for group size and seed.
+        kind: what is equal for all sizes, one of :data:`KINDS`.
+        seeds: seeds of the runs of each size.
+        sizes: numbers of completions in a group.
+        poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
-        SettingsError: a task of several decisions, or a language model's.
+        SettingsError: the task has several decisions or is that of a language model.
     """
     for size in sizes:
         own, updates = planned(settings, kind, size)
@@ -55,31 +55,31 @@ def tried(
 
 
 def last_rewards(runs: Ensemble) -> np.ndarray:
-    """Expected reward of every seed's last policy, (S,)."""
+    """Return the expected reward of every seed's last policy, (S,)."""
     return np.asarray(runs.measures["reward"][-1])
 
 
 def middle(runs: Ensemble) -> float:
-    """Median of the last rewards."""
+    """Return the median of the last rewards."""
     return float(np.median(last_rewards(runs)))
 
 
 def silent(runs: Ensemble) -> float:
-    """Share of the seeds whose first update did not move anything."""
+    """Return the share of the seeds whose first update changed nothing."""
     return float((runs.measures["step"][1] == 0).mean())
 
 
 def gain(runs: dict[int, Ensemble]) -> float:
-    """Mean last reward of the largest size minus that of the smallest. NaN as long as one of the two is missing."""
+    """Return the mean last reward of the largest size minus that of the smallest. NaN while one of them is missing."""
     if SIZES[0] not in runs or SIZES[-1] not in runs:
         return float("nan")
     return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())
 
 
 def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
-    """Length of the expected step with the group's own mean as baseline, over that with leave-one-out, (n,).
+    """Return the length of the expected step with the group mean as baseline, relative to leave-one-out, (n,).
 
-    Over all groups that three actions can form, without dividing by std.
+    All groups that three actions can form are included. Advantages are not divided by the standard deviation.
     """
     logits = np.array([0.3, -0.2, 0.5])
     plain = Settings().replace(

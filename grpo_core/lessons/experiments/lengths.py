@@ -1,4 +1,4 @@
-"""Lengths that right and wrong answers of the length toy reach: many seeds, the exact expectation of every policy."""
+"""Lengths of right and wrong answers in the length toy, over many seeds, with exact expectations for every policy."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 
 ANSWER, RIGHT, WRONG = range(3)
-"""States of the toy: before the answer, after a right one, after a wrong one."""
+"""States of the toy: before the answer, after a right answer, after a wrong answer."""
 UPDATES = 60
 SEEDS = tuple(range(64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lengths:
-    """Outcome of every seed, from update 0 on.
+    """Outcome of every seed, starting with update 0.
 
     Attributes:
-        right, wrong: expected tokens of a right and of a wrong answer, (U + 1, S).
+        right, wrong: expected number of tokens of a right and of a wrong answer, (U + 1, S).
         chance: probability of a right answer, (U + 1, S).
     """
 
@@ -34,15 +34,15 @@ class Lengths:
     chance: np.ndarray
 
     def growth(self, which: str) -> float:
-        """Tokens that the median seed's "right" or "wrong" answers have gained since update 0."""
+        """Return the growth since update 0, in tokens, of the median seed's "right" or "wrong" answers."""
         lengths = getattr(self, which)
         return float(np.median(lengths[-1]) - np.median(lengths[0]))
 
 
 def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
-    """Expected tokens of an answer that goes on with probability ``more`` (...), and ends at ``longest`` at the latest.
+    """Return the expected length of an answer that continues with probability ``more`` (...), at most ``longest``.
 
-    The answer itself is one token, and place k + 2 is reached with probability more^k: 1 + Σ more^k, k = 0 … T − 2.
+    The answer itself is one token, and position k + 2 is reached with probability more^k: 1 + Σ more^k, k = 0 … T − 2.
     """
     return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
 
@@ -50,16 +50,16 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
 def tried(
     settings: Settings, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES, poll: Callable[[], None] = never
 ) -> Lengths:
-    """Every seed trained for so many updates.
+    """Train with every seed.
 
     Args:
-        settings: of the length toy; their own seed is of no account.
+        settings: settings of the length toy; their seed is ignored.
         seeds: (S,).
-        updates: U.
-        poll: called before each pass; what it raises ends the training.
+        updates: number of updates, U.
+        poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
-        SettingsError: another task.
+        SettingsError: the task is not the length toy.
     """
     if settings.is_language or settings.bandit.landscape != "length":
         raise SettingsError("task.landscape", settings.task, "only the length toy has answers of a free length")
@@ -74,7 +74,7 @@ def tried(
 
 
 def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Length of right and wrong answers, and the chance of a right one, (S,) each. Prompts are averaged."""
+    """Return the lengths of right and wrong answers and the chance of a right one, (S,) each, averaged over prompts."""
     prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
     state = prob.reshape(seeds, -1, 3)
     lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)

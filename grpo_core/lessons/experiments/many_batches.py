@@ -19,9 +19,9 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 BINS = 41
-"""Bars of a histogram; an odd number has one for advantages around 0."""
+"""Number of histogram bars. Odd, so that one bar is centered on 0."""
 ROUNDING = 1e-9
-"""An advantage below this in size is that of a reward equal to its group's mean."""
+"""An advantage whose absolute value is below this belongs to a reward equal to its group's mean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class Batches:
         actions: (N, G) integer.
         rewards, advantage: (N, G).
         action_rewards: (A,).
-        expected: the policy's expected reward.
+        expected: expected reward of the policy.
     """
 
     actions: np.ndarray
@@ -42,17 +42,17 @@ class Batches:
     expected: float
 
     def of(self, action: int) -> OfAction:
-        """Outcome of ``action``, counted from 0."""
+        """Return the samples of ``action``, counted from 0."""
         return OfAction(self, action)
 
 
 class OfAction:
-    """The samples of one action among many batches.
+    """The samples of one action in many groups.
 
     Attributes:
-        batches: all of them.
-        action: which, counted from 0.
-        batch, place: (n,) integer, where each of its samples is.
+        batches: all groups.
+        action: the action, counted from 0.
+        batch, place: (n,) integer, group and position of each sample.
         advantage: (n,).
     """
 
@@ -63,29 +63,29 @@ class OfAction:
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Limits of the histogram's bars, symmetric around 0, (:data:`BINS` + 1,)."""
+        """Edges of the histogram's bars, symmetric around 0, (:data:`BINS` + 1,)."""
         widest = float(np.abs(self.batches.advantage).max(initial=0.0))
         return np.linspace(-1, 1, BINS + 1) * (widest * 1.0001 if widest > 0 else 1.0)
 
     @cached_property
     def bar(self) -> np.ndarray:
-        """The bar in which each sample lies, (n,) integer."""
+        """Index of the bar that contains each sample, (n,) integer."""
         return np.clip(np.searchsorted(self.edges, self.advantage, side="right") - 1, 0, BINS - 1)
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Samples in each bar, (:data:`BINS`,)."""
+        """Number of samples in each bar, (:data:`BINS`,)."""
         return np.bincount(self.bar, minlength=BINS)
 
     def behind(self, bar: int | np.integer) -> np.ndarray:
-        """The samples in a bar: places in :attr:`batch`."""
+        """Return the samples in a bar, as indices into :attr:`batch`."""
         return np.flatnonzero(self.bar == bar)
 
     def _share(self, which: np.ndarray) -> float:
         return float(which.mean()) if len(which) else float("nan")
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """The numbers that predictions are held against, by name."""
+        """Return the numbers that predictions are compared with, by name."""
         return {
             "punished": lambda: self._share(self.advantage < -ROUNDING),
             "praised": lambda: self._share(self.advantage > ROUNDING),
@@ -98,23 +98,23 @@ class OfAction:
 
 
 class _OneUpdate(Streams):
-    """Numbers for a single update, without those of the updates that would follow it."""
+    """Random streams for a single update, without the numbers for any later update."""
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
         return runs_last(self.again(step, count, 0, np.arange(self.runs)))
 
 
 def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) -> Batches:
-    """``count`` groups of the first prompt, drawn and compared as in training.
+    """Draw ``count`` groups for the first prompt and compute their advantages as in training.
 
     Args:
-        settings: task of one decision, group size, baseline and std.
-        logp: log π (C, A) of the policy that draws.
-        count: N.
-        seed: group n has the stream of ``seed`` + n.
+        settings: task with one decision, group size, baseline and division by the standard deviation.
+        logp: log π (C, A) of the sampling policy.
+        count: number of groups, N.
+        seed: group n uses the random stream of ``seed`` + n.
 
     Raises:
-        SettingsError: an action of this task has no reward of its own, or the baseline is one that must be given.
+        SettingsError: an action of this task does not have a fixed reward, or the baseline would have to be supplied.
     """
     work = task(settings.bandit)
     if work.action_rewards is None:
@@ -145,4 +145,4 @@ BATCH_ANSWERS = (
     "samples",
     "values",
 )
-"""The names of those numbers."""
+"""Names of the numbers in :meth:`OfAction.answers`."""

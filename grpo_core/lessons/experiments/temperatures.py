@@ -1,5 +1,8 @@
-"""Temperature, measured on real groups: how many answers differ, how many groups live, what they are paid, and the
-first ratio where answers are scored at another temperature than they were sampled at."""
+"""Effects of temperature, measured on real groups.
+
+The number of distinct answers, the share of groups with a signal, the mean reward, and the ratio at the first pass if
+answers are scored at a different temperature from the one they were sampled at.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,19 @@ from grpo_core.record import Step
 TEMPERATURES = (
     0.1, 0.125, 0.16, 0.2, 0.25, 0.315, 0.4, 0.5, 0.63, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0, 10.0,
 )  # fmt: skip # table, one row per line
-"""Preferred numbers (ISO 3, R10): ten to a factor of ten, evenly spaced on a logarithmic axis to one percent."""
+"""Preferred numbers (ISO 3, R10): ten per decade, evenly spaced on a logarithmic axis to within one percent."""
 LANGUAGE_TEMPERATURES = (0.1, 0.2, 0.5, 1.0, 1.6, 2.0, 3.15, 5.0)
 """Temperatures at which a language model is sampled."""
 SEEDS = 8
-"""Runs at each temperature, with the same random numbers at all of them."""
+"""Number of runs at each temperature. All temperatures use the same random numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Groups:
-    """Properties of groups, on average over all that were drawn. Arrays (n,), one entry a temperature.
+    """Properties of groups, averaged over all groups drawn. Arrays (n,), one entry per temperature.
 
     Attributes:
-        distinct: different answers in a group, 1 to G.
+        distinct: number of distinct answers in a group, 1 to G.
         live: share of the groups whose rewards are not all equal.
         reward: mean reward.
     """
@@ -47,11 +50,11 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
-    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN where there was no answer.
+    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN if there was no answer.
 
     Attributes:
         praised, punished: mean ratio of the tokens with a positive and with a negative advantage.
-        clipped: share of these tokens that are clipped, before the policy has moved at all.
+        clipped: share of these tokens that are clipped before the policy has changed at all.
     """
 
     praised: np.ndarray
@@ -60,19 +63,19 @@ class FirstPass:
 
 
 def distinct(tokens: np.ndarray) -> np.ndarray:
-    """Number of different completions in each group, (..., G, T) -> (...). Padding is −1."""
+    """Return the number of distinct completions in each group, (..., G, T) -> (...). Padding is −1."""
     number = tokens[..., 0]
-    if tokens.shape[-1] > 1:  # completions are numbered first; a single token is its own number
+    if tokens.shape[-1] > 1:  # completions are numbered first; a single token already is a number
         _, number = np.unique(tokens.reshape(-1, tokens.shape[-1]), axis=0, return_inverse=True)
     ordered = np.sort(number.reshape(tokens.shape[:-1]), axis=-1)
     return np.asarray((np.diff(ordered, axis=-1) > 0).sum(axis=-1) + 1)
 
 
 def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
-    """Groups of a bandit's starting policy, drawn as in the first update of :data:`SEEDS` runs at each temperature.
+    """Draw groups from a bandit's starting policy at each temperature, as in the first update of :data:`SEEDS` runs.
 
     Raises:
-        SettingsError: the starting policy cannot be drawn from.
+        SettingsError: the starting policy cannot be sampled from.
     """
     drawn = _drawn(settings, temperatures)
     rows = (len(temperatures), -1, settings.learner.group_size)
@@ -87,22 +90,24 @@ def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
 
 
 def groups_of(step: Step) -> tuple[float, float, float]:
-    """Different answers in a group, share of groups with a signal, and mean reward of a recorded update with full
-    groups."""
+    """Return the number of distinct answers in a group, the share of groups with a signal, and the mean reward.
+
+    ``step`` is a recorded update with full groups.
+    """
     rows = (-1, step.settings.learner.group_size, step.tokens.shape[-1])
     different = distinct(np.where(step.mask, step.tokens, -1).reshape(rows))
     return float(different.mean()), float(1 - recompute.dead_groups(step).mean()), float(step.rewards.mean())
 
 
 def language_at(temperature: float, prompts: int = 32) -> Settings:
-    """A run of the shipped language model whose first update samples at ``temperature``."""
+    """Return settings of a run of the bundled language model whose first update samples at ``temperature``."""
     return language_settings().replace(
         {"task.prompts": prompts, "learner.temperature": temperature, "task.held_out": 1, "seed": 0}
     )
 
 
 def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
-    """Answers of a bandit's starting policy, sampled at the settings' temperature and scored at others.
+    """Sample answers from a bandit's starting policy at the settings' temperature and score them at others.
 
     Raises:
         SettingsError: the baseline is "given", which has no values here.
@@ -123,7 +128,7 @@ def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
 
 
 def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
-    """The first batch of :data:`SEEDS` runs at each temperature. Those of one temperature follow one another."""
+    """Return the first batch of :data:`SEEDS` runs at each temperature. Runs with the same temperature are adjacent."""
     work = task(settings.bandit)
     seeds = range(settings.seed, settings.seed + SEEDS)
     each = np.repeat(np.asarray(temperatures, dtype=float), SEEDS)[:, None, None]
@@ -132,7 +137,7 @@ def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
 
 
 def _scored(settings: Settings, drawn: Batch, temperature: float) -> np.ndarray:
-    """log π of the tokens that were drawn, at ``temperature``, (R, B, T)."""
+    """Return log π of the sampled tokens at ``temperature``, (R, B, T)."""
     answers = drawn.completions
     dist = policy.log_probs(start(task(settings.bandit), len(answers.tokens)).logits, temperature)
     return np.where(answers.mask, gather(dist, places(answers.context, answers.tokens, dist.shape)), 0.0)

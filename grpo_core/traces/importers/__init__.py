@@ -20,8 +20,8 @@ class Importer:
     Attributes:
         title: name of the format.
         probe: function that recognises a file or folder of this format by names and first bytes.
-        open: function that opens the run; raises RunFileError where it cannot be read.
-        open_indexed: the same, with a folder for indexes of large files; None where the format has no index.
+        open: function that opens the run; raises RunFileError if it cannot be read.
+        open_indexed: the same, with a folder for indexes of large files; None if the format has no index.
     """
 
     title: str
@@ -31,17 +31,17 @@ class Importer:
 
 
 def importer_for(path: Path) -> Importer | None:
-    """The importer for ``path``. None if none recognises it."""
+    """Return the importer for ``path``, or None if none recognises it."""
     return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
 
 
 def exists(path: Path) -> bool:
-    """Whether ``path`` is a file or folder, or names a run inside a database."""
+    """Return whether ``path`` is a file or folder, or names a run inside a database."""
     return place_of(path).exists()
 
 
 def place_of(path: Path) -> Path:
-    """The file or folder to watch for changes of the run at ``path``: for a run in a database, the database."""
+    """Return the file or folder to watch for changes of the run at ``path``: for a run in a database, the database."""
     return trackio.database_of(path)[0]
 
 
@@ -49,8 +49,8 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
     """Open the recorded run in a file or folder.
 
     Args:
-        path: of the file or folder.
-        index: folder in the user's cache for line indexes of large files; with it such a file may be
+        path: path of the file or folder.
+        index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.traces.importers.source.Source.partial` at first.
 
     Raises:
@@ -93,4 +93,4 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }
-"""Every format, by its short name, in the order in which they are tried."""
+"""All formats by short name, in the order in which they are tried."""

@@ -1,8 +1,8 @@
-"""Columns of our own recorder's files (``step_00000001.npz``), which need only NumPy.
+"""Columns of our own recorder's files (``step_00000001.npz``), which only require NumPy.
 
-Column ``name`` is one array of all its values. One of lists has ``name.lengths`` besides: the length of each row's
-list, -1 for a row without. One of lists of lists has the lengths of the inner lists there, and each row's number of
-them in ``name.counts``. Text is a list of bytes in UTF-8.
+Column ``name`` is one array of all its values. A column of lists also has ``name.lengths``: the length of each row's
+list, -1 for a row without one. For a column of lists of lists, it holds the lengths of the inner lists, and
+``name.counts`` the number of inner lists of each row. Text is a list of UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ class Arrays:
     """The columns of one file, with the interface of :class:`~grpo_core.traces.importers.parquet.Columns`.
 
     Attributes:
-        names: of the columns.
+        names: names of the columns.
         rows: number of rows.
     """
 
     def __init__(self, path: Path) -> None:
-        """
+        """Open a file.
+
         Raises:
-            RunFileError: the file is missing, torn or damaged, or says that it is larger than ``LARGEST``.
+            RunFileError: the file is missing, truncated or damaged, or its declared size exceeds ``LARGEST``.
         """
         self._path = path
         self._loaded: dict[str, np.ndarray] = {}
@@ -82,7 +83,7 @@ class Arrays:
         self.rows = len(self._array("row"))
 
     def has_values(self, name: str) -> bool:
-        """Whether there is a column ``name`` and some row of it is not empty.
+        """Return whether there is a column ``name`` with a row that is not empty.
 
         Raises:
             RunFileError: it is damaged.
@@ -92,8 +93,10 @@ class Arrays:
         return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
 
     def load(self, left_out: Container[str] = ()) -> Arrays:
-        """An equal object with all columns except ``left_out`` read at once, so that the file is opened once instead of
-        once per array. A column that cannot be read raises its error on access."""
+        """Return an equal object with all columns except ``left_out`` read at once.
+
+        The file is then opened once instead of once per array. A column that cannot be read raises its error on access.
+        """
         with suppress(*_ERRORS), opened_regular(self._path) as file, zipfile.ZipFile(file) as archive:
             for name in self._parts - self._loaded.keys():
                 if name.partition(".")[0] not in left_out:
@@ -102,7 +105,7 @@ class Arrays:
         return self
 
     def numbers(self, name: str, kind: Any) -> np.ndarray:
-        """A column of numbers, (rows,).
+        """Return a column of numbers, (rows,).
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -113,13 +116,15 @@ class Arrays:
         return values.astype(kind)
 
     def values(self, name: str, *, optional: bool = False) -> list[Any]:
-        """A column of texts, (rows,). None in every row where an ``optional`` one is not there."""
+        """Return a column of strings, (rows,). If an ``optional`` column is missing, every row is None."""
         if optional and name not in self.names:
             return [None] * self.rows
         return [None if row is None else row.tobytes().decode("utf-8", "replace") for row in self.lists(name, np.uint8)]
 
     def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
-        """A column of lists of numbers: one array a row, None where the row has none or an ``optional`` one is missing.
+        """Return a column of lists of numbers: one array per row, None for a row without one.
+
+        If an ``optional`` column is missing, every row is None.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -131,7 +136,7 @@ class Arrays:
         return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """A column of lists of lists of numbers: for each row its arrays, none where an ``optional`` one is missing.
+        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -146,15 +151,15 @@ class Arrays:
         return [arrays[start : start + n] for start, n in zip(starts, counts, strict=True)]
 
     def _depth(self, name: str) -> int:
-        """Nesting depth of lists in a column: 0 for plain values."""
+        """Return the nesting depth of lists in a column: 0 for plain values."""
         return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
 
     def _rows_of(self, name: str) -> str:
-        """Name of the array with the length of each row."""
+        """Return the name of the array with the length of each row."""
         return f"{name}.{'counts' if self._depth(name) == 2 else 'lengths'}"
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
-        """All values of a column, which must have nesting depth ``depth``."""
+        """Return all values of a column, which must have nesting depth ``depth``."""
         expected = (tr("one number a row"), tr("a list of numbers a row"), tr("a list of lists of numbers a row"))
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
@@ -167,7 +172,7 @@ class Arrays:
         return self._array(name)
 
     def _lengths(self, name: str, count: int, total: int) -> np.ndarray:
-        """An array of ``count`` lengths whose sum is ``total``. -1 counts as 0."""
+        """Return an array of ``count`` lengths that add up to ``total``. -1 counts as 0."""
         lengths = self._array(name).astype(np.int64)
         within = len(lengths) == count and not ((lengths < -1) | (lengths > total)).any()
         if not within or int(lengths.clip(0).sum()) != total:
@@ -199,7 +204,7 @@ def _parsed(data: bytes) -> np.ndarray:
     """Parse a flat array in NumPy's format (``numpy.lib.format``).
 
     Raises:
-        ValueError: it is not one, has another shape or kind of values, or is truncated.
+        ValueError: it is not in this format, has an unexpected shape or kind of values, or is truncated.
     """
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):

@@ -1,7 +1,8 @@
 """A recorded run that was converted into a run file of ours (``grpo_core/traces/conversion.py``), read in place.
 
-The tables are those of every run file: a row of ``step`` holds the arrays of an update (empty where the source held
-texts alone), the row of ``text`` with its number the rest as JSON: table of completions, reports and losses.
+The tables are those of every run file. A row of ``step`` holds the arrays of an update (empty if the source only
+contained text). The row of ``text`` with the same number holds the rest as JSON: table of completions, reports and
+losses.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TOKENS = ("sampling_logp", "training_logp")
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is a run file that holds a recorded run."""
+    """Return whether ``path`` is a run file that holds a recorded run."""
     if path.suffix.lower() != SUFFIX or not path.is_file():
         return False
     try:
@@ -57,7 +58,7 @@ class ConvertedRun:
     """A converted run, a :class:`~grpo_core.traces.importers.source.Source`.
 
     Attributes:
-        processes: number of processes that trained; 1 where unknown.
+        processes: number of processes that trained; 1 if unknown.
     """
 
     partial = False
@@ -133,16 +134,16 @@ class ConvertedRun:
         return self._has_losses
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of each micro-batch as its process computed it, (N, M), NaN where not recorded."""
+        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
         losses = self._rest(position).get("losses")
         return None if losses is None else np.array(losses, np.float64)
 
     def incomplete(self, position: int) -> str:
-        """The reason why the losses of an update cannot be compared. Empty where they can."""
+        """Return why the losses of an update cannot be compared. Empty if they can."""
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:
-        """The part of an update that the file stores beside its arrays."""
+        """Return the part of an update that the file stores separately from its arrays."""
         with RunReader.open(self.path) as reader, explained(self.path):
             row = reader._connection.execute("SELECT text FROM text WHERE id = ?", (position,)).fetchone()
         return _parsed(None if row is None else row[0], self.path)
@@ -167,10 +168,10 @@ def plain_table(table: Completions) -> dict[str, Any]:
 
 
 def table_from(plain: dict[str, Any]) -> Completions:
-    """The inverse of :func:`plain_table`.
+    """Convert the result of :func:`plain_table` back to a table of completions.
 
     Raises:
-        LookupError, TypeError, ValueError: it is not what that function gives.
+        LookupError, TypeError, ValueError: the argument is not a valid result of that function.
     """
     known = {"staleness": None, "metrics": None, **plain}  # missing in older files
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}

@@ -16,7 +16,7 @@ LONGEST_LINE = 64 << 20
 NOTED = 10
 """Maximum number of invalid lines that are noted individually."""
 MOST_BAD = 100_000
-"""Number of invalid lines after which a file is not considered JSONL."""
+"""Number of invalid lines above which a file is not considered JSONL."""
 
 
 @dataclass
@@ -28,14 +28,14 @@ class Place:
 
 
 def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
-    """Yield the values of the complete lines of ``path``. Nothing if there is no such file.
+    """Yield the values of the complete lines of ``path``. Yields nothing if there is no such file.
 
-    A last line without a line end is incomplete and is left out. Unreadable lines are noted in sentences.
+    A last line without a line end is incomplete and is skipped. Unreadable lines are reported in notes.
 
     Args:
-        path: of the file.
-        notes: list that receives the sentences.
-        note_torn: whether to accept a last line without a line end if it is complete JSON, and to note it if not.
+        path: path of the file.
+        notes: list to which the notes are appended.
+        note_torn: whether to accept a last line without a line end if it is complete JSON, and to note it otherwise.
     """
     for _, value in placed_lines(path, notes, note_torn=note_torn):
         yield value
@@ -49,14 +49,14 @@ def placed_lines(
     at: Place | None = None,
     parse: Callable[[bytes], Any] = json.loads,
 ) -> Iterator[tuple[int, Any]]:
-    """Like :func:`complete_lines`, yielding each value with the byte offset of its line.
+    """Yield values like :func:`complete_lines`, each with the byte offset of its line.
 
     Args:
-        path: of the file.
-        notes: list that receives the sentences.
+        path: path of the file.
+        notes: list to which the notes are appended.
         note_torn: as for :func:`complete_lines`.
-        at: where to begin; advanced past each complete line.
-        parse: function from a line to its value; raises ValueError where it is not JSON.
+        at: position to start from; advanced past each complete line.
+        parse: function from a line to its value; raises ValueError if it is not JSON.
     """
     try:
         file = opened_regular(path)

@@ -1,7 +1,7 @@
-"""An index of a large file's lines and the steps that they belong to, made without parsing the lines as JSON.
+"""An index of a large file's lines and the steps to which they belong, created without parsing the lines as JSON.
 
-The index is stored in the user's cache, so that a file is scanned once; a file that grows is scanned from its former
-end. The end of a large new file is scanned first.
+The index is stored in the user's cache, so that a file is scanned only once. A file that grows is scanned from its
+previous end. The end of a large new file is scanned first.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ LARGEST = 1 << 30
 MOST_FILES = 200
 VERSION = 1
 WORTH_KEEPING = 64 << 20
-"""Number of newly scanned bytes from which storing the index again is worthwhile."""
+"""Number of newly scanned bytes above which the index is stored again."""
 
 KeyOf = Callable[[bytes], tuple[int, int]]
-"""Function from a line to (step, kind). Raises ValueError where it is not JSON."""
+"""Function from a line to (step, kind). Raises ValueError if the line is not JSON."""
 
 
 def _none() -> np.ndarray:
@@ -45,7 +45,7 @@ class LineIndex:
 
     Attributes:
         file: the file's identity, its number on the disk.
-        first: byte at which the first line that is known begins; 0 where the whole file is known.
+        first: byte at which the first known line begins; 0 if the complete file is known.
         byte, lines: position after the last complete line, in bytes, and in lines from ``first`` on.
         starts: byte at which each line begins, (L,).
         steps, kinds: results of ``key_of`` for each line, (L,) each.
@@ -61,14 +61,14 @@ class LineIndex:
 
     @property
     def finished(self) -> np.ndarray:
-        """Complete lines, boolean (L,). An incomplete one is read again."""
+        """Complete lines, boolean (L,). An incomplete line is read again."""
         return np.asarray(self.starts < self.byte)
 
 
 def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | None = None) -> LineIndex:
     """Index all of ``path``, continuing from ``before``, or from the start if the file has been replaced.
 
-    Lines that are not JSON are left out and noted in a sentence.
+    Lines that are not JSON are skipped and noted.
     """
     facts = path.stat()
     if before is None or before.first or before.file != facts.st_ino or facts.st_size < before.byte:
@@ -103,7 +103,7 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
-    """The stored index of ``path`` in ``folder``. None if there is none, or it is damaged or of another file."""
+    """Return the stored index of ``path`` in ``folder``, or None if it is missing, damaged or of another file."""
     with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
         place = _place(folder, path)
         content = read_limited(place, LARGEST)
@@ -121,7 +121,7 @@ def kept_index(folder: Path, path: Path) -> LineIndex | None:
 
 
 def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
-    """Store the index of ``path`` in ``folder``. If that fails, it is made again next time."""
+    """Store the index of ``path`` in ``folder``. If that fails, it is created again next time."""
     done = index.finished
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
@@ -135,7 +135,7 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
 
 
 def _sum_before(path: Path, byte: int) -> int:
-    """Checksum of the last kilobytes before ``byte``, which detects a file that was rewritten."""
+    """Return a checksum of the last kilobytes before ``byte``, which detects a file that was rewritten."""
     with opened_regular(path) as file:
         file.seek(max(byte - 4096, 0))
         return zlib.crc32(file.read(min(byte, 4096)))

@@ -18,14 +18,15 @@ from grpo_core.traces.importers.source import NEEDS_PYARROW
 LARGEST = 1 << 30
 """Maximum unpacked size of columns in bytes, both as declared by the file and as found."""
 MOST_ROWS = 200_000
-"""Maximum number of completions of one file: a few kilobytes can encode millions of equal ones."""
+"""Maximum number of completions in one file, since a few kilobytes can encode millions of equal ones."""
 MOST_VALUES = 1 << 27
 """Maximum number of values of one column, including those in lists."""
 AT_ONCE = 1024
 """Number of rows that are unpacked between two checks of the size."""
 IN_MEMORY = 64 << 20
-"""Maximum size in bytes of a file that is read whole before it is unpacked. No file is memory-mapped, since it may be
-truncated meanwhile.
+"""Maximum size in bytes of a file that is read completely before it is unpacked.
+
+Files are never memory-mapped, because they may be truncated while being read.
 """
 
 MAGIC = b"PAR1"
@@ -39,7 +40,7 @@ def warm() -> None:
 
 
 def is_written(path: Path) -> bool:
-    """Whether a Parquet file is complete, from its last bytes."""
+    """Return whether a Parquet file is complete, judging by its last bytes."""
     try:
         with opened_regular(path) as file:
             size = file.seek(0, os.SEEK_END)
@@ -53,15 +54,16 @@ class Columns:
     """The columns of one Parquet file, read on access.
 
     Attributes:
-        names: of the columns.
+        names: names of the columns.
         rows: number of rows.
     """
 
     def __init__(self, path: Path) -> None:
-        """
+        """Open a file.
+
         Raises:
             GrpoError: pyarrow is not installed.
-            RunFileError: the file is missing, torn or no Parquet file, or says that it is larger than ``LARGEST``.
+            RunFileError: the file is missing, truncated or not Parquet, or its declared size exceeds ``LARGEST``.
         """
         try:
             import pyarrow
@@ -97,7 +99,7 @@ class Columns:
                 )
 
     def has_values(self, name: str) -> bool:
-        """Whether there is a column ``name`` and some row of it is not empty.
+        """Return whether there is a column ``name`` with a row that is not empty.
 
         Raises:
             RunFileError: it is damaged.
@@ -117,7 +119,7 @@ class Columns:
         return self
 
     def _bounded(self, names: list[str]) -> Any:
-        """Columns as an Arrow table, read piece by piece with a limit on their size.
+        """Return columns as an Arrow table, read piece by piece with a limit on their size.
 
         Raises:
             RunFileError: they are too large.
@@ -139,7 +141,7 @@ class Columns:
         return pyarrow.Table.from_batches(batches)
 
     def array(self, name: str) -> Any:
-        """Column ``name`` as one Arrow array.
+        """Return column ``name`` as one Arrow array.
 
         Raises:
             RunFileError: there is no such column, or it is damaged.
@@ -154,10 +156,10 @@ class Columns:
             raise self._unreadable(error) from None
 
     def numbers(self, name: str, kind: Any) -> np.ndarray:
-        """A column of numbers, (rows,).
+        """Return a column of numbers, (rows,).
 
         Raises:
-            RunFileError: it holds something else, or whole numbers are asked for and rows have none.
+            RunFileError: it holds something else, or integers are requested and rows have none.
         """
         column = self._of_numbers(name, (0,), tr("one number a row"))
         if column.null_count and not np.issubdtype(kind, np.floating):
@@ -172,10 +174,10 @@ class Columns:
             raise self._unreadable(error) from None
 
     def values(self, name: str, *, optional: bool = False) -> list[Any]:
-        """A column as Python values, (rows,). None in every row where an ``optional`` one is not there.
+        """Return a column as Python values, (rows,). If an ``optional`` column is missing, every row is None.
 
         Raises:
-            RunFileError: it is damaged, or holds text that is no UTF-8.
+            RunFileError: it is damaged, or holds text that is not UTF-8.
         """
         if optional and name not in self.names:
             return [None] * self.rows
@@ -186,9 +188,9 @@ class Columns:
         return values
 
     def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
-        """A column of lists of numbers: one array a row, None where the row has none.
+        """Return a column of lists of numbers: one array per row, None for a row without one.
 
-        A column of numbers is taken as one of lists of length 1; of an ``optional`` one that is not there, every row is
+        A column of numbers is treated as one of lists of length 1. If an ``optional`` column is missing, every row is
         None.
 
         Raises:
@@ -210,7 +212,7 @@ class Columns:
         return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """A column of lists of lists of numbers: for each row its arrays. None where an ``optional`` one is missing.
+        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
 
         Raises:
             RunFileError: it holds something else.
@@ -231,8 +233,9 @@ class Columns:
         return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
 
     def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
-        """Column ``name`` as one Arrow array, with numbers at nesting depth ``depths``. ``expected`` describes that in
-        the error.
+        """Return column ``name`` as one Arrow array, with numbers at one of the nesting ``depths``.
+
+        ``expected`` describes the depth in the error message.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -262,7 +265,7 @@ class Columns:
 
 
 def _plain(batch: Any) -> Any:
-    """A batch with every value stored separately: a few bytes may encode the same long text a million times."""
+    """Return a batch with every value stored separately, because a few bytes can encode a million long strings."""
     import pyarrow
 
     columns = [
@@ -272,7 +275,7 @@ def _plain(batch: Any) -> Any:
 
 
 def _lengths(column: Any) -> np.ndarray:
-    """Length of each list, 0 for a missing one."""
+    """Return the length of each list, 0 for a missing one."""
     import pyarrow.compute
 
     return np.asarray(pyarrow.compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), np.int64)

@@ -1,12 +1,12 @@
-"""Files that prime-rl leaves beside its rollouts: the trainer's configuration, its token export and its metrics.
+"""Files that prime-rl writes next to its rollouts: the trainer's configuration, its token export and its metrics.
 
-Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, the trainer's as a
-part) with every default; files of a user are TOML. With ``trainer.enable_token_export`` the trainer writes a packed
-sequence a line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in float32, and ``STABLE`` once all
-processes have written. ``metrics.jsonl`` has the mean of the losses of all micro-batches as ``loss/mean``.
+Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with the trainer's as
+a part) with every default; a user's files are TOML. With ``trainer.enable_token_export`` the trainer writes one packed
+sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in float32, and ``STABLE`` once all
+processes have written. ``metrics.jsonl`` contains the mean of the losses of all micro-batches as ``loss/mean``.
 
-A sequence is a branch of a rollout, from its first token on, at most cut at its end; it names no rollout, and is found
-among them by its tokens.
+A sequence is a branch of a rollout from its first token on, possibly truncated at its end. It does not name its
+rollout, which is identified by its tokens.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from grpo_core.traces.importers.verifiers_tokens import MOST_PLACES, RowTokens
 from grpo_core.traces.importers.verifiers_turns import as_dict
 
 CONFIGS = ("trainer.json", "rl.json", "trainer.toml", "rl.toml")
-"""Names of configurations below ``configs``, in the order of preference."""
+"""Names of configuration files in ``configs``, in order of preference."""
 LARGEST_CONFIG = 4 << 20
 EXPORTS, METRICS, LOSS = "token_exports", "metrics.jsonl", "loss/mean"
 SETTLED = 1e-6
-"""How far from the bound of the trust region a difference of probabilities must lie for its side to be beyond doubt."""
+"""Minimum distance of a difference of probabilities from the trust region's bound for its side to be certain."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedSequence:
-    """A sequence of the token export, (L,) each. NaN where the trainer had no finite number.
+    """A sequence of the token export, (L,) each. NaN if the trainer's number was not finite.
 
     Attributes:
-        ids: numbers of the tokens, from the prompt on.
+        ids: token IDs, from the prompt on.
         mask: tokens of the component "rl".
         sampler, trainer: log-probabilities in nats.
-        advantage: of each token.
-        entropy: of the policy, in nats.
-        dropped: tokens whose push the trust region dropped; None where the export does not say.
+        advantage: advantage of each token.
+        entropy: entropy of the policy, in nats.
+        dropped: tokens whose push the trust region dropped; None if the export does not record it.
         micro_step: number of the micro-batch on its process.
-        other: why the loss of its update is not that of the component "rl" alone with weights of 1; else empty.
+        other: why the loss of its update is not that of the component "rl" alone with weights of 1; otherwise empty.
     """
 
     ids: np.ndarray
@@ -68,7 +68,7 @@ class PackedSequence:
     other: str
 
     def row(self, first: int, row: RowTokens) -> RowTokens:
-        """The tokens from place ``first`` on, as those of the rollout's ``row``, which may be longer."""
+        """Return the tokens from position ``first`` on, as those of the rollout's ``row``, which can be longer."""
 
         def cut(values: np.ndarray, empty: Any) -> np.ndarray:
             whole = np.full(len(row.ids), empty, values.dtype)
@@ -91,8 +91,8 @@ class Exported:
     """The token export of an update.
 
     Attributes:
-        sequences: of all processes.
-        why_not: why their loss cannot be compared with the trainer's; empty where it can.
+        sequences: sequences of all processes.
+        why_not: why their loss cannot be compared with the trainer's; empty if it can.
     """
 
     sequences: tuple[PackedSequence, ...]
@@ -100,18 +100,18 @@ class Exported:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the component "rl", by which the loss is divided, at least 1."""
+        """The number of tokens of the component "rl", by which the loss is divided, at least 1."""
         return max(sum(int(one.mask.sum()) for one in self.sequences), 1)
 
 
 class PrimeRlFolder:
-    """The folder of a run of prime-rl.
+    """The folder of a prime-rl run.
 
     Attributes:
-        trainer: its configuration; None where there is none.
-        loss: the settings of the loss; None likewise.
-        why_unknown: why the loss is not known, or cannot be recomputed; empty where it can be.
-        notes: sentences on what was read.
+        trainer: its configuration; None if there is none.
+        loss: the settings of the loss; None if there is no configuration.
+        why_unknown: why the loss is unknown or cannot be recomputed; empty if it can be.
+        notes: notes on what was read.
     """
 
     def __init__(self, home: Path) -> None:
@@ -133,12 +133,12 @@ class PrimeRlFolder:
 
     @property
     def has_exports(self) -> bool:
-        """Whether there is a token export of some update."""
+        """Whether there is a token export of any update."""
         folder = self.home / EXPORTS
         return folder.is_dir() and bool(numbered(folder, names_in(folder), "step_", ""))
 
     def settings(self, settings: Settings) -> Settings:
-        """``settings`` with the loss of the configuration, where it can be recomputed."""
+        """Return ``settings`` with the loss of the configuration, if it can be recomputed."""
         task = dataclasses.replace(settings.recorded, source="prime-rl")
         if self.loss is None or self.why_unknown:
             return settings.replace({"task": task})
@@ -147,7 +147,7 @@ class PrimeRlFolder:
         return settings.replace({"task": task, "objective": prime_rl_settings.objective_of(self.loss)})
 
     def _configurations(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-        """The trainer's configuration and the orchestrator's. None and an empty one where there is none."""
+        """Return the trainer's configuration and the orchestrator's. None and an empty one if they do not exist."""
         for name in CONFIGS:
             path = self.home / "configs" / name
             if not path.is_file():
@@ -177,7 +177,7 @@ class PrimeRlFolder:
         return None, {}
 
     def stamp(self, label: int) -> tuple[int, ...]:
-        """Whole numbers that are others once more is known of an update."""
+        """Return integers that change when more becomes known about an update."""
         files = self._files(label)
         stamps = [n for file in files for n in file_stamp(file)]
         return (*stamps, int(self._is_whole(label)), int(self.mean_loss(label) is not None))
@@ -193,7 +193,7 @@ class PrimeRlFolder:
         return (self._folder(label) / "STABLE").exists()
 
     def mean_loss(self, label: int) -> float | None:
-        """The mean loss of an update's micro-batches, as the trainer logged it. None where it did not."""
+        """Return the mean loss of an update's micro-batches as logged by the trainer, or None if it was not logged."""
         logged = as_dict(as_dict((self.trainer or {}).get("monitors")).get("file")).get("path", METRICS)
         place = Path(str(logged).replace("\0", ""))
         path = place if place.is_absolute() else self.home / place
@@ -202,12 +202,12 @@ class PrimeRlFolder:
             found = {}
             for line in complete_lines(path, []):
                 if isinstance(line, dict) and type(line.get("step")) is int and isinstance(line.get(LOSS), int | float):
-                    found[line["step"]] = float(line[LOSS])  # of a resumed run the last counts
+                    found[line["step"]] = float(line[LOSS])  # for a resumed run the last one counts
             self._losses = stamp, found
         return self._losses[1].get(label)
 
     def exported(self, label: int) -> Exported | None:
-        """The token export of an update. None where there is none."""
+        """Return the token export of an update, or None if there is none."""
         files, stamp = self._files(label), self.stamp(label)
         if not files:
             return None
@@ -241,9 +241,9 @@ class PrimeRlFolder:
         return Exported(sequences=tuple(sequences), why_not=reasons[0] if reasons else "")
 
     def micro_batches(self, exported: Exported) -> int | None:
-        """The number of micro-batches of an update on all processes. None where the configuration names no processes.
+        """Return the number of micro-batches of an update on all processes. None if the number of processes is unknown.
 
-        Every process has as many, filled up with empty ones that the export leaves out.
+        All processes have the same number. The missing ones are empty and not exported.
         """
         processes = self._orchestrator.get("num_train_workers")
         if type(processes) is not int or processes < 1 or not exported.sequences:
@@ -252,7 +252,7 @@ class PrimeRlFolder:
 
 
 def beside(path: Path) -> PrimeRlFolder | None:
-    """The folder of the run of prime-rl whose rollouts lie at ``path``. None where it is not one."""
+    """Return the folder of the prime-rl run with the rollouts at ``path``. None if it is not a prime-rl run."""
     below = next((folder for folder in (path, *path.parents) if folder.name == "rollouts"), None)
     home = path if (path / "rollouts").is_dir() else None if below is None else below.parent
     if home is None or not ((home / EXPORTS).is_dir() or any((home / "configs" / name).is_file() for name in CONFIGS)):
@@ -261,14 +261,14 @@ def beside(path: Path) -> PrimeRlFolder | None:
 
 
 def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[RowTokens | None], np.ndarray, int]:
-    """The rows of an update with the numbers of the token export.
+    """Add the numbers of the token export to the rows of an update.
 
     Args:
-        exported: of the update.
-        rows: the tokens of its completions, as the rollouts have them.
+        exported: the token export of the update.
+        rows: the tokens of its completions according to the rollouts.
 
     Returns:
-        The rows; which of them were trained, boolean (B,); and how many sequences belong to none of them.
+        The rows; which of them were trained, boolean (B,); and the number of sequences that belong to none of them.
     """
     found, trained = list(rows), np.zeros(len(rows), bool)
     whole = [None if row is None or row.before is None else np.concatenate([row.before, row.ids]) for row in rows]
@@ -290,7 +290,7 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
 
 
 def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """A completion that begins with a sequence's tokens: the trainer cuts what is too long."""
+    """Return a completion that begins with a sequence's tokens, since the trainer truncates long completions."""
     for i, ids in enumerate(whole):
         if (
             ids is not None
@@ -305,14 +305,15 @@ def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.n
 def with_loss(
     step: Step, folder: PrimeRlFolder, exported: Exported, rows: Sequence[RowTokens | None], trained: np.ndarray
 ) -> tuple[Step, int]:
-    """``step`` as the loss of prime-rl's configuration sees it, and a number of tokens.
+    """Apply the loss of prime-rl's configuration to ``step``.
 
-    In so many tokens export and settings disagree on what the trust region drops; there the export counts.
+    Also returns the number of tokens for which export and settings disagree on whether the trust region drops them. The
+    export takes precedence.
 
     Args:
-        step: of the rows, as :func:`~grpo_core.traces.importers.verifiers_tokens.step_of` makes it.
-        folder: of the run, whose loss can be recomputed.
-        exported: of the update.
+        step: step with the rows, as created by :func:`~grpo_core.traces.importers.verifiers_tokens.step_of`.
+        folder: folder of the run, whose loss can be recomputed.
+        exported: the token export of the update.
         rows: the completions' tokens.
         trained: which of them were trained, boolean (B,).
     """
@@ -343,11 +344,11 @@ def with_loss(
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """A configuration as it is written.
+    """Read a configuration file.
 
     Raises:
         OSError: there is no such file.
-        ValueError: it is neither JSON nor TOML, or no object, or too long.
+        ValueError: it is neither JSON nor TOML, or not an object, or too long.
     """
     with opened_regular(path) as file:
         text = file.read(LARGEST_CONFIG + 1)
@@ -360,7 +361,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _sequence(line: Any) -> PackedSequence:
-    """A line of the export.
+    """Parse a line of the export.
 
     Raises:
         KeyError, TypeError, ValueError, OverflowError: it is not what prime-rl writes.

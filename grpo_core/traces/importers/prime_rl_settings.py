@@ -1,4 +1,4 @@
-"""The settings of prime-rl's loss in the words of this program: which switches of the one loss they are.
+"""Conversion of the settings of prime-rl's loss to an objective of this program.
 
 Read from prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_loss`` (``trainer/rl/loss.py``),
 ``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler, a token of the component
@@ -7,10 +7,10 @@ Read from prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_l
     −adv_tau · A · w · [kept] + kl_tau · (log w)²,
 
 and the sum is divided by the tokens of the component in the batch of all processes. A batch is used in one pass, so π
-is the policy before the update: w is the importance weight, without a cap that could act; the second term is k2 against
-the sampler's policy with β = 2 kl_tau; [kept] · adv_tau multiplies the surrogate. "default" drops a token whose
-probability lies above the sampler's by more than ``dppo_mask_high`` where A > 0, and one below by more than
-``dppo_mask_low`` elsewhere; "ipo" drops both beyond ``ipo_threshold``.
+is the policy before the update. Therefore w is the importance weight, without an effective cap; the second term is k2
+relative to the sampler's policy with β = 2 kl_tau; and [kept] · adv_tau multiplies the surrogate. "default" drops a
+token whose probability is above the sampler's by more than ``dppo_mask_high`` if A > 0, or below it by more than
+``dppo_mask_low`` otherwise. "ipo" drops both beyond ``ipo_threshold``.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "default": {"dppo_mask_low": 0.2, "dppo_mask_high": 0.2, "adv_tau": 1.0, "kl_tau": 1e-3},
     "ipo": {"ipo_threshold": 0.1, "adv_tau": 1.0, "kl_tau": 1e-3},
 }
-"""prime-rl's losses with their settings, as they are where a file does not name them."""
+"""prime-rl's losses with the default values of their settings."""
 KIND = "loss.type"
-"""The name of the loss among the trainer's settings of a run; prime-rl always samples with another engine."""
+"""The name of the loss among the trainer's settings of a run. prime-rl always samples with a different engine."""
 NO_CLIP = 1e6
 """A clip range and an importance cap that no token reaches."""
 
 
 def loss_of(trainer: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the loss in a trainer's configuration, completed from :data:`DEFAULTS`."""
+    """Return the settings of the loss in a trainer's configuration, completed from :data:`DEFAULTS`."""
     given = trainer.get("loss", {})
     given = dict(given) if isinstance(given, Mapping) else {"type": given}
     kind = str(given.get("type", "default"))
@@ -43,7 +43,7 @@ def loss_of(trainer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unsupported(loss: Mapping[str, Any]) -> str:
-    """The reason why a loss with these settings cannot be recomputed. Empty where it can."""
+    """Return why a loss with these settings cannot be recomputed. Empty if it can."""
     kind = loss["type"]
     if kind == "custom":
         return tr(
@@ -71,9 +71,9 @@ def unsupported(loss: Mapping[str, Any]) -> str:
 
 
 def objective_of(loss: Mapping[str, Any]) -> Objective:
-    """The loss of a trainer with these settings, of which :func:`unsupported` says nothing.
+    """Return the loss of a trainer with these settings, which must be supported (see :func:`unsupported`).
 
-    Advantages are taken as recorded: the rollouts of a group may lie in the files of several steps.
+    Advantages are taken as recorded, because the rollouts of a group may be in the files of several steps.
     """
     return Objective(
         baseline="given",
@@ -89,12 +89,12 @@ def objective_of(loss: Mapping[str, Any]) -> Objective:
 
 
 def dropped(loss: Mapping[str, Any], logp: np.ndarray, sampling: np.ndarray, advantage: np.ndarray) -> np.ndarray:
-    """Tokens whose push the trust region drops, boolean and of the shape of the arguments.
+    """Return the tokens whose push the trust region drops, boolean, with the shape of the arguments.
 
     Args:
         loss: the settings.
-        logp, sampling: the trainer's log-probabilities and the sampler's.
-        advantage: of each token.
+        logp, sampling: the trainer's and the sampler's log-probabilities.
+        advantage: advantage of each token.
     """
     moved = np.exp(logp) - np.exp(sampling)
     match loss["type"]:

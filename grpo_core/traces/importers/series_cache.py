@@ -1,8 +1,8 @@
-"""Cache of the numbers of recorded runs in the user's cache folder, so that they are shown at once when opened again.
+"""Cache of the numbers of recorded runs in the user's cache folder, for displaying them at once when reopened.
 
 There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled)
 with the numbers of each update and the stamp of its files. Entries are used up to the first update whose stamp differs,
-so a run that was replaced or restarted is computed again. The file is replaced atomically; one that is damaged or
+so a run that was replaced or restarted is computed again. The file is replaced atomically. A file that is damaged or
 cannot be written is ignored.
 """
 
@@ -23,7 +23,7 @@ from grpo_core.regular_file import read_limited, write_whole
 from grpo_core.traces.importers.source import Source, stamps
 
 VERSION = 1
-"""Format version, raised when a release computes the numbers differently."""
+"""Format version, increased when a release computes the numbers differently."""
 SUFFIX = ".series.npz"
 LARGEST = 256 << 20
 """Maximum size of a file in bytes. Ten thousand updates of forty series take 3 MB."""
@@ -42,14 +42,14 @@ class SeriesCache:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """The cached numbers of the first updates of ``source``, by name, up to the first change. Empty if none."""
+        """Return the cached numbers of the first updates of ``source``, by name, up to the first change."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
             return []
 
     def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
-        """Store the numbers of the updates after ``start``, if those before are stored.
+        """Store the numbers of the updates after ``start``, if the previous ones are stored.
 
         A failure to write is ignored: the numbers are then computed again.
         """

@@ -19,7 +19,7 @@ from grpo_core.traces.trajectory import Trajectory
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Prompts and completions of one update as text, one entry per completion. None where not recorded.
+    """Prompts and completions of one update as text, one entry per completion. None if not recorded.
 
     Attributes:
         prompts: (B,), a conversation as JSON.
@@ -32,32 +32,32 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
-    """The table of one update that nearly every source has: one row per completion, without the loss of its tokens.
+    """The table of one update that nearly every source provides: one row per completion, without per-token losses.
 
     Attributes:
-        prompts: (B,) as text, a conversation as JSON; None where not recorded.
-        completions: (B,) likewise.
+        prompts: (B,), as text, a conversation as JSON; None if not recorded.
+        completions: (B,), likewise.
         group: (B,) integer, the prompt of each completion, from 0.
-        rewards: (B,) the sum that the trainer used, NaN = unscored.
-        reward_names: (K,) of the reward functions; empty where only the sum is known.
-        reward_parts: (B, K) what each function gave, before its weight; NaN where it gave nothing.
-        reward_weights: (K,), 1 where not recorded.
-        advantage: (B,) as the trainer had it, NaN = none assigned; None where not recorded.
-        length: (B,) tokens that the policy sampled; None where not recorded.
-        truncated: (B,) boolean, whether a limit cut the completion off; None where not recorded.
-        counted: (B,) boolean, False for a further branch of a rollout, whose reward is already in its group; None where
+        rewards: (B,), the sum that the trainer used; NaN if unscored.
+        reward_names: (K,), names of the reward functions; empty if only the sum is known.
+        reward_parts: (B, K), the value of each function before weighting; NaN if it returned none.
+        reward_weights: (K,), 1 if not recorded.
+        advantage: (B,), the trainer's; NaN if none was assigned; None if not recorded.
+        length: (B,), number of tokens sampled by the policy; None if not recorded.
+        truncated: (B,) boolean, whether a limit cut the completion off; None if not recorded.
+        counted: (B,) boolean, False for a further branch of a rollout whose reward is already in its group; None if
             every row counts.
-        entropy: of the policy, mean over the row's tokens, (B,), in nats; NaN or None where not measured.
-        sampling_logp: a row's log-probabilities by the sampler, NaN where it gave none; None where not recorded.
-        training_logp: the trainer's of the same tokens.
-        metric_names: (M,) of the environment's numbers that are no reward.
-        metrics: (B, M), NaN where one was not measured; None where none are recorded.
-        staleness: (B,) training steps between the policy that began a completion and the step that it is used in; NaN
-            where the source does not name the policy's version, None where it names none.
-        trajectories: (B,) the turns of each completion, None for one that is too long to be shown by turns; None where
-            the source holds no turns.
-        repeated: whether these are the completions of the previous update again, since one generation served both;
-            counts over updates include them only there.
+        entropy: (B,), entropy of the policy, mean over the row's tokens, in nats; NaN or None if not measured.
+        sampling_logp: the sampler's log-probabilities of each row, NaN if missing; None if not recorded.
+        training_logp: the trainer's log-probabilities of the same tokens.
+        metric_names: (M,), names of the environment's numbers that are not rewards.
+        metrics: (B, M), NaN if one was not measured; None if none are recorded.
+        staleness: (B,), training steps between the policy that began a completion and the step that uses it; NaN if the
+            policy's version is missing, None if the source never names it.
+        trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
+            the source has no turns.
+        repeated: whether these are the previous update's completions again, because one generation served both; counts
+            over updates include them only once.
     """
 
     prompts: tuple[str | None, ...]
@@ -86,8 +86,8 @@ class Report:
     """The trainer's report on one of its optimizer steps.
 
     Attributes:
-        step: the trainer's own number.
-        numbers: name, as the trainer logs it -> value.
+        step: the trainer's own number of the step.
+        numbers: name, as logged by the trainer -> value.
     """
 
     step: int
@@ -101,8 +101,8 @@ class Source(Protocol):
         path: the file or folder.
         title: title of the run.
         settings: the settings of the training; the task is a recorded one.
-        partial: whether only its last updates are available, because the whole of a large file is scanned by the next
-            :meth:`refresh`, after which their positions change.
+        partial: whether only its last updates are available until the next :meth:`refresh` scans the rest of a large
+            file, after which their positions change.
     """
 
     path: Path
@@ -117,7 +117,7 @@ class Source(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what is damaged, repeated, missing or left out. Empty where the source is complete."""
+        """Notes on what is damaged, repeated, missing or skipped. Empty if the source is complete."""
         ...
 
     @property
@@ -127,38 +127,39 @@ class Source(Protocol):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token by its number, (V,). Empty where the source knows no tokens."""
+        """The text of each token by token ID, (V,). Empty if the source has no tokens."""
         ...
 
     def __len__(self) -> int:
-        """Number of updates, as of the last :meth:`refresh`."""
+        """Return the number of updates, as of the last :meth:`refresh`."""
         ...
 
     def step(self, position: int) -> Step:
-        """The update at ``position``.
+        """Return the update at ``position``.
 
         Raises:
-            RunFileError: its file is damaged, missing or malicious; the message says which.
-            NotRecordedError: the source holds only texts.
+            RunFileError: its file is damaged, missing or malicious; the message names it.
+            NotRecordedError: the source only contains text.
         """
         ...
 
     def texts(self, position: int) -> Texts:
-        """Prompts and completions of the update at ``position``."""
+        """Return the prompts and completions of the update at ``position``."""
         ...
 
     def completions(self, position: int) -> Completions:
-        """The completions of the update at ``position`` as a table.
+        """Return the completions of the update at ``position`` as a table.
 
         Raises:
-            RunFileError: the file is damaged, missing or malicious; the message says which.
-            NotRecordedError: the source holds only the trainer's reports.
+            RunFileError: the file is damaged, missing or malicious; the message names it.
+            NotRecordedError: the source only contains the trainer's reports.
         """
         ...
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        """The update at ``position`` for computing numbers, possibly without texts. None for a part that is not
-        recorded.
+        """Return the update at ``position`` for computing numbers, possibly without text.
+
+        None for a part that is not recorded.
 
         Raises:
             RunFileError: its file is damaged, missing or malicious.
@@ -166,11 +167,11 @@ class Source(Protocol):
         ...
 
     def reports(self, position: int) -> Sequence[Report]:
-        """The trainer's reports on the optimizer steps of the update at ``position``. Empty without any."""
+        """Return the trainer's reports on the optimizer steps of the update at ``position``, if any."""
         ...
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        """Integers that change when the recorded data of the update at ``position`` change."""
+        """Return integers that change when the recorded data of the update at ``position`` changes."""
         ...
 
     def refresh(self) -> int:
@@ -179,7 +180,7 @@ class Source(Protocol):
 
 
 def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
-    """Implementation of :meth:`Source.measured` for sources whose tables are read together with their texts."""
+    """Implement :meth:`Source.measured` for sources whose tables are read together with their text."""
     table = step = None
     with suppress(NotRecordedError):
         table = source.completions(position)
@@ -189,13 +190,14 @@ def read_twice(source: Source, position: int) -> tuple[Completions | None, Step 
 
 
 def has_losses(source: Source) -> bool:
-    """Whether the trainer's losses are available for comparison (:class:`grpo_core.audit.audit.Traced`)."""
+    """Return whether the trainer's losses are available for comparison (:class:`grpo_core.audit.audit.Traced`)."""
     return bool(getattr(source, "has_losses", False))
 
 
 def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
-    """:meth:`Source.stamp` of the updates from ``first`` to ``last``. A source in another process is asked only once
-    for all of them.
+    """Return :meth:`Source.stamp` of the updates from ``first`` to ``last``.
+
+    A source in another process only receives one request for all of them.
     """
     at_once = getattr(source, "stamps", None)
     if at_once is not None:
@@ -205,7 +207,7 @@ def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
-    """Integers that change when a file is written: its size, time and identity. Zeros if there is no file."""
+    """Return integers that change when a file is written: its size, time and identity. Zeros if there is no file."""
     try:
         facts = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Base of sources that hold only texts and rewards, with groups inferred from the order of their rows."""
+"""Base class of sources that only contain text and rewards, with groups inferred from the order of their rows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ LARGEST_GROUP = 4096
 
 
 class TextRun:
-    """A source of completions without their tokens, a :class:`~grpo_core.traces.importers.source.Source`. Formats
-    derive from it and implement :meth:`completions`.
+    """A source of completions without tokens, a :class:`~grpo_core.traces.importers.source.Source`.
+
+    Subclasses for each format implement :meth:`completions`.
 
     Attributes:
-        why_no_step: sentence on what is missing for a step and how to get it, for formats that never have one.
+        why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
     """
 
     why_no_step: str
@@ -43,7 +44,7 @@ class TextRun:
         self._digests: dict[int, bytes] = {}
 
     def __len__(self) -> int:
-        """Number of updates, as of the last refresh."""
+        """Return the number of updates, as of the last refresh."""
         return len(self.labels)
 
     def step(self, position: int) -> Step:
@@ -73,19 +74,20 @@ class TextRun:
         raise NotImplementedError
 
     def note(self, sentence: str) -> None:
-        """Add a note on the source, unless it exists already."""
+        """Add a note on the source, unless it already exists."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     def without_unwritten(
         self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
     ) -> list[tuple[int, Path]]:
-        """``files`` without incomplete ones at the end, of which the first is named in a note. If none is complete, all
-        are returned, so that reading them raises the error.
+        """Return ``files`` without incomplete ones at the end, and note the first of those.
+
+        If no file is complete, all are returned, so that reading them raises the error.
 
         Args:
             files: (step, file) in the order of training.
-            is_written: function that says whether a file is complete.
+            is_written: function that returns whether a file is complete.
         """
         kept = list(files)
         while kept and not is_written(kept[-1][1]):
@@ -123,7 +125,7 @@ class TextRun:
         return replace(table, repeated=True)
 
     def compare_groups(self, position: int, group: np.ndarray) -> None:
-        """Note an update whose group size differs from that of the first update read."""
+        """Note an update whose group size differs from that of the first update that was read."""
         sizes = np.bincount(group)
         usual = int(np.bincount(sizes).argmax()) if len(sizes) else 0
         if self._usual_group is None:
@@ -138,7 +140,7 @@ class TextRun:
 
 
 def _digest(table: Completions) -> bytes:
-    """A hash of a table's prompts and completions."""
+    """Return a hash of a table's prompts and completions."""
     return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
 
 
@@ -153,14 +155,14 @@ def recorded_settings(
     trainer_settings: str = "",
     learner: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Make the settings of a run from what its source records. A loss that is not recorded has no KL term.
+    """Return the settings of a run according to its source. If the loss is not recorded, it has no KL term.
 
     Args:
         source: the program that trained.
         names: names of the reward functions.
-        weights: their weights, where known.
-        group_size: completions per prompt, where known.
-        objective: the loss, where known.
+        weights: their weights, if known.
+        group_size: completions per prompt, if known.
+        objective: the loss, if known.
         max_tokens: maximum number of tokens of a completion.
         trainer_settings: the trainer's own settings, as JSON.
         learner: known fields of :class:`Learner`.
@@ -179,7 +181,7 @@ def recorded_settings(
 
 
 def _is_possible(name: str, value: Any) -> bool:
-    """Whether ``value`` is valid for a field of a learner."""
+    """Return whether ``value`` is valid for a field of a learner."""
     try:
         Learner(**{name: value})
     except SettingsError:
@@ -188,7 +190,7 @@ def _is_possible(name: str, value: Any) -> bool:
 
 
 def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
-    """Groups (B,) of consecutive rows with equal prompts, at most ``size`` to a group."""
+    """Return groups (B,) of consecutive rows with equal prompts, at most ``size`` rows per group."""
     group = np.zeros(len(keys), np.int64)
     members = 1
     for i in range(1, len(keys)):
@@ -199,13 +201,13 @@ def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.
 
 
 def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
-    """Groups (B,) of rows with equal keys in any order, numbered by first appearance."""
+    """Return groups (B,) of rows with equal keys in any order, numbered by first appearance."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
-    """(number, file) of the files named ``before`` + number + ``after``, ordered by number."""
+    """Return (number, file) for the files named ``before`` + number + ``after``, ordered by number."""
     files = []
     for name in names:
         middle = name[len(before) : len(name) - len(after)]
@@ -216,7 +218,7 @@ def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[
 
 
 def names_in(path: Path) -> list[str]:
-    """Names of the files of a folder.
+    """Return the names of the files in a folder.
 
     Raises:
         RunFileError: it cannot be read.

@@ -1,8 +1,7 @@
-"""Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of the loss, pass by
-pass.
+"""Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of each pass.
 
-Completions of all processes are concatenated, process 0 first; groups may span processes. Each optimizer step is a
-pass, each process's micro-batch a part of it (``trace_step.py`` puts them together).
+Completions of all processes are concatenated, starting with process 0; groups can span processes. Each optimizer step
+is a pass, and each process's micro-batch is a part of it (``trace_step.py`` combines them).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ TEXTS = ("prompt", "completion")
 OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
 """Columns without which the loss cannot be recomputed."""
 TOKENIZER = "tokenizer"
-"""The folder of the tokenizer, within the trace."""
+"""The folder of the tokenizer within the trace."""
 MOST_PROCESSES = 4096
 MOST_NAMED = 1000
 """Maximum number of reward functions, and of tokens that end a completion."""
@@ -52,9 +51,9 @@ class Kind:
     Attributes:
         title: its name.
         objective: function from its settings to the loss that it minimises.
-        unsupported: function from its settings to the reason why its loss cannot be recomputed; empty where it can.
+        unsupported: function from its settings to the reason why its loss cannot be recomputed; empty if it can.
         assembly: class that combines the files of a step.
-        longest, iterations: names of its settings: the maximum length of a completion, and the number of uses of a
+        longest, iterations: names of its settings for the maximum length of a completion and the number of uses of a
             batch.
     """
 
@@ -88,7 +87,7 @@ KINDS = {
 
 
 def kind_of(description: Mapping[str, Any]) -> Kind:
-    """The trainer of a trace.
+    """Return the trainer of a trace.
 
     Raises:
         ValueError: it is not in :data:`KINDS`.
@@ -100,7 +99,7 @@ def kind_of(description: Mapping[str, Any]) -> Kind:
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is the folder of a trace, or its description."""
+    """Return whether ``path`` is the folder of a trace, or its description."""
     return (path / TRACE).is_file() or (path.name == TRACE and path.is_file())
 
 
@@ -144,7 +143,7 @@ class Trace:
         self.refresh()
 
     def __len__(self) -> int:
-        """Number of steps with files."""
+        """Return the number of steps with files."""
         return len(self.steps)
 
     @property
@@ -198,9 +197,10 @@ class Trace:
             return table, step
 
     def _refuse_without_loss(self) -> None:
-        """
+        """Check that the trace contains a loss that this program can compute.
+
         Raises:
-            NotRecordedError: only texts and rewards were recorded, or the loss is none that this program has.
+            NotRecordedError: only text and rewards were recorded, or this program does not have the loss.
         """
         if self._unsupported:
             raise NotRecordedError(self._unsupported)
@@ -212,13 +212,14 @@ class Trace:
             )
 
     def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
-        """
+        """Check that the files contain the tokens of the loss.
+
         Raises:
-            NotRecordedError: a file lacks columns that the loss is made of, or their values. Its texts and rewards can
-                be shown.
+            NotRecordedError: a file lacks columns required by the loss, or their values. Its text and rewards can be
+                shown.
         """
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
-        if not missing and all(each.has_values("pass") for each in columns):  # else it was generated and never used
+        if not missing and all(each.has_values("pass") for each in columns):  # otherwise generated and never used
             missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
         if missing:
             raise NotRecordedError(
@@ -229,11 +230,11 @@ class Trace:
             )
 
     def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
-        """The columns of each process's file, in order of rank."""
+        """Return the columns of each process's file, in order of rank."""
         return [columns_of(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
-        """The update without its texts."""
+        """Return the update without its text."""
         files = self.steps[position - 1]
         pieces = [
             read_columns(each, piece, rank)
@@ -243,10 +244,10 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Context that turns errors from columns and index that do not fit together into a sentence.
+        """Convert errors due to mismatched columns and index into a message, as a context manager.
 
         Raises:
-            RunFileError: they do not fit together.
+            RunFileError: they do not match.
         """
         try:
             yield
@@ -267,7 +268,7 @@ class Trace:
             return self._table(columns, _texts(columns))
 
     def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
-        """The completions of an update, with the given texts."""
+        """Return the completions of an update, with the given text."""
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
         generations = np.concatenate([generations_of(c) for c in columns])
@@ -307,7 +308,7 @@ class Trace:
         return (files.last_step, digest, len(self.reports(position)))
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of each micro-batch as its process computed it, (N, M), NaN where not recorded."""
+        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
         with self._fitting(position):
             known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
             step = self._latest[2] if known and self._latest is not None else self.step(position)
@@ -328,14 +329,14 @@ class Trace:
             return theirs
 
     def incomplete(self, position: int) -> str:
-        """The reason why the losses of an update cannot be compared. Empty where they can."""
+        """Return why the losses of an update cannot be compared. Empty if they can."""
         missing = self.steps[position - 1].missing
         if not missing:
             return ""
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """The log of an attempt, by the trainer's step. Reread when the file has changed."""
+        """Return the log of an attempt, by the trainer's step. It is read again if the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()
@@ -349,13 +350,13 @@ class Trace:
 
 
 def _texts(columns: list[Columns | Arrays]) -> Texts:
-    """Prompts and completions of all processes."""
+    """Return the prompts and completions of all processes."""
     prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
     return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:
-    """The lines of a log, by the trainer's step."""
+    """Return the lines of a log, by the trainer's step."""
     reports: dict[int, list[Report]] = {}
     for line in complete_lines(path, []):
         if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
@@ -365,10 +366,10 @@ def _reports(path: Path) -> dict[int, list[Report]]:
 
 
 def _processes(description: dict[str, Any], folder: Path) -> int:
-    """Number of processes that trained, at most :data:`MOST_PROCESSES`.
+    """Return the number of processes that trained, at most :data:`MOST_PROCESSES`.
 
     Raises:
-        ValueError: the description says something else.
+        ValueError: the description is invalid.
     """
     processes = description.get("num_processes") or len(list(folder.glob("rank*"))) or 1
     if not is_whole(processes, MOST_PROCESSES):
@@ -377,14 +378,15 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
 
 
 def last_line(step: StepFiles) -> dict[str, Any]:
-    """The index line of the lowest rank."""
+    """Return the index line of the lowest rank."""
     return step.pieces[min(step.pieces)].index
 
 
 def _refuse_long_lists(description: dict[str, Any]) -> None:
-    """
+    """Check the lengths of the lists in a description.
+
     Raises:
-        ValueError: a list of the description has more entries than any trainer has.
+        ValueError: a list has more entries than any trainer writes.
     """
     for name in ("reward_names", "reward_weights", "eos_ids"):
         if isinstance(given := description.get(name), list) and len(given) > MOST_NAMED:
@@ -392,7 +394,7 @@ def _refuse_long_lists(description: dict[str, Any]) -> None:
 
 
 def settings_of(description: dict[str, Any]) -> Settings:
-    """The settings of a traced run, with the trainer's own settings as text."""
+    """Return the settings of a traced run, with the trainer's own settings as text."""
     trainer, kind = description["settings"], kind_of(description)
     _refuse_long_lists(description)
     names = tuple(map(str, description.get("reward_names") or ()))

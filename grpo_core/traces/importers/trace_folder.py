@@ -1,7 +1,7 @@
 """The folder that our recorders write: its steps, processes and attempts.
 
-A step is complete when the files of all processes exist. A restarted run writes a new attempt. If two attempts hold the
-same optimizer steps, the later one is used and the earlier is noted.
+A step is complete when the files of all processes exist. A restarted run writes a new attempt. If two attempts contain
+the same optimizer steps, the later one is used and the earlier one is noted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LONGEST_DESCRIPTION = 4 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The part of one step that one process wrote.
+    """The part of one step written by one process.
 
     Attributes:
-        path: the file, Parquet or arrays of NumPy.
+        path: the file, Parquet or NumPy arrays.
         index: its line of the index.
     """
 
@@ -47,9 +47,9 @@ class StepFiles:
     """The files of one step of a trace.
 
     Attributes:
-        attempt: the start of the run that wrote it, from 0.
+        attempt: number of the start of the run that wrote it, from 0.
         last_step: the trainer's number of the optimizer step with which it ends.
-        passes: optimizer steps in it.
+        passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
         pieces: rank -> the piece of that process.
         missing: ranks without a piece.
@@ -64,7 +64,7 @@ class StepFiles:
 
 
 def description_of(folder: Path) -> dict[str, Any]:
-    """The content of ``trace.json``.
+    """Return the content of ``trace.json``.
 
     Raises:
         RunFileError: it is missing, not JSON, or of another format or a newer version.
@@ -91,7 +91,7 @@ def description_of(folder: Path) -> dict[str, Any]:
 
 
 def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
-    """The steps in the order of training, and notes on what is missing or was written twice."""
+    """Return the steps in the order of training, and notes on what is missing or was written twice."""
     lines: dict[tuple[int, int], dict[int, Piece]] = {}
     torn: list[str] = []
     for rank in range(processes):
@@ -118,10 +118,9 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
 
 
 def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps at the end that some process is still writing. Returns the others, and a note that names the
-    removed ones.
+    """Remove the steps at the end that are still being written. Also returns a note that names them.
 
-    A process that has written nothing for :data:`PATIENCE_SECONDS` is assumed to have ended; its step is then shown
+    A process that has written nothing for :data:`PATIENCE_SECONDS` is assumed to have ended, and its step is shown
     without its part.
     """
     whole = list(steps)
@@ -138,7 +137,7 @@ def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[s
 
 
 def _written(step: StepFiles) -> float:
-    """Time at which the last file of a step was written, in seconds. 0 if unknown."""
+    """Return the time at which the last file of a step was written, in seconds, or 0 if unknown."""
     times = [0.0]
     for piece in step.pieces.values():
         with suppress(OSError):
@@ -147,12 +146,12 @@ def _written(step: StepFiles) -> float:
 
 
 def _attempts(home: Path) -> list[tuple[int, Path]]:
-    """(number, folder) of each start of the run."""
+    """Return (number, folder) of each start of the run."""
     return numbered(home, [path.name for path in home.glob("attempt*")], "attempt", "")
 
 
 def _sound(line: Any) -> bool:
-    """Whether a line of the index has all required fields, and its file name does not lead out of the folder."""
+    """Return whether a line of the index has all required fields and a file name inside the folder."""
     if not isinstance(line, dict) or not all(is_whole(line.get(key)) for key in ("number", "global_step")):
         return False
     if not is_whole(line.get("passes"), MOST_PARTS) or not is_whole(line.get("trainer_steps", 0), MOST_PARTS):
@@ -167,12 +166,12 @@ def _sound(line: Any) -> bool:
 
 
 def is_whole(value: Any, most: int = 2**53) -> bool:
-    """Whether a value is an integer from 0 to ``most``."""
+    """Return whether a value is an integer from 0 to ``most``."""
     return type(value) is int and 0 <= value <= most
 
 
 def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps that a later attempt trained again."""
+    """Remove the steps that a later attempt trained again. Also returns notes on them."""
     restarts: dict[int, int] = {}
     for step in steps:
         restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)

@@ -1,4 +1,4 @@
-"""Rewards of several reward functions: one array of them, and their weighted sum as TRL computes it."""
+"""Rewards of several reward functions: a stacked array, and their weighted sum as computed by TRL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def stacked(rows: list[np.ndarray | None]) -> np.ndarray | None:
 
 
 def weighted(parts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted sum of the reward functions, (B,). A missing value counts as 0; NaN if all are missing."""
+    """Return the weighted sum of the reward functions, (B,). A missing value counts as 0. NaN if all are missing."""
     weights = weights if len(weights) == parts.shape[1] else np.ones(parts.shape[1])
     total = np.nansum(parts * weights, axis=1)
     return np.where(np.isnan(parts).all(axis=1), np.nan, total)

@@ -77,7 +77,7 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """Generation batch of each completion within its step, (B,). All in the first where not recorded."""
+    """Return the generation batch of each completion within its step, (B,). All are in the first if not recorded."""
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
@@ -96,7 +96,7 @@ class StepAssembly:
         self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
 
     def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
-        """Make the step with all recorded data."""
+        """Create the step with all recorded data."""
         self._place_uses()
         mask = self._rows("mask", bool, False)
         logp = self._uses("logp", np.nan)
@@ -137,10 +137,10 @@ class StepAssembly:
         )
 
     def _place_uses(self) -> None:
-        """Determine N passes and the part of each row in them.
+        """Determine the number of passes N and the part of each row in them.
 
         A completion that one optimizer step uses several times (several iterations within an accumulation) appears in
-        as many passes of that optimizer step.
+        that number of passes of the optimizer step.
         """
         uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
         parts: list[int] = []
@@ -169,7 +169,7 @@ class StepAssembly:
         self.optimizer_step = np.array([n for n, _ in order])
 
     def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
-        """Refuse micro-batches that are not in the index, since arrays as long as their numbers are allocated later.
+        """Reject micro-batches that are not in the index, because arrays are allocated according to their numbers.
 
         Raises:
             RunFileError: a completion was used in such a micro-batch.
@@ -185,7 +185,7 @@ class StepAssembly:
                 )
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
-        """Stack one array per completion with padding: (B, T). None where not recorded."""
+        """Stack one array per completion with padding: (B, T). None if not recorded."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         if all(x is None for x in lists):
             return None
@@ -196,7 +196,7 @@ class StepAssembly:
         return whole
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
-        """Stack one array per use of a completion with padding: (N, B, T). None where not recorded."""
+        """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
         lists = [x for piece in self.pieces for x in getattr(piece, name)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
@@ -215,8 +215,9 @@ class StepAssembly:
         return present
 
     def _first(self, logp: np.ndarray) -> np.ndarray:
-        """Each completion's log-probabilities in the first pass that used it, which are TRL's old policy if it stores
-        none.
+        """Return each completion's log-probabilities in the first pass that used it.
+
+        They are TRL's old policy if it does not store one.
         """
         first = (self.entry >= 0).argmax(axis=0)
         return np.asarray(logp[first, np.arange(self.batch)])
@@ -238,7 +239,7 @@ class StepAssembly:
         return first[:, 0] if (np.where(present, whole, first) == first).all() else whole
 
     def _gate(self) -> np.ndarray | None:
-        """The factor of the surrogate: both masks, and the sampler's importance weights where TRL applies them."""
+        """Return the factor of the surrogate: both masks, and the sampler's importance weights if TRL applies them."""
         gates = [self._uses(name, 1.0) for name in ("off_policy", "entropy_mask")]
         ratio = self._rows("sampling_ratio", np.float32, 1.0)
         if ratio is not None and self.trainer.get("loss_type") != "vespo":
@@ -256,7 +257,7 @@ class StepAssembly:
         return whole
 
     def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """(optimizer step, part) -> recorded facts on that micro-batch."""
+        """Return the recorded facts about each micro-batch, by (optimizer step, part)."""
         return {
             (int(m["pass"]), piece.rank * self.width + int(m["part"])): m
             for piece in self.pieces
@@ -264,7 +265,7 @@ class StepAssembly:
         }
 
     def _denominators(self, mask: np.ndarray) -> np.ndarray:
-        """The trainer's divisors (N, M), 1 where a pass has no such micro-batch."""
+        """Return the trainer's divisors (N, M), 1 if a pass has no such micro-batch."""
         micro = self._micro_batches()
         whole = np.ones((len(self.part), 1 + int(self.part.max())))
         for n, part in self._parts():
@@ -273,7 +274,7 @@ class StepAssembly:
         return whole
 
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
-        """Divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
+        """Return the divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
         facts = MicroBatch(
             rows=int(rows.sum()),
             tokens=int(mask[rows].sum()),
@@ -285,8 +286,10 @@ class StepAssembly:
         return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
-        """Number of tokens in the loss of the generation batch of these ``rows``: as recorded, or counted if every
-        process's file exists. Otherwise None."""
+        """Return the number of tokens in the loss of the generation batch of these ``rows``.
+
+        The number is taken from the record, or counted if every process's file exists. Otherwise None.
+        """
         value = noted.get("num_items_in_batch")
         if value is not None or len(self.pieces) < self.processes:
             return None if value is None else float(value)
@@ -294,16 +297,16 @@ class StepAssembly:
         return float(mask[generations == generations[rows][0]].sum())
 
     def _accumulation(self, noted: dict[str, Any]) -> float:
-        """Micro-batches per optimizer step, as recorded for one of them or as set in the trainer."""
+        """Return the number of micro-batches per optimizer step, as recorded for one of them or as configured."""
         value = noted.get("accumulation")
         return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
 
     def _parts(self) -> list[tuple[int, int]]:
-        """(pass, part) of every non-empty micro-batch."""
+        """Return (pass, part) of every non-empty micro-batch."""
         return [(n, int(p)) for n in range(len(self.part)) for p in np.unique(self.part[n]) if p >= 0]
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The coefficient (N, M) that was applied, and each token's weight (N, B, T) in the mean entropy."""
+        """Return the applied coefficient (N, M), and each token's weight (N, B, T) in the mean entropy."""
         micro = self._micro_batches()
         if not any(m.get("entropy_coef") for m in micro.values()):
             return None, None

@@ -1,9 +1,8 @@
-"""Reader of trackio's SQLite database of a project: the trainer's reports, its settings, and TRL's tables of
-completions.
+"""Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
 
-Read from trackio 0.43.0. The file may come from anybody: it is opened read-only, only plain tables are read, and each
-statement has an allowance of processor time (``runs/connection.py``). trackio counts its own log calls; the trainer's
-step is in the table, and the report that belongs to it was logged just before.
+Read from trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read, and each statement
+has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The trainer's step is in the
+table, and the corresponding report was logged just before.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ from grpo_core.traces.importers.trl_table import table
 
 HEADER = b"SQLite format 3\0"
 SMALL = 1 << 16
-"""Size in bytes below which a row holds numbers of a step. A longer one is a table."""
+"""Size in bytes below which a row holds numbers of a step. A longer row is a table."""
 AT_ONCE = 200
-"""Number of rows read per statement, so that each has its own allowance."""
+"""Number of rows read per statement, so that each has its own time limit."""
 LISTED = 10
-"""Maximum number of runs that a sentence lists."""
+"""Maximum number of runs listed in a message."""
 TRAINING = "train/"
 """Prefix of the trainer's numbers."""
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is a SQLite database whose name ends in .db, or names a run in one: ``project.db/a-run``."""
+    """Return whether ``path`` is a SQLite database with the suffix .db, or names a run in one: ``project.db/a-run``."""
     file = database_of(path)[0]
     if file.suffix != ".db" or not file.is_file():
         return False
@@ -59,10 +58,8 @@ def probe(path: Path) -> bool:
 
 
 def database_of(path: Path) -> tuple[Path, str]:
-    """Split ``path`` into the database and the name of a run in it, which is empty if the path is the database
-    itself.
-    """
-    with contextlib.suppress(OSError, ValueError):  # names that no file can have
+    """Split ``path`` into the database and the name of a run in it. The name is empty for the database itself."""
+    with contextlib.suppress(OSError, ValueError):  # names that a file cannot have
         if path.parent.suffix == ".db" and path.parent.is_file():
             return path.parent, path.name
     return path, ""
@@ -77,7 +74,7 @@ class _Update:
 
 
 class TrackioRun(TextRun):
-    """A run of a trackio database that a GRPO trainer logged to: the newest, or the one that the path names.
+    """A run in a trackio database to which a GRPO trainer logged: the newest, or the one named by the path.
 
     Attributes:
         file: the database.
@@ -170,7 +167,7 @@ class TrackioRun(TextRun):
         return list(self._updates[self.labels[position - 1]].reports)
 
     def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
-        """Record what one row of the metrics is: numbers of a step, a table of completions, or neither."""
+        """Record the kind of one row of the metrics: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
             steps = (
@@ -225,12 +222,12 @@ _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def _steps(value: Any) -> set[int]:
-    """The steps named in a table of completions."""
+    """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
 
 
 def _number(value: Any) -> float | None:
-    """Parse a number in trackio's format, in which non-finite ones are words. None for anything else."""
+    """Parse a number in trackio's format, which spells non-finite numbers as words. None for anything else."""
     if isinstance(value, str):
         return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
     try:

@@ -1,4 +1,4 @@
-"""Reader of the tables in trackio's SQLite database. It reads plain tables only, and writes nothing beside it."""
+"""Reader of the tables in trackio's SQLite database. It only reads plain tables, and writes no file next to it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import file_stamp
 
 COPIED = 3
-"""Attempts to copy a database that is being written. SQLite discards an incomplete end of a log."""
+"""Number of attempts to copy a database that is being written. SQLite discards an incomplete end of a log."""
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """Open a read-only connection. Nothing is left beside the database, and one with a log is copied first."""
+    """Open a read-only connection. No file is left next to the database, and one with a log is copied first."""
     log = path.with_name(path.name + "-wal")
     try:
         with contextlib.ExitStack() as stack:
@@ -58,9 +58,10 @@ def _copied(path: Path, log: Path, scratch: Path) -> Path:
 
 
 def check_tables(path: Path, connection: RunConnection) -> None:
-    """
+    """Check the tables of a database.
+
     Raises:
-        RunFileError: a table that is read is missing, or is a view or a virtual table.
+        RunFileError: a required table is missing, or is a view or a virtual table.
     """
     kinds = dict(
         connection.execute(
@@ -79,7 +80,7 @@ def check_tables(path: Path, connection: RunConnection) -> None:
 
 
 def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
-    """(id, name) of each run, newest first. Names are unique and can be appended to the database's path."""
+    """Return (id, name) of each run, newest first. Names are unique and can be appended to the database's path."""
     rows = connection.execute(
         "SELECT run_id, max(run_name), max(id) FROM metrics GROUP BY run_id ORDER BY max(id) DESC LIMIT 1000"
     ).fetchall()
@@ -91,7 +92,7 @@ def runs_of(connection: RunConnection) -> list[tuple[Any, str]]:
 
 
 def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
-    """The trainer's settings. Empty if unknown."""
+    """Return the trainer's settings. Empty if unknown."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
         return {}
     row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
@@ -100,13 +101,13 @@ def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
 
 
 def metrics_at(connection: RunConnection, number: int) -> Any:
-    """The content of one row of the metrics. None where it is missing or no JSON."""
+    """Return the content of one row of the metrics. None if it is missing or not JSON."""
     row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
     return parsed(row[0]) if row else None
 
 
 def parsed(text: Any) -> Any:
-    """Parse a JSON text. None if it is invalid."""
+    """Parse a JSON string. None if it is invalid."""
     try:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError):
@@ -114,7 +115,7 @@ def parsed(text: Any) -> Any:
 
 
 def table_rows(value: Any) -> list[dict[str, Any]]:
-    """The rows of the table of completions in a row of the metrics. Empty where there is none."""
+    """Return the rows of the table of completions in a row of the metrics. Empty if there is none."""
     found = value.get("completions") if isinstance(value, dict) else None
     rows = found.get("_value") if isinstance(found, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

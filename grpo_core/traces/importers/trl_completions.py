@@ -1,4 +1,4 @@
-"""TRL's ``completions_00012.parquet`` files, which ``log_completions=True`` leaves: texts, rewards, advantages."""
+"""TRL's ``completions_00012.parquet`` files, written with ``log_completions=True``: text, rewards, advantages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grpo_core.traces.importers.trl_table import FIXED, table
 
 BEFORE, AFTER = "completions_", ".parquet"
 SUBFOLDER = "completions"
-"""Where TRL puts the files, within the run's output folder."""
+"""Subfolder of the run's output folder in which TRL stores the files."""
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is such a file, its folder, or the output folder of a run."""
+    """Return whether ``path`` is such a file, its folder, or the output folder of a run."""
     if path.is_file():
         return bool(numbered(path.parent, [path.name], BEFORE, AFTER))
     return _folder(path) is not None

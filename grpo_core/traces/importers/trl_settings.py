@@ -27,16 +27,16 @@ REDUCTIONS = {
 SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
 """TRL's ``loss_type`` -> surrogate, if not the clipped one."""
 STDS = {"group": "sample", "batch": "batch", "none": "none", "True": "sample", "False": "none"}
-"""TRL's ``scale_rewards`` -> standard deviation; before 0.23 it was True or False."""
+"""TRL's ``scale_rewards`` -> standard deviation. Before 0.23 the setting was True or False."""
 GENERATION_NORMALISED = ("dapo", "cispo", "vespo")
-"""Loss types that divide by the tokens of the whole generation batch, of all processes."""
+"""Loss types that divide by the number of tokens of the complete generation batch, over all processes."""
 
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
-    """The loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
+    """Return the loss that a GRPOTrainer with these ``GRPOConfig`` settings minimises.
 
     Raises:
-        RunFileError: the loss type, or how rewards are scaled, is unknown in TRL 1.16, or a numeric setting is not a
+        RunFileError: the loss type or the scaling of rewards is unknown in TRL 1.16, or a numeric setting is not a
             number.
     """
     kind = settings["loss_type"]
@@ -99,12 +99,13 @@ class MicroBatch:
     """Facts that determine the divisor of a micro-batch's loss.
 
     Attributes:
-        rows: its completions, including fully masked ones.
-        tokens: unmasked tokens in it.
-        generated_tokens: unmasked tokens of the whole generation batch, of all processes; None where not recorded.
-        accumulation: micro-batches of the optimizer step.
-        processes: how many processes trained.
-        steps_per_generation: micro-batches of a generation batch, in one process.
+        rows: number of its completions, including fully masked ones.
+        tokens: number of its unmasked tokens.
+        generated_tokens: number of unmasked tokens of the complete generation batch, over all processes; None if not
+            recorded.
+        accumulation: number of micro-batches of the optimizer step.
+        processes: number of processes that trained.
+        steps_per_generation: number of micro-batches of a generation batch, in one process.
     """
 
     rows: int
@@ -116,10 +117,10 @@ class MicroBatch:
 
 
 def denominator_of(loss_type: str, micro: MicroBatch) -> float:
-    """The replacement for B, or the token count, in a micro-batch, such that the sum over all processes is the logged
-    loss.
+    """Return the replacement for B, or the token count, in a micro-batch.
 
-    TRL divides each process's loss and then averages over the processes: hence the factor ``processes``.
+    With it, the sum over all processes is the logged loss. TRL divides each process's loss and then averages over the
+    processes: hence the factor ``processes``.
 
     Raises:
         RunFileError: the tokens of the generation batch are needed and were not recorded.

@@ -34,14 +34,14 @@ def table(
     weights: Sequence[float] = (),
     group_size: int | None = None,
 ) -> Completions:
-    """The table of one update.
+    """Return the table of one update.
 
     Args:
         columns: name -> values, in the table's order.
         name: name of the file, for error messages.
         rewards: columns that are reward functions; by default all columns of numbers with decimals.
-        weights: of the functions; 1 each where they do not fit.
-        group_size: completions of a prompt; by default equal prompts one after the other are a group.
+        weights: weights of the functions; 1 each if their number does not match.
+        group_size: completions per prompt; by default consecutive equal prompts form a group.
 
     Raises:
         RunFileError: a column is missing, or a value is not a number.
@@ -71,19 +71,19 @@ def table(
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text unchanged, a conversation as JSON, and None for a missing value."""
+    """Return a string unchanged, a conversation as JSON, and None for a missing value."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _decimal(values: Sequence[Any]) -> bool:
-    """Whether a column holds only numbers with decimals."""
+    """Return whether a column only holds numbers with decimals."""
     return any(isinstance(v, float) for v in values) and all(v is None or type(v) in (int, float) for v in values)
 
 
 def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
-    """A column as float64, NaN for missing values."""
+    """Return a column as float64, NaN for missing values."""
     try:
         return np.array([math.nan if v is None else float(v) for v in values], np.float64)
     except (TypeError, ValueError, OverflowError):

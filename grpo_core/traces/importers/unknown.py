@@ -1,4 +1,4 @@
-"""Inspection of a file or folder that no importer recognises, so that the error can say what is missing."""
+"""Inspection of a file or folder that no importer recognises, for an error message about what is missing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grpo_core.traces.importers.parquet import Columns
 MOST_FILES = 1000
 """Maximum number of inspected entries of a folder."""
 MOST_NAMED = 6
-"""Maximum number of names listed in a sentence."""
+"""Maximum number of names listed in a message."""
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
 OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *COMPRESSED)
-"""Endings of files that trainers leave, but run files of this program do not have."""
+"""Suffixes of files that trainers write, but run files of this program do not have."""
 
 
 def what_it_looks_like(path: Path) -> str:
@@ -43,7 +43,7 @@ def what_it_looks_like(path: Path) -> str:
 
 
 def _of_file(file: Path) -> str:
-    """Describe a file that might have been meant. Empty if nothing is known about it."""
+    """Describe a file that the user may have meant. Empty if nothing is known about it."""
     if file.name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=file.name)
     if _is_empty(file):

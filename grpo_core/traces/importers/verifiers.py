@@ -1,7 +1,7 @@
-"""Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, its traces as graphs of messages.
+"""Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, with its traces as graphs of messages.
 
-Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row; a rollout of several branches counts once in its
-group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer step.
+Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several branches counts once in
+its group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer step.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from grpo_core.traces.importers.verifiers_turns import as_dict
 
 FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
-"""Folders that may hold a step's file, in order of preference: unfiltered files show dead groups."""
+"""Folders that may contain a step's file, in order of preference: unfiltered files show dead groups."""
 TRAINING, EVALUATION = 0, 1
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is a file of episodes, or the folder of a run that has some."""
+    """Return whether ``path`` is a file of episodes, or the folder of a run that has some."""
     if path.is_file():
         return path.suffix == ".jsonl" and _first_line_fits(path)
     return (path / FILE).is_file() or bool(_step_files(path))
@@ -58,7 +58,7 @@ def _first_line_fits(path: Path) -> bool:
 
 
 def _step_files(path: Path) -> list[tuple[int, Path]]:
-    """(training step, file) of prime-rl's folders ``step_12``."""
+    """Return (training step, file) of prime-rl's folders ``step_12``."""
     for home in (path / "rollouts", path):
         if home.is_dir():
             folders = numbered(home, names_in(home), "step_", "")
@@ -70,20 +70,21 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 
 
 class VerifiersRun(TextRun):
-    """Episodes of verifiers, by training step where they name one, with what prime-rl wrote beside them.
+    """Episodes of verifiers, by training step if they name one, with the files that prime-rl wrote next to them.
 
     Attributes:
-        processes: of the trainer whose loss :meth:`losses` is; its loss is logged for all of them together.
+        processes: number of processes for the loss in :meth:`losses`; prime-rl logs one loss for all of them.
     """
 
     processes = 1
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
-        """
+        """Open a file or folder.
+
         Args:
-            path: of the file or folder.
-            index: folder in which the places of lines are kept. With it, of a large file that was not opened before
-                only the end is looked at: the last steps are there at once, the others after :meth:`refresh`.
+            path: path of the file or folder.
+            index: folder for line indexes. With it, only the end of a large new file is read at first: the last steps
+                are available at once, the others after :meth:`refresh`.
         """
         super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
         self._files: dict[int, Path] = {}
@@ -118,7 +119,7 @@ class VerifiersRun(TextRun):
                     self.note(sentence)
 
     def __deepcopy__(self, memo: object) -> VerifiersRun:
-        """A copy that can be refreshed independently: indexes are replaced, never modified."""
+        """Return a copy that can be refreshed independently: indexes are replaced, never modified."""
         other = copy.copy(self)
         other.notes, other.labels = list(self.notes), list(self.labels)
         other._digests = dict(self._digests)
@@ -126,13 +127,15 @@ class VerifiersRun(TextRun):
 
     @property
     def has_losses(self) -> bool:
-        """Whether prime-rl's own losses are there to be compared."""
+        """Whether prime-rl's own losses are available for comparison."""
         return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
 
     @property
     def why_no_losses(self) -> str:
-        """The reason why the loss cannot be recomputed, and what it would take. Empty where it can be, or where these
-        are no rollouts of prime-rl."""
+        """Reason why the loss cannot be recomputed, and what is needed.
+
+        Empty if it can be, or if these are not rollouts of prime-rl.
+        """
         if self._prime is None or self.has_losses:
             return ""
         return self._prime.why_unknown or tr(
@@ -157,13 +160,13 @@ class VerifiersRun(TextRun):
         return len(self.labels)
 
     def _take(self, index: LineIndex) -> None:
-        """Take over the steps and notes of an index. Evaluation is ignored if there is training."""
+        """Apply the steps and notes of an index. Evaluation is ignored if there is training."""
         self._index = index
         training = index.kinds == TRAINING
         self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
         self.labels = np.unique(index.steps[index.kinds == self._kind]).tolist()
         if index.first and len(self.labels) > 1:
-            del self.labels[0]  # its beginning may lie before the indexed part
+            del self.labels[0]  # its beginning may be before the indexed part
         self.notes = [note for note in self.notes if note not in (*self._of_index,)]
         count = int((~training).sum())
         self._of_index = ()
@@ -184,7 +187,7 @@ class VerifiersRun(TextRun):
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
-        """Byte offsets of the lines of a step."""
+        """Return the byte offsets of the lines of a step."""
         assert self._index is not None
         return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 
@@ -196,7 +199,7 @@ class VerifiersRun(TextRun):
         return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
-        """The episodes of a step. Invalid JSON is noted."""
+        """Yield the episodes of a step. Invalid JSON is noted."""
         if label in self._files:
             seen = set()
             for file in self._files_of(label):
@@ -219,8 +222,11 @@ class VerifiersRun(TextRun):
                     )
 
     def _files_of(self, label: int) -> list[Path]:
-        """The files of a step. A rollout that prime-rl trained in it may have arrived in the step before, and be in the
-        second of them alone."""
+        """Return the files of a step.
+
+        A rollout that prime-rl trained in this step may have arrived in the previous one. It is then only in the second
+        file.
+        """
         chosen = self._files[label]
         used = chosen.parent.with_name("effective") / FILE
         known = self._prime is not None and self._prime.has_exports and chosen.parent.name == "all" and used.is_file()
@@ -230,7 +236,7 @@ class VerifiersRun(TextRun):
         return self._rows(position).table()
 
     def losses(self, position: int) -> np.ndarray | None:
-        """The loss of the update as prime-rl logged it, summed over the micro-batches of all processes, (1, 1)."""
+        """Return the loss of the update as logged by prime-rl, summed over all micro-batches, (1, 1)."""
         prime, label = self._prime, self.labels[position - 1]
         exported = None if prime is None else prime.exported(label)
         if prime is None or exported is None:
@@ -239,7 +245,7 @@ class VerifiersRun(TextRun):
         return None if mean is None or count is None else np.array([[mean * count]])
 
     def incomplete(self, position: int) -> str:
-        """The reason why the loss of an update cannot be compared. Empty where it can."""
+        """Return why the loss of an update cannot be compared. Empty if it can."""
         prime, label = self._prime, self.labels[position - 1]
         if prime is None or prime.why_unknown:
             return self.why_no_losses
@@ -275,7 +281,7 @@ class VerifiersRun(TextRun):
         return self._step(position, rows, table)
 
     def _step(self, position: int, rows: EpisodeRows, table: Completions) -> Step:
-        """The tokens of an update, with prime-rl's loss where its settings and its token export are there."""
+        """Return the tokens of an update, with prime-rl's loss if its settings and its token export are available."""
         prime, label = self._prime, self.labels[position - 1]
         exported = None if prime is None else prime.exported(label)
         if prime is None or exported is None:
@@ -299,7 +305,7 @@ class VerifiersRun(TextRun):
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         if not self.has_losses or self._prime is None or self._prime.exported(self.labels[position - 1]) is None:
-            return self.completions(position), None  # what follows from tokens alone is no number of the run
+            return self.completions(position), None  # numbers derived from tokens alone are not the run's
         rows = self._rows(position, with_tokens=True)
         table = rows.table()
         with suppress(NotRecordedError):
@@ -307,7 +313,7 @@ class VerifiersRun(TextRun):
         return table, None
 
     def _rows(self, position: int, *, with_tokens: bool = False) -> EpisodeRows:
-        """The branches of the update at ``position``. Unreadable ones are noted."""
+        """Return the branches of the update at ``position``. Unreadable ones are noted."""
         notes: list[str] = []
         rows = EpisodeRows(label=self.labels[position - 1], with_tokens=with_tokens)
         for episode in self._episodes(self.labels[position - 1], notes):
@@ -337,15 +343,17 @@ class VerifiersRun(TextRun):
 
 RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')
 NEAR = 1 << 16
-"""Number of bytes of a line that are searched for its training step before the whole line is parsed."""
+"""Number of bytes of a line that are searched for its training step before the complete line is parsed."""
 
 
 def _key_of(line: bytes) -> tuple[int, int]:
-    """(training step, kind) of an episode. Where the line looks whole, only what it says of its run is read: quotes
-    within a text are escaped, so that a text cannot be taken for it.
+    """Return (training step, kind) of an episode.
+
+    If the line looks complete, only its data about the run is read. Quotes within a string are escaped, so a string
+    cannot be mistaken for this data.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     match = RUN.search(line, 0, NEAR)
     if match is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):

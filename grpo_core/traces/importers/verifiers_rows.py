@@ -25,22 +25,23 @@ from grpo_core.traces.importers.verifiers_turns import (
 from grpo_core.traces.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
-"""Values of ``stop_condition`` for which a limit ended the rollout (``Trace.is_truncated``)."""
+"""Values of ``stop_condition`` that mean that a limit ended the rollout (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
-"""Limits for one update, beyond which data are left out. Messages shared by branches count once per branch."""
+"""Limits for one update. Data beyond them is skipped. Messages shared by branches count once per branch."""
 MOST_TURNS = 60_000
-"""Maximum number of turns, calls of tools included, in the trajectories of one update. Beyond it only texts are
-shown.
+"""Maximum number of turns, including tool calls, in the trajectories of one update.
+
+Beyond it only text is shown.
 """
 
 
 @dataclass
 class EpisodeRows:
-    """Rows of the table as they are found, one a branch.
+    """Rows of the table as they are found, one per branch.
 
     Attributes:
         label: the training step that uses the episodes.
-        with_tokens: whether the tokens of the rows are read too.
+        with_tokens: whether the tokens of the rows are also read.
     """
 
     label: int
@@ -124,7 +125,7 @@ class EpisodeRows:
         self.trajectories.append(found if small else None)
 
     def table(self) -> Completions:
-        """All rows as a table."""
+        """Return all rows as a table."""
         names = tuple(dict.fromkeys(name for row in self.rewards for name in row))
         measured = tuple(dict.fromkeys(name for row in self.metrics for name in row))
         blank = (math.nan, 1.0)
@@ -160,14 +161,14 @@ class EpisodeRows:
 
 
 def _paid(reward: Any) -> tuple[float, float]:
-    """Score and weight of a reward: an object with both, a number, or missing if not scored."""
+    """Return score and weight of a reward: an object with both, a number, or missing if not scored."""
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0
 
 
 def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
-    """The weight of each reward function, if all completions that it scored agree. Otherwise empty.
+    """Return the weight of each reward function, if all completions that it scored agree. Otherwise empty.
 
     Args:
         factor: the weight of each score, (B, K).
@@ -202,11 +203,11 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
 
 
 def _conversation(turns: Sequence[Turn]) -> str:
-    """One message's text, or several messages with their speakers."""
+    """Return one message's text, or several messages with their speakers."""
     alone = len(turns) == 1 and not turns[0].calls and not turns[0].reasoning
     return turns[0].text if alone else as_text(turns)
 
 
 def is_truncated(trace: dict[str, Any]) -> bool:
-    """Whether a limit ended the trace."""
+    """Return whether a limit ended the trace."""
     return trace.get("stop_condition") in LIMITS or finish_reason(trace) == "length"

@@ -16,23 +16,23 @@ from grpo_core.traces.importers.verifiers_turns import Node, stream
 from grpo_core.traces.trajectory import Trajectory
 
 MOST_PLACES = 16_000_000
-"""Maximum size of the arrays (B, T) of an update. A larger one is shown without tokens."""
+"""Maximum size of the arrays (B, T) of an update. A larger update is shown without tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowTokens:
-    """Tokens of a branch from the first message that the policy wrote, (L,) each. NaN where a number is absent.
+    """Tokens of a branch from the first message that the policy wrote, (L,) each. NaN if a number is missing.
 
     Attributes:
-        ids: numbers of the tokens.
-        mask: the tokens that the loss counts in this branch. A message shared by branches counts only in the first.
+        ids: token IDs.
+        mask: the tokens that the loss counts in this branch. A message shared by branches only counts in the first.
         sampler: the sampler's log-probabilities, in nats.
-        trainer: the trainer's, in nats.
-        reference: those of the reference policy, in nats.
-        entropy: of the policy, in nats.
-        advantage: as the trainer had it.
-        before: numbers of the tokens before them, of whatever length; None where a message of the prompt has none.
-        dropped: tokens whose push the trainer dropped; None where that is not recorded.
+        trainer: the trainer's log-probabilities, in nats.
+        reference: log-probabilities of the reference policy, in nats.
+        entropy: entropy of the policy, in nats.
+        advantage: the trainer's advantage.
+        before: IDs of the tokens before them, of any length; None if a message of the prompt has none.
+        dropped: tokens whose push the trainer dropped; None if not recorded.
     """
 
     ids: np.ndarray
@@ -47,15 +47,13 @@ class RowTokens:
 
     @property
     def scored(self) -> bool:
-        """Whether sampler or trainer recorded a log-probability for every token in the loss, and there is such a
-        token.
-        """
+        """Whether there are tokens in the loss and sampler or trainer recorded log-probabilities for all of them."""
         known = np.isfinite(self.trainer[self.mask]).all() or np.isfinite(self.sampler[self.mask]).all()
         return bool(self.mask.any() and known)
 
     @property
     def exact(self) -> bool:
-        """Whether every token in the loss has both log-probabilities and an advantage, and there is such a token."""
+        """Whether there are tokens in the loss and all of them have both log-probabilities and an advantage."""
         streams = (self.sampler, self.trainer, self.advantage)
         return bool(self.mask.any() and all(np.isfinite(values[self.mask]).all() for values in streams))
 
@@ -67,11 +65,11 @@ STREAMS = {
     "entropy": "entropies",
     "advantage": "advantages",
 }
-"""Fields of :class:`RowTokens` from streams of a node, with the names of the streams."""
+"""Fields of :class:`RowTokens` that come from streams of a node, with the names of the streams."""
 
 
 def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajectory) -> RowTokens | None:
-    """The tokens of a branch. None if a message has no tokens.
+    """Return the tokens of a branch. None if a message has no tokens.
 
     Args:
         nodes: nodes of the trace.
@@ -104,18 +102,18 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
 def step_of(
     rows: Sequence[RowTokens | None], table: Completions, settings: Settings, position: int, label: int
 ) -> Step:
-    """Make a step of one pass from the tokens of an update. The old policy is that of the trainer.
+    """Create a step of one pass from the tokens of an update. The old policy is that of the trainer.
 
     If only one of sampler and trainer recorded a completion's log-probabilities, they are used as the trainer's, and
     the sampler's are missing. A completion is used if each of its tokens in the loss has a log-probability, and an
-    advantage where any completion has one.
+    advantage if any completion has one.
 
     Args:
         rows: the tokens of each completion.
         table: the completions.
-        settings: of the run; its objective is an assumption.
+        settings: settings of the run; its objective is an assumption.
         position: number of the update.
-        label: the trainer's number of it.
+        label: the trainer's number of the update.
 
     Raises:
         NotRecordedError: no completion has tokens with log-probabilities, or there are too many tokens.
@@ -175,12 +173,12 @@ def step_of(
 
 
 def _trainer(row: RowTokens) -> np.ndarray:
-    """The trainer's log-probabilities of a row, or the sampler's if the trainer's are incomplete."""
+    """Return the trainer's log-probabilities of a row, or the sampler's if the trainer's are incomplete."""
     return row.trainer if np.isfinite(row.trainer[row.mask]).all() else row.sampler
 
 
 def _both(row: RowTokens) -> bool:
-    """Whether both sampler and trainer recorded a log-probability for every token of the row in the loss."""
+    """Return whether sampler and trainer both recorded a log-probability for every token of the row in the loss."""
     return bool(np.isfinite(row.trainer[row.mask]).all() and np.isfinite(row.sampler[row.mask]).all())
 
 
@@ -190,7 +188,7 @@ def _advantage(given: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
     A token without one gets 0. None if none is recorded.
 
     Args:
-        given: NaN where a token has none.
+        given: advantages; NaN for a token without one.
         mask: tokens in the loss, (B, T) boolean.
     """
     there = mask & np.isfinite(given)

@@ -17,12 +17,12 @@ Node = dict[str, Any]
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """``value`` if it is an object, otherwise an empty one."""
+    """Return ``value`` if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def stream(node: Node, name: str) -> np.ndarray:
-    """One number for each sampled token of a node, NaN if the stream is missing or has another length."""
+    """Return one number for each sampled token of a node, NaN if the stream is missing or has another length."""
     count = sum(map(bool, node.get("mask") or ()))
     if not node.get(name):
         return np.full(count, np.nan)
@@ -34,7 +34,7 @@ class Graph:
     """The messages of a trace, each parsed once even if several branches share it.
 
     Attributes:
-        trace: as recorded.
+        trace: the recorded trace.
     """
 
     def __init__(self, trace: dict[str, Any]) -> None:
@@ -45,15 +45,16 @@ class Graph:
         self._streams: dict[tuple[int, str], np.ndarray] = {}
 
     def stream(self, path: Sequence[int], name: str) -> np.ndarray:
-        """One number for each sampled token of a branch, NaN where a node has none."""
+        """Return one number for each sampled token of a branch, NaN if a node has none."""
         for place in path:
             if (place, name) not in self._streams:
                 self._streams[place, name] = stream(self._nodes[place], name)
         return np.concatenate([self._streams[place, name] for place in path])
 
     def trajectory(self, path: Sequence[int], rewards: dict[str, tuple[float, float]]) -> Trajectory:
-        """The trajectory of a branch. Branches must be read in order, since the loss counts a message in the first that
-        has it.
+        """Return the trajectory of a branch.
+
+        Branches must be read in order, because the loss counts a message in the first branch that contains it.
 
         Args:
             path: indices of its nodes, from the root to the leaf.
@@ -83,7 +84,7 @@ class Graph:
         )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """Duration of the call for a reply, or for a single message between two calls, the time between them."""
+        """Return the duration of a reply's call, or the time between the calls before and after a single message."""
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
@@ -92,7 +93,7 @@ class Graph:
 
 
 def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
-    """Node -> start and end of the call that wrote it, in seconds."""
+    """Return the start and end, in seconds, of the call that wrote each node."""
     return {
         call["node"]: (float(time["start"]), float(time["end"]))
         for call in map(as_dict, trace.get("calls") or [])
@@ -101,7 +102,7 @@ def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
 
 
 def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
-    """The environment's numbers that are not rewards."""
+    """Return the environment's numbers that are not rewards."""
     return {
         name: None if value is None else float(value)
         for name, value in as_dict(trace.get("metrics")).items()
@@ -110,13 +111,13 @@ def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
 
 
 def finish_reason(trace: dict[str, Any]) -> str | None:
-    """The reason why the last reply ended, in the provider's term."""
+    """Return the reason why the last reply ended, in the provider's term."""
     calls = [call for call in map(as_dict, trace.get("calls") or []) if call.get("error") is None]
     return calls[-1].get("finish_reason") if calls else None
 
 
 def _turn(node: Node, seconds: float | None) -> Turn:
-    """A node's message, with the recorded data of its tokens."""
+    """Return a node's message, with the recorded data of its tokens."""
     message = {"content": None, **as_dict(node.get("message"))}
     ids, mask, body = node.get("token_ids") or [], node.get("mask") or [], node.get("is_content") or []
     sampled = bool(node.get("sampled"))
@@ -158,7 +159,7 @@ def _ended(trace: dict[str, Any]) -> str:
 
 
 def _errors(trace: dict[str, Any]) -> tuple[str, ...]:
-    """Errors of the trace and of its calls, without duplicates: a call's error is often the trace's too."""
+    """Return the errors of the trace and of its calls, without duplicates: a call's error is often the trace's too."""
     failed = [*(trace.get("errors") or []), *(as_dict(call).get("error") for call in trace.get("calls") or [])]
     said = [f"{error.get('type')}: {error.get('message')}" for error in map(as_dict, failed) if error]
     return tuple(dict.fromkeys(said))

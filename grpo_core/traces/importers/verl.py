@@ -1,8 +1,8 @@
-"""Reader of verl's ``rollout_data_dir/12.jsonl``: one line per completion, with texts and the score.
+"""Reader of verl's ``rollout_data_dir/12.jsonl``: one line per completion, with text and the score.
 
-Read from verl 0.9.1: the present trainer writes ``input, output, gts, score, step, uid`` with the uid
-``{sample}_{rollout}_{output}``; the former one writes ``input, output, gts, score, step``, numbers that the reward
-function added, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which has
+Read from verl 0.9.1. The current trainer writes ``input, output, gts, score, step, uid`` with the uid
+``{sample}_{rollout}_{output}``. The previous one writes ``input, output, gts, score, step``, numbers added by the
+reward function, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which has
 the tokens, is read by ``trace.py``.
 """
 
@@ -28,7 +28,7 @@ MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
 
 
 def probe(path: Path) -> bool:
-    """Whether ``path`` is such a file or a folder of them."""
+    """Return whether ``path`` is such a file or a folder of them."""
     if path.is_file():
         return bool(numbered(path.parent, [path.name], "", AFTER)) and _first_line_fits(path)
     files = numbered(path, [file.name for file in path.glob(f"*{AFTER}")], "", AFTER)
@@ -121,7 +121,7 @@ class VerlRollouts(TextRun):
 
 
 def _group_key(row: dict[str, Any]) -> tuple[str, str]:
-    """The key shared by the completions of one prompt: their uid without its last two parts, or the prompt itself."""
+    """Return the key shared by the completions of one prompt: their uid without its last two parts, or the prompt."""
     uid = row.get("uid")
     if isinstance(uid, str) and uid.count("_") >= 2:
         return "uid", uid.rsplit("_", 2)[0]

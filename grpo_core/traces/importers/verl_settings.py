@@ -15,7 +15,7 @@ seq-mean-token-sum-norm    constant        completions of the mini-batch
 =========================  ==============  ==========================================
 
 Without ``loss_scale_factor`` the constant of the last is verl's padded width, which may differ between micro-batches:
-it is then put into the denominator of "sequence_sum". A micro-batch's loss in verl is already its share of the
+it is then included in the denominator of "sequence_sum". A micro-batch's loss in verl is already its share of the
 mini-batch's, multiplied by the number of processes, since the engine averages over them.
 """
 
@@ -30,7 +30,7 @@ from grpo_core.text import tr
 
 MODE, AGGREGATION, BYPASS = "policy_loss.loss_mode", "loss_agg_mode", "bypass_mode"
 SAMPLER = "actor_rollout_ref.rollout.name"
-"""Setting of the engine that samples, which is never the one that trains."""
+"""Setting for the sampling engine, which always differs from the training engine."""
 REDUCTIONS = {
     "token-mean": "token",
     "token-sum": "sequence_sum",
@@ -47,18 +47,18 @@ BASELINES = {
     "rloo": "leave_one_out",
     "rloo_vectorized": "leave_one_out",
 }
-"""verl's ``adv_estimator`` -> baseline. Advantages of the others are taken as recorded."""
+"""verl's ``adv_estimator`` -> baseline. Advantages of all other estimators are taken as recorded."""
 STD_EPSILON = 1e-6
 RATIO_LIMIT = 20.0
 """Limit to which verl clamps the log-ratio of a token."""
 LARGEST_KL = 10.0
 """Limit to which verl clamps k3."""
 LOSSES = ("vanilla", "gspo", "sapo", "cispo", "gpg")
-"""Supported values of ``policy_loss.loss_mode``; "bypass_mode" only in some forms."""
+"""Supported values of ``policy_loss.loss_mode``. "bypass_mode" is only supported in some forms."""
 
 
 def unsupported(settings: Mapping[str, Any]) -> str:
-    """The reason why the losses of a run cannot be recomputed. Empty where they can."""
+    """Return why the losses of a run cannot be recomputed. Empty if they can."""
     mode, aggregation = _mode(settings), str(settings[AGGREGATION])
     if aggregation not in REDUCTIONS:
         return tr("verl's loss_agg_mode “{name}” is unknown; known are {known}.").format(
@@ -95,7 +95,7 @@ def unsupported(settings: Mapping[str, Any]) -> str:
 
 
 def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
-    """The reason why the loss of a run in bypass mode cannot be recomputed. Empty where it can."""
+    """Return why the loss of a run in bypass mode cannot be recomputed. Empty if it can."""
     correction = _correction(settings)
     if correction.get("rollout_rs"):
         return tr(
@@ -115,7 +115,7 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
 
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
-    """The loss that an actor with these settings minimises. It has no KL if :func:`unsupported` rules the KL out.
+    """Return the loss that an actor with these settings minimises. It has no KL if :func:`unsupported` excludes the KL.
 
     Raises:
         KeyError: a setting is missing.
@@ -168,13 +168,13 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:
-    """The replacement for B, or the token count, in a micro-batch: that of the mini-batch of all processes.
+    """Return the replacement for B, or the token count, in a micro-batch: that of the mini-batch of all processes.
 
     Args:
         settings: the actor's settings.
-        micro: recorded facts on the micro-batch: the mini-batch's tokens and completions, and the padded width.
-        rows, tokens: non-empty completions and tokens of the micro-batch, by which verl divides if it does not know the
-            mini-batch.
+        micro: recorded facts about the micro-batch: the mini-batch's tokens and completions, and the padded width.
+        rows, tokens: numbers of non-empty completions and of tokens in the micro-batch, by which verl divides if the
+            mini-batch is unknown.
 
     Raises:
         KeyError: the padded width is needed and was not recorded.
@@ -193,7 +193,7 @@ def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: 
 
 
 def _mode(settings: Mapping[str, Any]) -> str:
-    """Name of the surrogate. In bypass mode ``loss_type``, translated to the names of the other modes."""
+    """Return the name of the surrogate. In bypass mode it is ``loss_type``, with the names of the other modes."""
     mode = str(settings[MODE])
     if mode != BYPASS:
         return mode
@@ -205,20 +205,20 @@ def _bypasses(settings: Mapping[str, Any]) -> bool:
 
 
 def _correction(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the rollout correction that the loss reads."""
+    """Return the settings of the rollout correction that the loss reads."""
     before = "policy_loss.rollout_correction."
     return {name[len(before) :]: value for name, value in settings.items() if name.startswith(before)}
 
 
 def _band(settings: Mapping[str, Any]) -> tuple[float, float]:
-    """ε and ε⁺."""
+    """Return ε and ε⁺."""
     both = settings["clip_ratio"]
     low, high = settings.get("clip_ratio_low"), settings.get("clip_ratio_high")
     return float(both if low is None else low), float(both if high is None else high)
 
 
 def _estimator(settings: Mapping[str, Any]) -> str | None:
-    """The estimator of the KL in the loss. None if this program has no equivalent."""
+    """Return the estimator of the KL in the loss. None if this program has no equivalent."""
     name = str(settings.get("kl_loss_type"))
     return "k2" if name == "k2+" else KL.get(name)
 

@@ -37,15 +37,14 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """None: verl's bonus has the configured coefficient, and tokens have the same weights in it as in the rest of
-        the loss.
-        """
+        """Return None, because verl's bonus has the configured coefficient and the token weights of the other terms."""
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:
-        """
+        """Check that verl did not clamp the KL of a token.
+
         Raises:
-            NotRecordedError: verl cut the KL of a token, which the loss here does not.
+            NotRecordedError: it did, which the loss here does not.
         """
         objective = step.settings.objective
         if not objective.beta or objective.kl != "k3" or step.ref_logp is None:
@@ -60,10 +59,11 @@ class VerlAssembly(StepAssembly):
             )
 
     def _refuse_weights_of_tokens(self, step: Step) -> None:
-        """
+        """Check that tokens do not have individual importance weights if the ratio is that of the completion.
+
         Raises:
-            NotRecordedError: each token has an importance weight of its own under a ratio that a completion has: verl
-                pushes each token by its own weight, the loss here all tokens by their mean.
+            NotRecordedError: they do; verl then pushes each token by its own weight, while the loss here would push all
+                tokens by their mean.
         """
         if step.gate is None or step.settings.objective.level != "sequence":
             return

@@ -3,5 +3,5 @@
 from pathlib import Path
 
 RECORDER = "trl_recorder.py"
-"""File name of the recorder for TRL beside a training script."""
+"""File name of the recorder for TRL next to a training script."""
 RECORDER_SOURCE = Path(__file__).parent / "trl.py"

@@ -1,27 +1,26 @@
-"""Records what TRL's GRPOTrainer computes, for GRPO Lab: it opens the run, recomputes its loss, explains every token.
+"""Records what TRL's GRPOTrainer computes. GRPO Lab opens the recording, recomputes the loss and explains every token.
 
-This file stands alone: copy it beside a training script, or import it from GRPO Lab. Two lines in the script:
+This file is self-contained: copy it next to a training script, or import it from GRPO Lab. Add two lines to the script:
 
     from trl_recorder import record            # this file, under the name it was copied to
     record(trainer, "runs/tonight")            # before trainer.train()
 
-What it does. It wraps bound methods of this one trainer (no subclass, nothing of the class changes), reads their
-results, and writes them from a thread: per step and process one file of NumPy arrays, under a temporary name and then
-renamed, and one line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM go on
-as before. A row-number tensor travels with the batch through TRL's shuffling, so that each micro-batch is known to
-its completions.
+It wraps bound methods of this one trainer (no subclass, and the class is unchanged), reads their results, and writes
+them from a thread: for each step and process one file of NumPy arrays, under a temporary name and then renamed, and one
+line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM work as before. A
+row-number tensor travels with the batch through TRL's shuffling, so that the completions of each micro-batch are known.
 
-What it costs. The training thread keeps references to tensors that exist anyway; copying, compressing and writing
-happen in the thread, behind a queue of ``QUEUE`` steps. When the disk is slower than training, whole steps are
-dropped, counted and noted. So is a step with other losses than TRL computes for it. An error of the recorder switches
-the recorder off, with one warning; it never stops training.
+The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
+thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are dropped, counted and
+noted. So is a step whose losses differ in number from those that TRL computes for it. An error of the recorder disables
+the recorder, with one warning, but never stops training.
 
-Tried with TRL 1.16.0 (``TRIED``). Where the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
-arguments, it records texts and rewards only, and says so.
+Tested with TRL 1.16.0 (``TRIED``). If the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
+arguments, it only records text and rewards, and says so.
 
 Folder: ``trace.json`` (the trainer's settings), ``tokenizer/``, and for each process ``rank0/attempt0/`` with
-``step_00000001.npz``, ``index.jsonl`` (a line a step) and, for process 0, ``log.jsonl`` (what the trainer logged).
-Files are readable by their owner only. They hold prompts and completions unless ``text=False``.
+``step_00000001.npz``, ``index.jsonl`` (one line per step) and, for process 0, ``log.jsonl`` (what the trainer logged).
+Files are readable by their owner only. They contain prompts and completions unless ``text=False``.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from typing import Any
 FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("1.16.0",)
 QUEUE = 4
-"""Maximum number of steps that wait for the disk."""
+"""Maximum number of steps that wait to be written to disk."""
 LINES = 10_000
-"""Maximum number of lines of the trainer's log that wait for the disk."""
+"""Maximum number of lines of the trainer's log that wait to be written to disk."""
 CLOSING_SECONDS = 60.0
-"""Seconds to wait for the disk at the end of training."""
+"""Maximum number of seconds to wait for writing to finish at the end of training."""
 EXPECTED = {
     "_calculate_rewards": ("inputs", "prompts", "completions", "completion_ids_list"),
     "_generate_and_score_completions": ("inputs",),
@@ -59,16 +58,16 @@ ROW = "grpo_lab_row"
 
 
 def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
-    """Record every update of ``trainer`` into ``folder``. Call it before ``trainer.train()``.
+    """Record every update of ``trainer`` in ``folder``. Call it before ``trainer.train()``.
 
     Args:
         trainer: a ``trl.GRPOTrainer``.
-        folder: made if it is not there; a restarted run may use its old one.
-        text: whether prompts and completions are written as text and token numbers; without them only numbers are.
+        folder: created if it does not exist; a restarted run can use its previous one.
+        text: whether to write prompts and completions as text and token IDs; without them only numbers are written.
 
     Returns:
-        The recorder, whose ``dropped`` and ``failure`` can be looked at; None where it could not be set up (a warning
-        says why, and training goes on).
+        The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
+        why, and training continues).
     """
     try:
         recorder = Recorder(trainer, Path(folder), text=text)
@@ -80,16 +79,16 @@ def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder |
 
 
 class Recorder:
-    """Keeps what one process of a trainer computes, step by step.
+    """Records what one process of a trainer computes, step by step.
 
     Attributes:
-        level: "tokens", or "texts" where the trainer's methods are not those that this file knows.
-        reason: why only texts are recorded; empty at level "tokens".
-        written: steps on disk.
-        dropped: steps that were lost because the disk was slower than training.
-        unclear: steps left out because some loss could not be assigned to its batch.
+        level: "tokens", or "texts" if the trainer's methods are not known to this file.
+        reason: why only text is recorded; empty at level "tokens".
+        written: number of steps on disk.
+        dropped: number of steps that were lost because the disk was slower than training.
+        unclear: number of steps skipped because a loss could not be assigned to its batch.
         failure: error that disabled the recorder; empty while it works.
-        queue, thread: the steps and lines of the log that wait to be written, and what writes them.
+        queue, thread: the steps and log lines that wait to be written, and the thread that writes them.
     """
 
     def __init__(self, trainer: Any, folder: Path, *, text: bool) -> None:
@@ -108,7 +107,7 @@ class Recorder:
             write_json(folder / "trace.json", description(trainer, self.level, self.reason, text))
             save_tokenizer(trainer, folder / "tokenizer")
         self._step = 0
-        self._generations: list[dict[str, Any]] = []  # of the step in progress
+        self._generations: list[dict[str, Any]] = []  # of the current step
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
         self._rewards: Any = None
         self._capture: dict[str, Any] | None = None
@@ -119,7 +118,7 @@ class Recorder:
         self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
 
     def attach(self) -> None:
-        """Wrap the trainer's methods and start the thread that writes."""
+        """Wrap the trainer's methods and start the writing thread."""
         self._wrap("_calculate_rewards", after=self._after_rewards)
         self._wrap("_generate_and_score_completions", after=self._after_generation)
         if self.level == "tokens":
@@ -149,7 +148,7 @@ class Recorder:
         if self.unclear:
             warnings.warn(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.", stacklevel=2)
 
-    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+    # -- data from the wrapped methods -------------------------------------------------------------------------------
 
     def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
         original = getattr(self.trainer, name, None)
@@ -185,7 +184,7 @@ class Recorder:
         return bool(self.trainer.model.training)
 
     def _after_rewards(self, result: Any, inputs: Any, prompts: Any, completions: Any, ids: Any) -> None:
-        """Rewards are gathered over all processes, (B of all, K). Prompts and completions are this process's own."""
+        """Record the rewards, (B of all processes, K). Prompts and completions are this process's own."""
         if self._training:
             count = len(prompts)
             mine = slice(self.rank * count, (self.rank + 1) * count)
@@ -204,7 +203,7 @@ class Recorder:
         elif len(self._generations) >= self._most_generations:
             self._leave_out_step()
         if not self._generations:
-            self._passes = [[]]  # values computed since the last step belong to no batch
+            self._passes = [[]]  # values computed since the last step do not belong to a batch
         count = len(inputs)
         size = int(self.trainer.num_generations)
         number = len(self._generations)
@@ -250,7 +249,7 @@ class Recorder:
         )
 
     def _after_log(self, result: Any, logs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        """Take the trainer's report, with the trainer's own step number."""
+        """Record the trainer's report, with the trainer's own step number."""
         if self.rank == 0 and self._training:
             numbers = {key: float(value) for key, value in logs.items() if isinstance(value, (int, float))}
             try:
@@ -272,28 +271,31 @@ class Recorder:
 
     @property
     def held(self) -> int:
-        """Number of batches and losses of the current step, whose tensors are kept until it is complete or left out."""
+        """The number of batches and losses of the current step.
+
+        Their tensors are kept until the step is complete or skipped.
+        """
         return len(self._generations) + self._used
 
     @property
     def _used(self) -> int:
-        """Number of losses computed from the batches of the current step."""
+        """The number of losses computed from the batches of the current step."""
         return sum(len(micro) for micro in self._passes)
 
     @property
     def _expected(self) -> int:
-        """Number of losses that TRL computes from those batches."""
+        """The number of losses that TRL computes from those batches."""
         every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
         return every * len(self._generations)
 
     @property
     def _most_generations(self) -> int:
-        """Maximum number of batches of a step: those of one optimizer step, at least one."""
+        """The maximum number of batches of a step: those of one optimizer step, at least one."""
         arguments = self.trainer.args
         return max(-(-int(arguments.gradient_accumulation_steps) // int(arguments.steps_per_generation)), 1)
 
     def _leave_out_step(self) -> None:
-        """Drop the step in progress, whose losses cannot be assigned to its batches, and say so the first time."""
+        """Drop the current step, whose losses cannot be assigned to its batches, and warn the first time."""
         if not self.unclear:
             warnings.warn(f"GRPO Lab leaves out steps: {UNCLEAR}. Training goes on.", stacklevel=2)
         self.unclear += 1
@@ -307,7 +309,7 @@ class Recorder:
         return not self._passes[-1] and self._used == self._expected > 0
 
     def _finish_step(self) -> None:
-        """Pass the current step to the thread, or drop it if the thread is too far behind."""
+        """Pass the current step to the writing thread, or drop it if the thread is too far behind."""
         generations, self._generations = self._generations, []
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if not generations:
@@ -344,7 +346,7 @@ class Recorder:
                 self._fail(error)
 
     def write(self, step: dict[str, Any]) -> None:
-        """Write one step to disk, in the thread."""
+        """Write one step to disk, in the writing thread."""
         import numpy as np
 
         rows = completions_of(step["generations"])
@@ -361,7 +363,7 @@ class Recorder:
 
 
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
-"""The reason why a step is left out."""
+"""The reason why a step is skipped."""
 GENERATED = (
     "prompt_ids",
     "prompt_mask",
@@ -374,11 +376,11 @@ GENERATED = (
     "sampling_per_token_logps",
     "importance_sampling_ratio",
 )
-"""Tensors of TRL's buffer that are kept, (B, ...)."""
+"""Tensors of TRL's buffer that are recorded, (B, ...)."""
 
 
 def unknown_methods(trainer: Any) -> str:
-    """The reason why the trainer's methods cannot be recorded token by token. Empty where they can."""
+    """Return why the trainer's methods cannot be recorded token by token. Empty if they can."""
     for name, expected in EXPECTED.items():
         method = getattr(type(trainer), name, None)
         if method is None:
@@ -393,7 +395,7 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """The coefficient of the entropy bonus in this micro-batch, decided as in TRL's ``_compute_loss``. 0 without."""
+    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``. 0 without a bonus."""
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
     if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
@@ -402,7 +404,7 @@ def applied_entropy_coefficient(trainer: Any) -> float:
 
 
 def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of a step's file by name, one entry per completion, without padding. ``generations`` are batches."""
+    """Return the columns of a step's file by name, one entry per completion of the batches, without padding."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for batch in generations:
         arrays = {key: as_numpy(batch.get(key)) for key in (*GENERATED, "rewards")}
@@ -434,9 +436,9 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
-    """Number of tokens of completion ``i``: those that attention includes, and at least those that the loss counts.
+    """Return the number of tokens of completion ``i``, up to the last one in its mask.
 
-    A truncated completion under ``mask_truncated_completions`` has a mask of zeros: all its positions are then kept.
+    A truncated completion under ``mask_truncated_completions`` has a mask of zeros, and all its positions are kept.
     """
     seen = arrays["completion_mask"][i].astype(bool)
     places = seen.nonzero()[0]
@@ -444,7 +446,7 @@ def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns the facts of each micro-batch."""
+    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -494,18 +496,18 @@ TYPES = {
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32", "off_policy_mask": "float32",
     "entropy_mask": "float32",
 }  # fmt: skip # table, one row per line
-"""Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
+"""Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
 NUMBERS = ("row", "generation", "group")
-"""Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
+"""Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns of lists of lists."""
 
 
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
+    """Return the columns as flat NumPy arrays: values, and for lists ``name.lengths`` and ``name.counts``.
 
     A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
-    are the number of inner lists of each row.
+    are the numbers of inner lists of each row.
     """
     import numpy as np
 
@@ -523,8 +525,9 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Row ``i`` of ``array`` (B, T) as a list of its first ``length`` entries, or of all for None. None without an
-    array.
+    """Return row ``i`` of ``array`` (B, T) as a list of its first ``length`` entries, or of all if that is None.
+
+    None without an array.
     """
     if array is None:
         return None
@@ -533,12 +536,12 @@ def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] |
 
 
 def numbers(value: Any) -> list[float]:
-    """A number, or a row of numbers, as a list."""
+    """Return a number, or a row of numbers, as a list."""
     return [float(x) for x in value.ravel()]
 
 
 def scalar(value: Any) -> float | None:
-    """A tensor of one number as a number that JSON can hold."""
+    """Return a tensor of one number as a number that JSON can represent."""
     if value is None:
         return None
     number = float(value)
@@ -551,7 +554,7 @@ def detached(value: Any) -> Any:
 
 
 def as_numpy(value: Any) -> Any:
-    """A tensor on any device as a NumPy array. Bfloat16 and half become float32, which holds them exactly."""
+    """Return a tensor on any device as a NumPy array. Bfloat16 and half are converted to float32 exactly."""
     if value is None:
         return None
     value = value.cpu()
@@ -561,12 +564,12 @@ def as_numpy(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A prompt or completion as text: a string as it is, a conversation as JSON."""
+    """Return a prompt or completion as text: a string unchanged, a conversation as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, Any]:
-    """The content of ``trace.json``: who trained, under which settings, and what the columns mean."""
+    """Return the content of ``trace.json``: the trainer, its settings, and the meaning of the columns."""
     import trl
 
     settings = {}
@@ -598,7 +601,7 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token numbers can be read as text. Without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token IDs can be read as text. Without it they stay numbers."""
     try:
         trainer.processing_class.save_pretrained(folder)
     except Exception as error:
@@ -606,7 +609,7 @@ def save_tokenizer(trainer: Any, folder: Path) -> None:
 
 
 def step_callback(recorder: Recorder) -> Any:
-    """A callback that tells the recorder where optimizer steps and training end."""
+    """Return a callback that notifies the recorder of the end of optimizer steps and of training."""
     from transformers import TrainerCallback
 
     def on_step_end(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -619,13 +622,13 @@ def step_callback(recorder: Recorder) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
+    """Return 0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
 
 def owner_only(folder: Path) -> None:
-    """Make ``folder``, readable by its owner only. One that is there stays as it is."""
+    """Create ``folder``, readable by its owner only. An existing one stays unchanged."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -636,7 +639,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a file of another name, so that it is never there in part."""
+    """Write ``value`` to ``path`` as JSON, through a temporary file, so that it never exists in part."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
@@ -644,7 +647,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
-    """Add ``value`` to the end of ``path`` as one line of JSON, written in one piece."""
+    """Append ``value`` to ``path`` as one line of JSON, in a single write."""
     with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
 

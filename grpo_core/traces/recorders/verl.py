@@ -1,30 +1,31 @@
-"""Records what verl's actor computes, for GRPO Lab: it opens the run, recomputes its loss, explains every token.
+r"""Records what verl's actor computes. GRPO Lab opens the recording, recomputes the loss and explains every token.
 
-This file stands alone. Copy it to where Python finds it, and add two things to the command that trains:
+This file is self-contained. Copy it to a location on Python's path, and add two things to the training command:
 
-    GRPO_LAB_TRACE=$PWD/runs/tonight python -m verl.trainer.main_ppo ... \\
+    GRPO_LAB_TRACE=$PWD/runs/tonight python -m verl.trainer.main_ppo ... \
         actor_rollout_ref.model.external_lib=verl_recorder        # this file, under the name it was copied to
 
-verl imports that module in each process that loads the model. On a Ray cluster that is already running the variable has
-to be given to Ray: ``+ray_kwargs.ray_init.runtime_env.env_vars.GRPO_LAB_TRACE=/shared/runs/tonight``. A script that
-makes the worker itself calls ``record(worker, folder)``.
+verl imports that module in each process that loads the model. On a Ray cluster that is already running, the variable
+has to be passed to Ray: ``+ray_kwargs.ray_init.runtime_env.env_vars.GRPO_LAB_TRACE=/shared/runs/tonight``. A script
+that creates the worker itself calls ``record(worker, folder)``.
 
-What it does. It wraps methods of the worker that trains and the trainer's call of it, reads what they are given and
-what they return, and writes that from a thread: per update and process one file of NumPy arrays, under a temporary name
-and then renamed, and one line of JSON. No collective operation is added. A row-number tensor travels with the batch
-through verl's mini-batches, so that each micro-batch is known to its completions. So do the trainer's step and its
-settings of the advantage.
+It wraps methods of the training worker and the trainer's call of it, reads their arguments and results, and writes them
+from a thread: for each update and process one file of NumPy arrays, under a temporary name and then renamed, and one
+line of JSON. No collective operation is added. A row-number tensor travels with the batch through verl's mini-batches,
+so that the completions of each micro-batch are known. The trainer's step and its settings for the advantage are passed
+in the same way.
 
-What it costs. The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors
-that exist anyway; copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates.
-When the disk is slower than training, whole updates are dropped, counted and noted. An error of the recorder switches
-the recorder off, with one warning; it never stops training.
+The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors that exist
+anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates. If the
+disk is slower than training, complete updates are dropped, counted and noted. An error of the recorder disables the
+recorder, with one warning, but never stops training.
 
-Tried with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Another engine or loss is not recorded, with a warning.
+Tested with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Other engines and losses are not recorded, with a
+warning.
 
-Folder: ``trace.json`` (the actor's settings, and the trainer's of the advantage), ``tokenizer/``, and for each
-data-parallel process ``rank0/attempt0/`` with ``step_00000001.npz``, ``index.jsonl`` (a line an update) and, for
-process 0, ``log.jsonl`` (what the actor reported). Files are readable by their owner only. They hold prompts and
+Folder: ``trace.json`` (the actor's settings, and the trainer's for the advantage), ``tokenizer/``, and for each
+data-parallel process ``rank0/attempt0/`` with ``step_00000001.npz``, ``index.jsonl`` (one line per update) and, for
+process 0, ``log.jsonl`` (what the actor reported). Files are readable by their owner only. They contain prompts and
 completions unless ``text=False`` (or ``GRPO_LAB_TEXT=0``).
 """
 
@@ -50,17 +51,17 @@ TRIED = ("0.9.1",)
 ENGINES = ("fsdp", "fsdp2")
 """Engines of verl that are recorded."""
 QUEUE = 4
-"""Maximum number of updates that wait for the disk."""
+"""Maximum number of updates that wait to be written to disk."""
 CLOSING_SECONDS = 60.0
-"""Seconds to wait for the disk at the end of training."""
+"""Maximum number of seconds to wait for writing to finish at the end of training."""
 FOLDER, TEXT = "GRPO_LAB_TRACE", "GRPO_LAB_TEXT"
-"""Environment variables: the folder, and 0 to leave out texts."""
+"""Environment variables: the folder, and 0 to omit text."""
 ROW = "grpo_lab_row"
 """Key of the row-number tensor in verl's batch."""
 TOLD = "grpo_lab_trainer"
 """Key of the data that the trainer sends to the worker: its step and settings as JSON."""
 TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
-"""verl's trainers by their modules."""
+"""verl's trainers, by module."""
 OF_THE_TRAINER = {
     "algorithm": ("adv_estimator", "norm_adv_by_std_in_grpo", "use_kl_in_reward", "gamma", "lam", "rollout_correction"),
     "data": ("max_response_length",),
@@ -68,20 +69,20 @@ OF_THE_TRAINER = {
 }
 """Recorded settings of the trainer: those of the advantages and the sampler, and the maximum length of completions."""
 LEFT_OUT = ("_target_", "checkpoint", "profiler", "engine", "model_config", "global_batch_info", "qat", "fsdp_config")
-"""Settings of the actor that are not recorded, since they do not affect the loss."""
+"""Settings of the actor that are not recorded, because they do not affect the loss."""
 
 
 def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
-    """Record every update of ``worker`` into ``folder``. Call it after the worker's ``init_model()``.
+    """Record every update of ``worker`` in ``folder``. Call it after the worker's ``init_model()``.
 
     Args:
         worker: verl's ``ActorRolloutRefWorker``, or its ``TrainingWorker`` with ``ppo_loss`` as its loss.
-        folder: made if it is not there; a restarted run may use its old one.
-        text: whether prompts and completions are written as text and token numbers; without them only numbers are.
+        folder: created if it does not exist; a restarted run can use its previous one.
+        text: whether to write prompts and completions as text and token IDs; without them only numbers are written.
 
     Returns:
-        The recorder, whose ``dropped`` and ``failure`` can be looked at; None where it could not be set up (a warning
-        says why, and training goes on), and in a process whose numbers another has too (sequence parallelism).
+        The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
+        why, and training continues), or if another process has the same numbers (sequence parallelism).
     """
     try:
         actor = getattr(worker, "actor", None) or worker
@@ -99,13 +100,13 @@ def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | 
 
 
 class Recorder:
-    """Keeps what one process of an actor computes, update by update.
+    """Records what one process of an actor computes, update by update.
 
     Attributes:
-        written: updates on disk.
-        dropped: updates that were lost because the disk was slower than training.
+        written: number of updates on disk.
+        dropped: number of updates that were lost because the disk was slower than training.
         failure: error that disabled the recorder; empty while it works.
-        queue, thread: the updates that wait to be written, and what writes them.
+        queue, thread: the updates that wait to be written, and the thread that writes them.
     """
 
     def __init__(self, worker: Any, folder: Path, *, text: bool) -> None:
@@ -121,7 +122,7 @@ class Recorder:
         owner_only(self.home.parent)
         owner_only(self.home)
         self._number = 0
-        self._batch: dict[str, Any] | None = None  # of the update in progress
+        self._batch: dict[str, Any] | None = None  # of the current update
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
         self._trainer: dict[str, Any] = {}
         self._temperature: float | None = None
@@ -132,7 +133,7 @@ class Recorder:
         self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
 
     def attach(self) -> None:
-        """Wrap the worker's methods and start the thread that writes."""
+        """Wrap the worker's methods and start the writing thread."""
         self._wrap("train_mini_batch", before=self._before_update, after=self._after_update)
         self._wrap("train_batch", after=self._after_optimizer_step)
         self._wrap("loss_fn", after=self._after_loss)
@@ -151,7 +152,7 @@ class Recorder:
         if self.dropped:
             warnings.warn(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.", stacklevel=2)
 
-    # -- what the wrapped methods tell -------------------------------------------------------------------------------
+    # -- data from the wrapped methods -------------------------------------------------------------------------------
 
     def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
         original = getattr(self.worker, name)
@@ -181,7 +182,7 @@ class Recorder:
         warnings.warn(f"GRPO Lab stopped recording ({self.failure}); training goes on.", stacklevel=2)
 
     def _before_update(self, data: Any) -> None:
-        """Take the batch of an update, (B, ...), which verl does not change, and number its rows."""
+        """Keep the batch of an update, (B, ...), which verl does not change, and number its rows."""
         import torch
 
         self._trainer = json.loads(data[TOLD]) if TOLD in data else {}
@@ -214,7 +215,7 @@ class Recorder:
             self._passes.append([])
 
     def _after_update(self, result: Any, *args: Any, **kwargs: Any) -> None:
-        """Pass the update to the thread, or drop it if the thread is too far behind."""
+        """Pass the update to the writing thread, or drop it if the thread is too far behind."""
         batch, self._batch = self._batch, None
         passes, self._passes = [micro for micro in self._passes if micro], [[]]
         if batch is None or not passes:
@@ -249,7 +250,7 @@ class Recorder:
                 self._fail(error)
 
     def write(self, update: dict[str, Any]) -> None:
-        """Write one update to disk, in the thread."""
+        """Write one update to disk, in the writing thread."""
         import numpy as np
 
         if self.rank == 0 and not self._described:
@@ -259,7 +260,7 @@ class Recorder:
             self._described = True
         rows = completions_of(update["batch"], self.tokenizer if self.text else None, self.text)
         micro = add_passes(rows, update["passes"])
-        if not self.text:  # needed until here for the lengths
+        if not self.text:  # needed up to this point for the lengths
             for name in ("prompt_ids", "prompt", "completion"):
                 rows[name] = [None] * len(rows["row"])
             rows["completion_ids"] = [[-1] * len(ids) for ids in rows["completion_ids"]]
@@ -293,11 +294,11 @@ BATCH = (
 )
 """Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
-"""Possible sources of a completion's reward, as a sum over its tokens: the first that exists is used."""
+"""Possible sources of a completion's reward, as a sum over its tokens. The first one that exists is used."""
 
 
 def unknown(worker: Any) -> str:
-    """The reason why a worker's updates cannot be recorded. Empty where they can."""
+    """Return why a worker's updates cannot be recorded. Empty if they can."""
     loss = getattr(worker, "loss_fn", None)
     function = getattr(loss, "func", loss)
     if function is None:
@@ -309,12 +310,12 @@ def unknown(worker: Any) -> str:
 
 
 def width(mask: Any) -> int:
-    """T, the width to which verl pads the completions of a micro-batch."""
+    """Return T, the width to which verl pads the completions of a micro-batch."""
     return int(mask.offsets().diff().max()) if mask.is_nested else int(mask.shape[1])
 
 
 def completions_of(batch: dict[str, Any], tokenizer: Any, text: bool) -> dict[str, list[Any]]:
-    """The columns of an update's file by name, one entry per completion, without padding."""
+    """Return the columns of an update's file by name, one entry per completion, without padding."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     there = {key: rows_of(batch[key]) for key in BATCH if key in batch and key != "uid"}
     prompts, lengths = there["prompts"], [len(row) for row in there["responses"]]
@@ -348,21 +349,22 @@ def completions_of(batch: dict[str, Any], tokenizer: Any, text: bool) -> dict[st
 
 
 def rows_of(tensor: Any) -> list[Any]:
-    """The rows of a tensor (B, T), padded or nested, as NumPy arrays."""
+    """Return the rows of a tensor (B, T), padded or nested, as NumPy arrays."""
     if tensor.is_nested:
         return [as_numpy(row) for row in tensor.unbind()]
     return list(as_numpy(tensor))
 
 
 def number_of(name: Any) -> int:
-    """A number for a prompt's name that is the same in every process: 52 bits of its hash."""
+    """Return a number for a prompt's name that is the same in every process: 52 bits of its hash."""
     data = name if isinstance(name, bytes) else str(name).encode()
     return int(hashlib.sha256(data).hexdigest()[:13], 16)
 
 
 def advantage_of(values: Any, mask: Any) -> list[float]:
-    """The advantage of each token, or a single one if all tokens in the loss have the same. verl sets it to 0
-    elsewhere.
+    """Return the advantage of each token, or a single one if all tokens in the loss have the same.
+
+    verl sets it to 0 elsewhere.
     """
     counted = values[mask]
     if not len(counted):
@@ -371,7 +373,7 @@ def advantage_of(values: Any, mask: Any) -> list[float]:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns the facts of each micro-batch."""
+    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -401,18 +403,18 @@ TYPES = {
     "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32",
 }  # fmt: skip # table, one row per line
-"""Columns and their values: float32 as the trainer computed, except rewards and advantages of other dtypes."""
+"""Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
 NUMBERS = ("row", "generation", "group")
-"""Columns with one number per row. The others hold a list per row, or None; texts are lists of bytes."""
+"""Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy")
 """Columns of lists of lists."""
 
 
 def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """The columns as flat arrays of NumPy: values, and for lists ``name.lengths`` and ``name.counts``.
+    """Return the columns as flat NumPy arrays: values, and for lists ``name.lengths`` and ``name.counts``.
 
     A row without a list has the length -1. For lists of lists, the lengths are those of the inner lists, and the counts
-    are the number of inner lists of each row.
+    are the numbers of inner lists of each row.
     """
     import numpy as np
 
@@ -435,7 +437,7 @@ def detached(value: Any) -> Any:
 
 
 def as_numpy(value: Any) -> Any:
-    """A tensor on any device as a NumPy array. Bfloat16 and half become float32, which holds them exactly."""
+    """Return a tensor on any device as a NumPy array. Bfloat16 and half are converted to float32 exactly."""
     if value is None:
         return None
     value = value.cpu()
@@ -445,13 +447,13 @@ def as_numpy(value: Any) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
+    """Return 0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
 
 def owner_only(folder: Path) -> None:
-    """Make ``folder``, readable by its owner only. One that is there stays as it is."""
+    """Create ``folder``, readable by its owner only. An existing one stays unchanged."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -462,7 +464,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a file of another name, so that it is never there in part."""
+    """Write ``value`` to ``path`` as JSON, through a temporary file, so that it never exists in part."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
@@ -470,13 +472,13 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
-    """Add ``value`` to the end of ``path`` as one line of JSON, written in one piece."""
+    """Append ``value`` to ``path`` as one line of JSON, in a single write."""
     with os.fdopen(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
 
 
 def scalar(value: Any) -> float | None:
-    """A number, or a tensor of one, as a number that JSON can hold."""
+    """Return a number, or a tensor of one, as a number that JSON can represent."""
     if value is None:
         return None
     number = float(value)
@@ -484,7 +486,7 @@ def scalar(value: Any) -> float | None:
 
 
 def report(metrics: Any) -> dict[str, float]:
-    """The actor's own metrics of an update by its own names: the mean over its mini-batches, as reported by verl."""
+    """Return the actor's own metrics of an update by name: the mean over its mini-batches, as reported by verl."""
     numbers: dict[str, float] = {}
     for name, values in dict(metrics).items():
         each = values if isinstance(values, (list, tuple)) else [values]
@@ -498,7 +500,7 @@ def report(metrics: Any) -> dict[str, float]:
 
 
 def description(recorder: Recorder, update: dict[str, Any]) -> dict[str, Any]:
-    """The content of ``trace.json``: who trained, under which settings, and what the columns mean."""
+    """Return the content of ``trace.json``: the trainer, its settings, and the meaning of the columns."""
     import verl
 
     settings = flat(recorder.config) | update["trainer"].get("settings", {})
@@ -538,7 +540,7 @@ def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token numbers can be read as text. Without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token IDs can be read as text. Without it they stay numbers."""
     try:
         tokenizer.save_pretrained(folder)
     except Exception as error:
@@ -549,7 +551,7 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 
 def record_all() -> None:
-    """Record each actor of this process that gets its loss from now on, and make the trainers send their step."""
+    """Record each actor of this process that receives its loss from now on, and make the trainers send their step."""
     engine_workers = sys.modules.get("verl.workers.engine_workers")
     if engine_workers is not None:
         record_workers(engine_workers.TrainingWorker)
@@ -559,7 +561,7 @@ def record_all() -> None:
 
 
 def record_workers(kind: Any) -> None:
-    """Record workers of this class as soon as they get the actor's loss. Critics are not recorded."""
+    """Record workers of this class as soon as they receive the actor's loss. Critics are not recorded."""
     original = kind.set_loss_fn
 
     @wraps(original)
@@ -590,7 +592,7 @@ def tell_worker(kind: Any) -> None:
 
 
 def told_settings(config: Any) -> dict[str, Any]:
-    """The trainer's settings that determine the advantages, by their names in verl."""
+    """Return the trainer's settings that determine the advantages, by their names in verl."""
     settings: dict[str, Any] = {}
     for part, names in OF_THE_TRAINER.items():
         given = config
