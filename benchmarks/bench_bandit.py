@@ -47,7 +47,7 @@ Table = list[float]
 
 
 def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
-    """Logits after each update of GRPO on the single peak, computed one number at a time."""
+    """Yield the logits after each update of GRPO on the single peak, computed one number at a time."""
     o, task = settings.objective, settings.bandit
     group, rate = settings.learner.group_size, settings.optimizer.learning_rate
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
@@ -103,7 +103,7 @@ def _choose(logp: Table, u: float) -> int:
 
 
 def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
-    """Largest difference between the loop's logits and ours after ``count`` updates."""
+    """Return the largest difference between the loop's logits and ours after ``count`` updates."""
     ours, loop = updates(settings, [seed]), naive_updates(settings, seed)
     for _ in range(count):
         mine, plain = next(ours).state.logits[0].ravel(), next(loop)
@@ -111,7 +111,7 @@ def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
 
 
 def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Seconds a call of each competitor: (function, calls a round). They take turns."""
+    """Return the seconds a call of each competitor: (function, calls a round). They take turns."""
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(ROUNDS):
         for name, (call, calls) in competitors.items():
@@ -123,7 +123,7 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """A run as its process records it: metrics of updates that are computed together, and the bytes of each."""
+    """Yield a run as its process records it: metrics of updates that are computed together, and the bytes of each."""
     run = learner(settings)
     while True:
         steps = list(islice(run, MOST_TOGETHER))
@@ -133,7 +133,7 @@ def recorded(settings: Settings) -> Iterator[Step]:
 
 
 def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
-    """The shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
+    """Return the shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
     done = next(updates(settings, range(runs)))
     logp, mask = done.logp[-1], done.batch.completions.mask
     return lambda: objective.gradient(
@@ -150,7 +150,9 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
 
 
 def completion(settings: Settings, group: int) -> float:
-    """Nanoseconds of processor time of one completion among 1,024 runs with groups of this size, on one core."""
+    """Return the nanoseconds of processor time of one completion among 1,024 runs with groups of this size, on one
+    core.
+    """
     call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
     times = []
     for _ in range(ROUNDS):
@@ -161,7 +163,8 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX, compiled before.
+    """Return the nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX,
+    compiled before.
 
     The two take turns. None without JAX.
     """

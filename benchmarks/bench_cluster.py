@@ -28,7 +28,7 @@ SEEDS, UPDATES, ROUNDS = tuple(range(1024)), 200, 5
 
 
 def processor_seconds() -> float:
-    """Processor time so far of this process and of all below it."""
+    """Return the processor time so far of this process and of all below it."""
     own = psutil.Process()
     times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
     return float(sum(one.user + one.system for one in times))

@@ -77,12 +77,12 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
 def learner(
     settings: Settings, history: Sequence[Step] = (), cancelled: Callable[[], bool] = lambda: False
 ) -> LanguageLearner:
-    """A run that torch computes, also on the processor."""
+    """Return a run that torch computes, also on the processor."""
     return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=torch_policy)
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
-    """The first updates of a run."""
+    """Return the first updates of a run."""
     return list(itertools.islice(learner(settings), count))
 
 
@@ -99,15 +99,16 @@ def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
 
 
 def learns(device: str, updates: int) -> tuple[float, float]:
-    """Mean reward of the first and of the last fifth of a run of the shipped model."""
+    """Return the mean reward of the first and of the last fifth of a run of the shipped model."""
     steps = steps_of(language_settings().replace({"model.device": device}), updates)
     rewards, fifth = [float(np.nanmean(step.rewards)) for step in steps], max(updates // 5, 1)
     return statistics.mean(rewards[:fifth]), statistics.mean(rewards[-fifth:])
 
 
 def stops(settings: Settings) -> tuple[float, bool]:
-    """Milliseconds from asking in the middle of an update until it is given up, and whether the update that follows is
-    the one that was given up."""
+    """Return the milliseconds from asking in the middle of an update until it is given up, and whether the update
+    that follows is the one that was given up.
+    """
     asked = itertools.count()
     cancelled_at = [-1]
     begin = 0.0
@@ -132,7 +133,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
-    """The output of a run when there is no memory for an update. It goes on once there is."""
+    """Return the output of a run when there is no memory for an update. It goes on once there is."""
     run = learner(settings)
     next(run)
     starve()
@@ -148,12 +149,12 @@ def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], 
 
 
 def drift(settings: Settings, count: int = 4) -> float:
-    """Largest difference in nats when a run is replayed from its completions."""
+    """Return the largest difference in nats when a run is replayed from its completions."""
     return learner(settings, steps_of(settings, count)).drift
 
 
 def rounding(settings: Settings) -> float:
-    """The distance of a first pass's probabilities from the sampler's, as a ratio less 1."""
+    """Return the distance of a first pass's probabilities from the sampler's, as a ratio less 1."""
     step = steps_of(settings, 1)[0]
     assert step.sampling_logp is not None
     return float(np.abs(np.expm1(step.old_logp - step.sampling_logp))[recompute.used(step, 0)].max())
@@ -161,7 +162,9 @@ def rounding(settings: Settings) -> float:
 
 @torch.inference_mode()
 def launches(settings: Settings) -> tuple[float, float]:
-    """Microseconds of one token of all rows: launched operation by operation, and replayed as one CUDA graph."""
+    """Return the microseconds of one token of all rows: launched operation by operation, and replayed as one CUDA
+    graph.
+    """
     policy = learner(settings).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens
     prompts = np.full((rows, 8), 1)

@@ -43,7 +43,9 @@ def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
 
 
 def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[list[float], list[float]]:
-    """Milliseconds of a frame of the training history alone, and of the whole window, while updates arrive."""
+    """Return the milliseconds of a frame of the training history alone, and of the whole window, while updates
+    arrive.
+    """
     panel, alone, whole = window.program.window.panels.of(TRAINING_HISTORY), [], []
     window.program.workspace.set_running(True)
     for _ in range(FRAMES):
@@ -56,7 +58,9 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Milliseconds of a move to each of these updates with the frame that shows it, and of each panel's share."""
+    """Return the milliseconds of a move to each of these updates with the frame that shows it, and of each panel's
+    share.
+    """
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:
         for name, panel in panels.items():
@@ -70,7 +74,7 @@ def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str
 
 
 def reading(path: Path, places: np.ndarray) -> tuple[list[float], list[float]]:
-    """Milliseconds of reading one update, and one whole series."""
+    """Return the milliseconds of reading one update, and one whole series."""
     with RunReader.open(path) as reader:
         steps, series = [], []
         for place in places.tolist():

@@ -29,14 +29,14 @@ PER_FRAME = 100
 
 
 def series(size: int, seed: int) -> np.ndarray:
-    """A noisy series, (size,): the hardest to draw, since every column is tall."""
+    """Return a noisy series, (size,): the hardest to draw, since every column is tall."""
     rng = np.random.default_rng(seed)
     values: np.ndarray = np.linspace(0, 1, size) + 0.1 * rng.standard_normal(size)
     return values
 
 
 def median_ms(work: Callable[[], object], rounds: int = FRAMES) -> float:
-    """Median time of ``work`` in milliseconds."""
+    """Return the median time of ``work`` in milliseconds."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()

@@ -153,7 +153,7 @@ class Felt:
         self.window.wait(200)
 
     def sliding(self) -> float:
-        """Milliseconds of processor time of a slider step with the frame that shows it, nothing training."""
+        """Return the milliseconds of processor time of a slider step with the frame that shows it, nothing training."""
         editing, costs = self.window.program.workspace.editing, []
         for step in range(STEPS):
             begin = time.thread_time()
@@ -164,12 +164,14 @@ class Felt:
 
 
 def processor_seconds(processes: list[psutil.Process]) -> float:
-    """Processor time that they have used."""
+    """Return the processor time that they have used."""
     return float(sum(sum(process.cpu_times()[:2]) for process in processes))
 
 
 def idle_and_left(felt: Felt) -> tuple[float, float]:
-    """Percent of one processor that the program uses at rest, and how many of its processes outlive its window."""
+    """Return the percent of one processor that the program uses at rest, and how many of its processes outlive its
+    window.
+    """
     own = psutil.Process()
     children = [child for child in own.children(recursive=True) if "resource_tracker" not in " ".join(child.cmdline())]
     before = processor_seconds([own, *children])

@@ -84,7 +84,7 @@ sys.exit(app.start.start(sys.argv[4:]))
 
 
 def compiled(folder: Path) -> dict[str, str]:
-    """An environment in which Python keeps its byte code in ``folder``."""
+    """Return an environment in which Python keeps its byte code in ``folder``."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
 
@@ -124,7 +124,7 @@ def seconds_to_first_update(home: Path) -> float:
 
 
 def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> list[tuple[float, str]]:
-    """The packages whose own code takes longest to import, in milliseconds."""
+    """Return the packages whose own code takes longest to import, in milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     spent: dict[str, float] = defaultdict(float)
@@ -135,7 +135,7 @@ def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> l
 
 
 def with_a_run(home: Path) -> Path:
-    """A run file to open."""
+    """Return a run file to open."""
     path = home / "run.grpo"
     with RunWriter.create(path, Settings()) as writer:
         for step in islice(learner(Settings()), UPDATES):

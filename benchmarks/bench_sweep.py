@@ -38,17 +38,17 @@ SCRIPT = Path(__file__).with_name("sweep.js")
 
 
 def ours(settings: Settings) -> list[Ensemble]:
-    """The sweep in one process."""
+    """Return the sweep in one process."""
     return list(ensembles(grid(settings, {"objective.beta": BETAS}), range(SEEDS), UPDATES))
 
 
 def shared(settings: Settings, jobs: Jobs) -> list[Ensemble]:
-    """The sweep as the window has it computed: in processes that share it, their results brought back."""
+    """Return the sweep as the window has it computed: in processes that share it, their results brought back."""
     return list(shared_ensembles(jobs, grid(settings, {"objective.beta": BETAS}), SEEDS, UPDATES, poll=never))
 
 
 def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
-    """The last KL and reward of every run of every β, one number at a time."""
+    """Return the last KL and reward of every run of every β, one number at a time."""
     last = []
     for beta in BETAS:
         point = settings.replace({"objective.beta": beta})
@@ -79,7 +79,7 @@ def node(settings: Settings) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Seconds that ``call`` took."""
+    """Return the seconds that ``call`` took."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin

@@ -48,7 +48,9 @@ def build(path: Path, updates: int = MILLION) -> None:
 
 
 def curves(real: list[dict[str, float]], updates: int) -> np.ndarray:
-    """Every series, (series, updates): from where the real updates begin to where they end, as noisy as they are."""
+    """Return every series, (series, updates): from where the real updates begin to where they end, as noisy as they
+    are.
+    """
     rng = np.random.default_rng(0)
     rows = []
     for name in METRICS:

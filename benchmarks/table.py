@@ -30,7 +30,7 @@ class Row:
     least: bool = False
 
     def held(self, measured: float) -> bool:
-        """Whether ``measured`` meets the demand."""
+        """Return whether ``measured`` meets the demand."""
         return measured >= self.must if self.least else measured <= self.must
 
 
@@ -86,7 +86,7 @@ def measured(key: str, value: float) -> None:
 
 
 def table(path: Path) -> str:
-    """The table of what the benchmarks have left in ``path``."""
+    """Return the table of what the benchmarks have left in ``path``."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     found = {line["key"]: float(line["value"]) for line in lines}
     text = [f"{'what':<60}{'must':>9}{'measured':>12}  held"]

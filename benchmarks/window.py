@@ -106,11 +106,11 @@ def timed(owner: object, name: str, key: str, spent: dict[str, list[float]]) -> 
 
 
 def times() -> dict[str, list[float]]:
-    """A place for :func:`timed`."""
+    """Return a place for :func:`timed`."""
     return defaultdict(list)
 
 
 def told(samples: list[float]) -> str:
-    """Median and 95th percentile, in milliseconds."""
+    """Return the median and 95th percentile, in milliseconds."""
     ordered = sorted(samples)
     return f"{statistics.median(ordered):8.2f} {ordered[min(int(0.95 * len(ordered)), len(ordered) - 1)]:8.2f}"

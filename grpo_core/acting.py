@@ -12,7 +12,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 
 
 def acting_fields(objective: Objective) -> frozenset[str]:
-    """Names of the fields that can change the advantage, the loss or the gradient under ``objective``.
+    """Return the names of the fields that can change the advantage, the loss or the gradient under ``objective``.
 
     The KL estimator is always included: with β = 0 it still decides which estimate is shown.
     """

@@ -29,7 +29,7 @@ def advantages(
     kl: Array | None = None,
     all_scored: bool = False,
 ) -> Array:
-    """Advantage of every completion.
+    """Return the advantage of every completion.
 
     Args:
         objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
@@ -88,8 +88,8 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
 
 
 def from_here_on(scores: Array) -> Array:
-    """Advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps that end at
-    that token or later. (..., T) -> (..., T).
+    """Return the advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the
+    steps that end at that token or later. (..., T) -> (..., T).
     """
     xp = array_namespace(scores)
     return xp.flip(xp.cumulative_sum(xp.flip(scores, axis=-1), axis=-1), axis=-1)
@@ -155,7 +155,7 @@ def _sum(xp: Array, x: Array) -> Array:
 
 
 def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
-    """Whether a group's rewards are equal, (..., P, 1). Groups of none or one are."""
+    """Return whether a group's rewards are equal, (..., P, 1). Groups of none or one are."""
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
     size = xp.maximum(high, -low)  # the larger of |high| and |low|, for high is not below low
@@ -171,7 +171,7 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """Divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
+    """Return the divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
 
     ``from_mean``: the rewards minus their group's mean, if the caller has already computed them.
     """

@@ -16,7 +16,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def preset_named(name: str) -> Preset:
-    """The preset called ``name``, ignoring case.
+    """Return the preset called ``name``, ignoring case.
 
     Raises:
         SettingsError: there is none; the message suggests similar names.
@@ -45,7 +45,7 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
 
 
 def described_settings(base: Settings | None = None) -> Iterator[tuple[str, About, Any]]:
-    """Every setting of a kind of run: (dotted path, its description, its default)."""
+    """Yield every setting of a kind of run: (dotted path, its description, its default)."""
     defaults = Settings() if base is None else base
     rules = dict(described(Settings))
     for part in fields(Settings):

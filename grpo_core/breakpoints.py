@@ -82,7 +82,7 @@ class Breakpoint:
         return f"{METRICS[self.series].title} {'first ≠ 0' if self.relation == 'first' else self._side}"
 
     def holds(self, value: float) -> bool:
-        """Whether the condition is true of ``value``, which must not be NaN."""
+        """Return whether the condition is true of ``value``, which must not be NaN."""
         return bool(_TRUE[self.relation](value, self.value))
 
     def became(self, values: np.ndarray, before: bool = False) -> tuple[np.ndarray, bool]:
@@ -133,7 +133,7 @@ class Watch:
         self._held = {one: one.became(past(one.series))[1] for one in breakpoints if one.on}
 
     def reached(self, values: Mapping[str, float]) -> tuple[Breakpoint, ...]:
-        """The breakpoints whose conditions become true with the next update.
+        """Return the breakpoints whose conditions become true with the next update.
 
         Args:
             values: its metrics.
@@ -156,14 +156,14 @@ def nothing_before(name: str) -> np.ndarray:
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """The reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
+    """Return the reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )
 
 
 def name_of(series: str) -> str:
-    """The title of a series as it is written inside a sentence."""
+    """Return the title of a series as it is written inside a sentence."""
     title = METRICS[series].title
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
@@ -203,7 +203,7 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
 
 
 def _no_such_series(series: object) -> str:
-    """The error sentence on an unknown series name: it suggests similar names, or lists all."""
+    """Return the error sentence on an unknown series name: it suggests similar names, or lists all."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
     if near:
         return tr("there is no such series; close to it are {near}").format(near=", ".join(near))

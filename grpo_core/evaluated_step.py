@@ -56,7 +56,7 @@ class EvaluatedStep:
         return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
     def terms(self, passed: int) -> Terms:
-        """The loss of a pass with all intermediate values."""
+        """Return the loss of a pass with all intermediate values."""
         if passed not in self._terms:
             self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
         return self._terms[passed]
@@ -68,11 +68,11 @@ class EvaluatedStep:
                 kept.pop(passed, None)
 
     def gate(self, passed: int) -> np.ndarray | None:
-        """Factor of the surrogate, (B, T), by :func:`grpo_core.recompute.gate_of`."""
+        """Return the factor of the surrogate, (B, T), by :func:`grpo_core.recompute.gate_of`."""
         return recompute.gate_of(self.step, passed, self.objective)
 
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """The two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
+        """Return the two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
         if passed not in self._gradients:
             self._gradients[passed] = recompute.token_gradient(self.step, passed, given=self.advantage)
         return self._gradients[passed]
@@ -194,15 +194,15 @@ class EvaluatedStep:
         return np.zeros(self.step.mask.shape) if pull is None else pull
 
     def used(self, passed: int) -> np.ndarray:
-        """Tokens that a pass learned from, boolean (B, T)."""
+        """Return the tokens that a pass learned from, boolean (B, T)."""
         return recompute.used(self.step, passed)
 
     def ratios(self, passed: int) -> np.ndarray:
-        """Ratios of the tokens used in a pass, flattened."""
+        """Return the ratios of the tokens used in a pass, flattened."""
         return np.asarray(self.terms(passed).ratio[self.used(passed)])
 
     def shares(self, passed: int) -> np.ndarray:
-        """Share of the total weight that each completion has in a pass, (B,)."""
+        """Return the share of the total weight that each completion has in a pass, (B,)."""
         weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
         return np.asarray(weight / (weight.sum() or 1.0))
 
@@ -240,43 +240,45 @@ class EvaluatedStep:
         return logit_gradient(step, passed, given=self.advantage)
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
-        """The full gradient of a pass: d loss / d logits (C, A) where a table of logits is trained or the loss depends
-        on whole distributions, otherwise d loss / d log π (B, T). None where those distributions are not recorded."""
+        """Return the full gradient of a pass: d loss / d logits (C, A) where a table of logits is trained or the
+        loss depends on whole distributions, otherwise d loss / d log π (B, T). None where those distributions are
+        not recorded.
+        """
         logits = self.logit_gradient(passed)
         if logits is not None:
             return logits
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a non-zero gradient (finite or not), or may have one through distributions that are not
-        recorded.
+        """Return whether a pass has a non-zero gradient (finite or not), or may have one through distributions that
+        are not recorded.
         """
         gradient = self.whole_gradient(passed)
         return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
-        """Whether every ratio of a pass is 1 up to rounding."""
+        """Return whether every ratio of a pass is 1 up to rounding."""
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
     def at_reference(self, passed: int) -> bool:
-        """Whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is 0 as
-        well.
+        """Return whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0
+        is 0 as well.
         """
         reference = self.step.ref_logp
         return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
 
     def surrogate_loss(self, passed: int) -> float:
-        """The surrogate's part of a pass's loss."""
+        """Return the surrogate's part of a pass's loss."""
         terms = self.terms(passed)
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """Sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
+        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 
     def kl_loss(self, passed: int) -> float:
-        """The KL's part of a pass's loss. 0 where the loss has no KL term."""
+        """Return the KL's part of a pass's loss. 0 where the loss has no KL term."""
         terms = self.terms(passed)
         if terms.kl is None or not self.kl_in_loss:
             return 0.0

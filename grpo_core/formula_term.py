@@ -31,7 +31,7 @@ class Term:
 
 
 def joint(latex: str, *, glue: bool = False) -> Term:
-    """A term that only connects its neighbours, such as a bracket."""
+    """Return a term that only connects its neighbours, such as a bracket."""
     return Term(latex=latex, glue=glue)
 
 

@@ -136,8 +136,8 @@ def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
 
 
 def _all_taken(prob: Array) -> bool:
-    """Whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the test would force a
-    synchronisation.
+    """Return whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the test would
+    force a synchronisation.
     """
     return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 

@@ -125,7 +125,7 @@ class Group:
 
 
 def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None) -> list[Group]:
-    """The groups of an update, those without a signal first, each part in order of group number.
+    """Return the groups of an update, those without a signal first, each part in order of group number.
 
     Args:
         group: the group of each completion, (B,).

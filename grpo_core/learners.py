@@ -48,7 +48,7 @@ class Learner(Protocol):
     def __iter__(self) -> Iterator[Step]: ...
 
     def __next__(self) -> Step:
-        """The next update.
+        """Return the next update.
 
         Raises:
             Cancelled: ``cancelled()`` turned true.
@@ -69,7 +69,7 @@ def never() -> bool:
 
 
 def nothing_earlier(number: int) -> Step:
-    """The ``earlier`` callback for a run of which only the last update is available. Always raises."""
+    """Return the ``earlier`` callback for a run of which only the last update is available. Always raises."""
     raise GrpoError(
         tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
             number=number
@@ -78,7 +78,8 @@ def nothing_earlier(number: int) -> Step:
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run under ``settings``: vocabulary, starting policy, and what else is known before update 1.
+    """Return the origin of a run under ``settings``: vocabulary, starting policy, and what else is known before
+    update 1.
 
     Raises:
         GrpoError: the prompts of a language model's task cannot be used.
@@ -147,7 +148,8 @@ def language_learner(
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
-    """The consecutive updates that lead to ``last``, starting at the newest one that holds weights, or at the first.
+    """Return the consecutive updates that lead to ``last``, starting at the newest one that holds weights, or at the
+    first.
 
     Raises:
         GrpoError: one of them is no longer recorded.

@@ -161,7 +161,7 @@ class Block:
 
 
 def ledger(training: Training) -> list[Block]:
-    """Every block of memory, in bytes. Disabled features have no block."""
+    """Return every block of memory, in bytes. Disabled features have no block."""
     helpers = training.parameters * training.helper_share
     blocks = _trained("policy", training.parameters, training)
     if training.critic:
@@ -174,12 +174,14 @@ def ledger(training: Training) -> list[Block]:
 
 
 def total(blocks: list[Block]) -> float:
-    """Total bytes of ``blocks``."""
+    """Return the total bytes of ``blocks``."""
     return sum(block.bytes for block in blocks)
 
 
 def shape(parameters: float) -> tuple[float, float]:
-    """Width h and depth of a dense transformer: N = 12 depth h² (arXiv:2001.08361 section 2.1), h = 128 depth."""
+    """Return the width h and depth of a dense transformer: N = 12 depth h² (arXiv:2001.08361 section 2.1), h = 128
+    depth.
+    """
     width = float((parameters * WIDTH_PER_LAYER / 12) ** (1 / 3))
     return width, width / WIDTH_PER_LAYER
 

@@ -121,7 +121,7 @@ METRICS: dict[str, Metric] = {
 
 
 def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[str, float]:
-    """The scalars of one update, by name. NaN where the record lacks what they need.
+    """Return the scalars of one update, by name. NaN where the record lacks what they need.
 
     Args:
         step: the update.
@@ -144,13 +144,15 @@ def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
 
 
 def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
-    """Every series of an update: the computed ones, the measured ones, and NaN for the rest."""
+    """Return every series of an update: the computed ones, the measured ones, and NaN for the rest."""
     measured = {name: value for name, value in step.measurements.items() if name in METRICS}
     return dict.fromkeys(METRICS, float("nan")) | values | measured
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """The series that follow from one update, or, (S,) each, from stacked ones. ``terms`` as for :func:`metrics`."""
+    """Return the series that follow from one update, or, (S,) each, from stacked ones. ``terms`` as for
+    :func:`metrics`.
+    """
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     count = np.maximum(visited.sum(axis=(-2, -1)), 1)
@@ -182,19 +184,23 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
-    """Mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked updates."""
+    """Return the mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked
+    updates.
+    """
     return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 
 
 def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The entry of ``values`` (C,) of the first visited context. For stacked updates, one entry each."""
+    """Return the entry of ``values`` (C,) of the first visited context. For stacked updates, one entry each."""
     if context.ndim == 2:
         return np.asarray(values[context[visited][0]])
     return np.asarray(values[np.arange(len(values)), context[:, 0, 0]])
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """Metrics before the first update: those of the starting policy, and NaN for those that need an update."""
+    """Return the metrics before the first update: those of the starting policy, and NaN for those that need an
+    update.
+    """
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]
@@ -207,8 +213,9 @@ def at_start(origin: Origin) -> dict[str, float]:
 
 
 def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
-    """Mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no group has two
-    scored completions."""
+    """Return the mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no
+    group has two scored completions.
+    """
     scored = ~np.isnan(rewards)
     n = scored.sum(axis=-1)
     enough = n > 1

@@ -210,7 +210,8 @@ def gradient_parts(
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
 ) -> tuple[Array, Array | None]:
-    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL term).
+    """Return the two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL
+    term).
 
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
@@ -256,7 +257,7 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 def applied_gate(
     objective: Objective, old_logp: Array, sampling_logp: Array | None, mask: Array | None, gate: Array | None
 ) -> Array | None:
-    """Factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
+    """Return the factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
     if objective.importance_cap is None or sampling_logp is None:
         return gate
     weight = importance_weight(objective.importance_cap, old_logp, sampling_logp, mask)
@@ -302,8 +303,8 @@ def _enter(
 
 
 def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array | float]:
-    """Mask as numbers (1 for a token, 0 in padding) and the length of each completion, in the form that ``Batch``
-    holds.
+    """Return the mask as numbers (1 for a token, 0 in padding) and the length of each completion, in the form that
+    ``Batch`` holds.
 
     ``like``: array (..., B, T) that determines library and dtype.
     """
@@ -316,7 +317,7 @@ def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array 
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
-    """The KL estimate that the objective names. 0 in padding, None without a reference policy."""
+    """Return the KL estimate that the objective names. 0 in padding, None without a reference policy."""
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
@@ -349,7 +350,7 @@ def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
 
 
 def _real(batch: Batch, x: Array) -> Array:
-    """``x`` with padding set to 0."""
+    """Return ``x`` with padding set to 0."""
     if batch.mask is None:
         return x
     return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))

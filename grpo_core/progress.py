@@ -142,8 +142,9 @@ class UpdateProgress:
             self._report(progress)
 
     def _fresh(self, phase: Phase, now: float) -> Written | None:
-        """The completions if they changed since the last report: at most once per :data:`INTERVAL`, and once more when
-        sampling ends in an update longer than that."""
+        """Return the completions if they changed since the last report: at most once per :data:`INTERVAL`, and once
+        more when sampling ends in an update longer than that.
+        """
         group, samples = self._group(), phase is Phase.SAMPLING
         final = not samples and not self._complete and now >= self._began + INTERVAL
         if (self._complete and group == self._watched) or not (final or now >= self._written_due):

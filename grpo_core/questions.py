@@ -35,7 +35,7 @@ class Question:
     completion: str
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
 
@@ -63,20 +63,20 @@ class Answer:
     top_logp: np.ndarray | None = None
 
     def likeliest(self, place: int) -> tuple[int, float]:
-        """The most likely token at position ``place``, and its log-probability."""
+        """Return the most likely token at position ``place``, and its log-probability."""
         if self.top_tokens is not None and self.top_logp is not None:
             return int(self.top_tokens[place, 0]), float(self.top_logp[place, 0])
         best = int(self.dist_logp[place].argmax())
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
-        """The inverse of :meth:`to_json`.
+        """Return the inverse of :meth:`to_json`.
 
         Raises:
             ValueError, TypeError: the text is not such a line.
@@ -111,7 +111,7 @@ class Replay:
     settings: Settings
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
@@ -128,7 +128,7 @@ class Replayed:
     measurements: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The answer as one line of JSON, which :meth:`from_json` restores bit for bit."""
+        """Return the answer as one line of JSON, which :meth:`from_json` restores bit for bit."""
         arrays = {
             name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
             for name, x in self.arrays.items()
@@ -137,7 +137,7 @@ class Replayed:
 
     @classmethod
     def from_json(cls, text: str) -> Replayed:
-        """The inverse of :meth:`to_json`.
+        """Return the inverse of :meth:`to_json`.
 
         Raises:
             ValueError: it is not such a line.
@@ -165,7 +165,7 @@ class FirstAnswers:
     step: int = 1
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
 
 
@@ -180,12 +180,12 @@ class FixedAnswers:
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
     def from_json(cls, text: str) -> FixedAnswers:
-        """The inverse of :meth:`to_json`.
+        """Return the inverse of :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.
@@ -197,7 +197,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """Error for an update that would have diverged under other settings. The run itself is not stopped."""
+    """Return the error for an update that would have diverged under other settings. The run itself is not stopped."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step
@@ -231,7 +231,7 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
+    """Return the rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
 
     With the KL in the reward, the new completion's divergence is subtracted like the others'.
     """

@@ -29,7 +29,7 @@ USUAL_CAP = 2.0
 
 
 def under(step: Step, objective: Objective | None) -> Step:
-    """``step`` without the inputs that belong to another objective. Its settings are unchanged.
+    """Return ``step`` without the inputs that belong to another objective. Its settings are unchanged.
 
     Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
     rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
@@ -66,18 +66,18 @@ def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
+    """Return the inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
     return np.asarray(per_group[_rows(step.rewards.ndim - 1, group, place)])
 
 
 def _rows(leading: int, group: np.ndarray, place: np.ndarray) -> tuple[Any, ...]:
-    """Index that places each row in a table (..., P, G, ...) with ``leading`` leading axes."""
+    """Return the index that places each row in a table (..., P, G, ...) with ``leading`` leading axes."""
     return (*(slice(None) for _ in range(leading)), group, place)
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """Advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
+    """Return the advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
 
     Raises:
         SettingsError: the objective needs a critic's values or step rewards that the step lacks.
@@ -113,7 +113,7 @@ def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, 
 
 
 def paid_for_steps(step: Step) -> np.ndarray:
-    """Reward of the step that ends at each token, (B, T). NaN where none ends.
+    """Return the reward of the step that ends at each token, (B, T). NaN where none ends.
 
     Raises:
         SettingsError: the update has no step rewards.
@@ -124,13 +124,13 @@ def paid_for_steps(step: Step) -> np.ndarray:
 
 
 def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
+    """Return the rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
     table = grouped(step, paid_for_steps(step))  # (P, G, T)
     return ungrouped(step, step_scores(objective or step.settings.objective, table))
 
 
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
+    """Return the values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
     if (objective or step.settings.objective).credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
@@ -151,7 +151,7 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 
 @np.errstate(over="ignore")
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
-    """Loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
+    """Return the loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
     Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
     shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
@@ -174,7 +174,7 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
 
 @np.errstate(over="ignore")
 def part_losses(step: Step, passed: int) -> np.ndarray:
-    """The loss of each micro-batch of pass ``passed``, (M,)."""
+    """Return the loss of each micro-batch of pass ``passed``, (M,)."""
     return np.array([float(terms.loss) for _, terms in _by_part(step, passed, None, evaluate, None)])
 
 
@@ -210,7 +210,7 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
+    """Return the entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None
@@ -226,12 +226,14 @@ def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def used(step: Step, passed: int) -> np.ndarray:
-    """Tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T): a pass may leave rows out."""
+    """Return the tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T): a pass may leave
+    rows out.
+    """
     return np.asarray(step.mask & (step.part[passed] >= 0)[:, None])
 
 
 def scored_by_sampler(step: Step) -> np.ndarray:
-    """Tokens of the first pass that also have the sampler's log-probability, boolean (B, T)."""
+    """Return the tokens of the first pass that also have the sampler's log-probability, boolean (B, T)."""
     if step.sampling_logp is None:
         return np.zeros(step.mask.shape, bool)
     return np.asarray(used(step, 0) & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0]))
@@ -248,8 +250,9 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 
 def importance_weights(step: Step) -> np.ndarray | None:
-    """Importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or :data:`USUAL_CAP` if it
-    has none. None if no sampler's log-probabilities are recorded."""
+    """Return the importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or
+    :data:`USUAL_CAP` if it has none. None if no sampler's log-probabilities are recorded.
+    """
     if step.sampling_logp is None:
         return None
     cap = step.settings.objective.importance_cap
@@ -258,14 +261,15 @@ def importance_weights(step: Step) -> np.ndarray | None:
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every token's position before pass ``passed``, (B, T): exact where the distributions are
-    recorded, else as measured by the source. None without either."""
+    """Return the entropy of the policy at every token's position before pass ``passed``, (B, T): exact where the
+    distributions are recorded, else as measured by the source. None without either.
+    """
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
 def gate_of(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
+    """Return the factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
     objective = objective or step.settings.objective
     return applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, _recorded_gate(step, passed))
 
@@ -322,7 +326,7 @@ EVERY_ROW = slice(None)
 
 
 def _index_of(rows: np.ndarray) -> Rows:
-    """A slice if the True entries of ``rows`` (B,) are contiguous, otherwise the mask itself."""
+    """Return a slice if the True entries of ``rows`` (B,) are contiguous, otherwise the mask itself."""
     if rows.all():
         return EVERY_ROW
     places = np.flatnonzero(rows)
@@ -332,13 +336,15 @@ def _index_of(rows: np.ndarray) -> Rows:
 
 
 def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Group of each row, its index within the group, and the table size (P, G)."""
+    """Return the group of each row, its index within the group, and the table size (P, G)."""
     return step.group, *_counted(step.group.tobytes(), step.group.dtype.str)
 
 
 @lru_cache(maxsize=64)
 def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
-    """Index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal groups."""
+    """Return the index of each row within its group, and (P, G). Cached, since nearly all updates of a run have
+    equal groups.
+    """
     group = np.frombuffer(groups, kind)
     counts = np.bincount(group)
     place = np.empty_like(group)

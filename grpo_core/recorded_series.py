@@ -86,7 +86,7 @@ OURS: dict[str, Metric] = {
 
 
 def numbers(source: Source, position: int) -> dict[str, float]:
-    """The numbers of the update at ``position`` (from 1) by name. NaN where the source lacks an input.
+    """Return the numbers of the update at ``position`` (from 1) by name. NaN where the source lacks an input.
 
     Names are those of :data:`OURS`, and the trainer's names prefixed by :data:`TRAINER`.
 
@@ -171,13 +171,13 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
 
 
 def _k3(log_ratio: np.ndarray) -> float:
-    """The k3 estimate of the KL: the mean of r − 1 − log r."""
+    """Return the k3 estimate of the KL: the mean of r − 1 − log r."""
     with np.errstate(over="ignore"):
         return float(np.mean(np.expm1(log_ratio) - log_ratio))
 
 
 def of_reports(reports: Sequence[Report]) -> dict[str, float]:
-    """The trainer's numbers, each the mean over the reports of this update that have it."""
+    """Return the trainer's numbers, each the mean over the reports of this update that have it."""
     values_of: dict[str, list[float]] = {}
     for report in reports:
         for name, value in report.numbers.items():
@@ -186,7 +186,7 @@ def of_reports(reports: Sequence[Report]) -> dict[str, float]:
 
 
 def metric(name: str) -> Metric:
-    """The description of a series of a recorded run."""
+    """Return the description of a series of a recorded run."""
     if name.startswith(TRAINER):
         plain = name.removeprefix(TRAINER)
         return Metric(

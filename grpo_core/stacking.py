@@ -57,7 +57,7 @@ def stacked(steps: Sequence[Step]) -> Step:
 
 
 def _stackable(step: Step) -> bool:
-    """Whether the update has no padding, log-probabilities for every pass, and no optional fields."""
+    """Return whether the update has no padding, log-probabilities for every pass, and no optional fields."""
     return (
         all(getattr(step, name) is None for name in ABSENT)
         and step.scored_after
@@ -69,7 +69,7 @@ def _stackable(step: Step) -> bool:
 
 
 def _alike(one: Step, other: Step) -> bool:
-    """Whether two stackable updates have the same settings and shapes."""
+    """Return whether two stackable updates have the same settings and shapes."""
     if one.settings is not other.settings and one.settings != other.settings:
         return False
     same = all(_shape(getattr(one, name)) == _shape(getattr(other, name)) for name in (*EACH, *OF_PASSES))

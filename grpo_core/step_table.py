@@ -132,7 +132,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """The columns of ``step``'s table. The token's position is omitted where completions have one token."""
+    """Return the columns of ``step``'s table. The token's position is omitted where completions have one token."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
@@ -146,8 +146,8 @@ def rows(
     only: int | None = None,
     evaluated: EvaluatedStep | None = None,
 ) -> list[Row]:
-    """Table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in sampling
-    order.
+    """Return the table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in
+    sampling order.
 
     Args:
         step: the update.
@@ -181,12 +181,12 @@ def rows(
 
 
 def address(row: Row, column: Column, passed: int) -> Quantity | None:
-    """The quantity that explains a cell's number. None for a text."""
+    """Return the quantity that explains a cell's number. None for a text."""
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 
 def groups(step: Step, objective: Objective | None = None, *, origin: Origin | None = None) -> list[GroupRow]:
-    """The groups of ``step``, in order."""
+    """Return the groups of ``step``, in order."""
     objective = objective or step.settings.objective
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()
@@ -250,7 +250,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
 
 
 def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
-    """The text of a group's prompt, or its number where the text is unknown."""
+    """Return the text of a group's prompt, or its number where the text is unknown."""
     texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
     if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
@@ -258,6 +258,6 @@ def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:
-    """The text of a token or a prompt, or its number where the text is unknown."""
+    """Return the text of a token or a prompt, or its number where the text is unknown."""
     known: tuple[str, ...] = () if origin is None else getattr(origin, kind)
     return known[index] if 0 <= index < len(known) else str(index + 1)

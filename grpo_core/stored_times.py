@@ -28,7 +28,7 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """The measurement for the same model under settings that take the same time. None if there is none."""
+        """Return the measurement for the same model under settings that take the same time. None if there is none."""
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):
             return None
@@ -37,7 +37,7 @@ class StoredTimes:
         return None
 
     def sentence(self, settings: Settings) -> str:
-        """The sentence on an update's time, shown before the model is loaded."""
+        """Return the sentence on an update's time, shown before the model is loaded."""
         known = self.of(settings)
         return UNMEASURED if known is None else known.remembered
 
@@ -62,8 +62,9 @@ class StoredTimes:
 
 
 def _key(settings: Settings) -> str:
-    """Key shared by all settings under which an update takes the same time: the model's files, the amount of
-    computation, and the number of threads."""
+    """Return the key shared by all settings under which an update takes the same time: the model's files, the amount
+    of computation, and the number of threads.
+    """
     model, task, learner = settings.model, settings.language, settings.learner
     counts = (
         model.digest,

@@ -31,7 +31,7 @@ def tr(text: str) -> str:
 
 
 def misfit(source: str, translation: str) -> str:
-    """The reason why a translation does not fit its source, in English. Empty if it fits.
+    """Return the reason why a translation does not fit its source, in English. Empty if it fits.
 
     Both must have the same fields to be filled in and link to the same terms.
     """
@@ -52,7 +52,7 @@ def misfit(source: str, translation: str) -> str:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Names of the fields of a template, including those nested in a format specification."""
+    """Yield the names of the fields of a template, including those nested in a format specification."""
     for _, name, format, _ in string.Formatter().parse(text):
         if name is not None:
             yield name

@@ -20,7 +20,7 @@ MOST_TOKENS = 4_000_000
 
 
 def vocabulary(folder: Path) -> tuple[str, ...]:
-    """The text of each token by its number, (V,). Empty if there is no readable tokenizer."""
+    """Return the text of each token by its number, (V,). Empty if there is no readable tokenizer."""
     try:
         with opened_regular(folder / FILE) as file:
             text = file.read(LARGEST + 1)
@@ -53,7 +53,7 @@ def piece(written: str, *, byte_level: bool) -> str:
 
 
 def _types(part: Any) -> set[str]:
-    """All values of "type" in a part of the file."""
+    """Return all values of "type" in a part of the file."""
     if isinstance(part, list):
         return set().union(*map(_types, part))
     if not isinstance(part, dict):
@@ -76,14 +76,14 @@ AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
 
 
 def _bytes_text(piece: str) -> str:
-    """The text of a byte-level token."""
+    """Return the text of a byte-level token."""
     if not LETTERS.issuperset(piece):
         return piece
     return piece.translate(AS_LATIN).encode("latin-1").decode("utf-8", "backslashreplace")
 
 
 def _piece_text(piece: str) -> str:
-    """The text of a SentencePiece token, or of a plain one."""
+    """Return the text of a SentencePiece token, or of a plain one."""
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes([int(piece[3:5], 16)]).decode("utf-8", "backslashreplace")
     return piece.replace("▁", " ")

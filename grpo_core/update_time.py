@@ -22,7 +22,7 @@ class UpdateTimeQuestion:
     step: int = 1
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
 
 
@@ -72,12 +72,12 @@ class UpdateTime:
         )
 
     def to_json(self) -> str:
-        """The measurement as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the measurement as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> UpdateTime:
-        """The inverse of :meth:`to_json`.
+        """Return the inverse of :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.

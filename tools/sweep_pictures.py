@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def picture(program: Application, name: str, theme: str, scale: float) -> QImage:
-    """The panel with one choice made."""
+    """Return the panel with one choice made."""
     program.look.set(theme, scale)
     panel = KL_OVER_BETA.make(program.workspace)
     width, height = KL_OVER_BETA.size

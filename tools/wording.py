@@ -48,7 +48,7 @@ class Finding:
 
 
 def findings(source: str) -> list[Finding]:
-    """The places of a Python file that break a rule, in their order.
+    """Return the places of a Python file that break a rule, in their order.
 
     Raises:
         SyntaxError: ``source`` is not Python.
@@ -66,7 +66,7 @@ def findings(source: str) -> list[Finding]:
 
 
 def wrong_first_line(docstring: str) -> Iterator[str]:
-    """The sentences that say what is wrong with the first sentence of ``docstring``."""
+    """Yield the sentences that say what is wrong with the first sentence of ``docstring``."""
     summary = " ".join(docstring.split("\n\n")[0].split())
     first = re.split(r"(?<=\.)\s", summary, maxsplit=1)[0]
     question = QUESTIONS.match(first)
@@ -79,7 +79,7 @@ def wrong_first_line(docstring: str) -> Iterator[str]:
 
 
 def _worn(text: str, patterns: Iterable[str]) -> Iterator[str]:
-    """The sentences on the words of :data:`WORN` in a docstring or a name."""
+    """Yield the sentences on the words of :data:`WORN` in a docstring or a name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", text).lower()
     for pattern in patterns:
         found = re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", words)
@@ -88,7 +88,7 @@ def _worn(text: str, patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """The names that ``node`` itself defines, with their lines. Variables of functions are left out."""
+    """Yield the names that ``node`` itself defines, with their lines. Variables of functions are left out."""
     match node:
         case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name, node.lineno
@@ -101,7 +101,7 @@ def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def check(found: Mapping[str, list[Finding]], allowed: Mapping[str, int]) -> list[str]:
-    """The lines that say where files have more or fewer findings than ``allowed``, both by the file's path."""
+    """Return the lines that say where files have more or fewer findings than ``allowed``, both by the file's path."""
     told: list[str] = []
     for path in sorted({*found, *allowed}):
         here, before = found.get(path, []), allowed.get(path, 0)
@@ -114,13 +114,13 @@ def check(found: Mapping[str, list[Finding]], allowed: Mapping[str, int]) -> lis
 
 
 def lowered(counts: Mapping[str, int], allowed: Mapping[str, int]) -> Counts:
-    """The counts to allow from now on: never more than before, and no file that has none."""
+    """Return the counts to allow from now on: never more than before, and no file that has none."""
     least = {path: min(count, counts.get(path, 0)) for path, count in allowed.items()}
     return {path: count for path, count in sorted(least.items()) if count}
 
 
 def read_baseline(text: str) -> Counts:
-    """The counts in a baseline: a number and a path on each line that is no comment.
+    """Return the counts in a baseline: a number and a path on each line that is no comment.
 
     Raises:
         ValueError: a line has another form.
@@ -130,7 +130,7 @@ def read_baseline(text: str) -> Counts:
 
 
 def written_baseline(counts: Mapping[str, int]) -> str:
-    """The text of a baseline."""
+    """Return the text of a baseline."""
     head = "# Places that break a rule of tools/wording.py, by file. They only become fewer; moved files keep theirs.\n"
     return head + "".join(f"{count} {path}\n" for path, count in sorted(counts.items()))
 

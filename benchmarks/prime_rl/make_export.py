@@ -50,7 +50,7 @@ def samples_of(rollouts: Path, sample: Any) -> dict[int, list[Any]]:
 
 
 def spread(nodes: list[Any], path: list[int], name: str) -> list[float]:
-    """A stream of a branch with a number for every token, 0 where the policy did not write it."""
+    """Return a stream of a branch with a number for every token, 0 where the policy did not write it."""
     whole = []
     for place in path:
         values = iter(nodes[place].get(name, []))

@@ -103,7 +103,7 @@ class Row:
 
 
 def sound(name: str, folder: Path) -> Row:
-    """A run that must agree and give no finding."""
+    """Return a run that must agree and give no finding."""
     chosen = CONFIGURATIONS[name]
     if chosen.processes > 1:
         _apart(folder, chosen)
@@ -126,7 +126,9 @@ def sound(name: str, folder: Path) -> Row:
 
 
 def fault(name: str, folder: Path) -> Row:
-    """A run with a planted fault, whose cause the audit must name first, alone or as one of a class. And no other."""
+    """Return a run with a planted fault, whose cause the audit must name first, alone or as one of a class. And no
+    other.
+    """
     planted = {**faults.FAULTS, **faults.APART}[name]
     _train(folder, planted.steps, dict(planted.settings), fault=name)
     result = audit(Trace(folder / "trace"))
@@ -145,7 +147,7 @@ def fault(name: str, folder: Path) -> Row:
 
 
 def disease(name: str, folder: Path) -> Row:
-    """A run with unwise settings, which the diagnosis must name."""
+    """Return a run with unwise settings, which the diagnosis must name."""
     table = importlib.import_module("diseases").DISEASES
     chosen = table[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
@@ -154,7 +156,7 @@ def disease(name: str, folder: Path) -> Row:
 
 
 def sick(name: str, folder: Path) -> Row:
-    """A sick training, whose finding must be the first."""
+    """Return a sick training, whose finding must be the first."""
     chosen = importlib.import_module("sick").SICK[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
     found = diagnose(Trace(folder / "trace")).findings

@@ -84,7 +84,7 @@ class Timed(trl.Recorder):
 
 
 def one_step(trainer: Trainer, recorder: Timed) -> float:
-    """A generation and its optimizer step. The milliseconds that the recorder held the thread."""
+    """Return a generation and its optimizer step. The milliseconds that the recorder held the thread."""
     recorder.own_seconds = 0.0
     batch = trainer._generate_and_score_completions([{}] * ROWS)
     size = ROWS // MICRO_BATCHES

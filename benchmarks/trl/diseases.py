@@ -48,7 +48,7 @@ def exact_answer(completions: list[str], **_: Any) -> list[float]:
 
 
 def digits(completions: list[str], **_: Any) -> list[float]:
-    """The share of digits."""
+    """Return the share of digits."""
     return [sum(c.isdigit() for c in text) / max(len(text), 1) for text in completions]
 
 
@@ -68,12 +68,12 @@ def jackpot(completions: list[str], **_: Any) -> list[float]:
 
 
 def infinite(completions: list[str], **_: Any) -> list[float]:
-    """The logarithm of a share that can be zero."""
+    """Return the logarithm of a share that can be zero."""
     return [-math.inf if share == 0 else math.log(share) for share in digits(completions)]
 
 
 def starts_with_five(completions: list[str], **_: Any) -> list[float]:
-    """The share of fives: one token everywhere is the best answer."""
+    """Return the share of fives: one token everywhere is the best answer."""
     return [text.count("5") / max(len(text), 1) for text in completions]
 
 

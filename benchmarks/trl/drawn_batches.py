@@ -44,7 +44,7 @@ class Batch:
         return torch.tensor(self.logp, requires_grad=True)
 
     def tensors(self, *names: str) -> tuple[Any, ...]:
-        """Fields as tensors, with numbers for the mask."""
+        """Return the fields as tensors, with numbers for the mask."""
         found = (np.asarray(getattr(self, name)) for name in names)
         return tuple(torch.tensor(x.astype(float) if x.dtype == bool else x) for x in found)
 
@@ -56,7 +56,7 @@ class Batch:
 
 @st.composite
 def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = False) -> Batch:
-    """A batch.
+    """Return a batch.
 
     Args:
         draw: Hypothesis's.
@@ -100,7 +100,9 @@ def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = 
 
 
 def apart(ours: Any, theirs: Any, least: float = 0.0) -> float:
-    """The largest difference, relative to the largest number of the two and not to less than ``least`` or 1e-3."""
+    """Return the largest difference, relative to the largest number of the two and not to less than ``least`` or
+    1e-3.
+    """
     one, other = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x, float) for x in (ours, theirs))
     size = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)), least, 1e-3)
     return float(np.abs(one - other).max(initial=0)) / size

@@ -353,7 +353,7 @@ APART: dict[str, Fault] = {
 
 
 def plant(trainer: type[Any], name: str) -> type[Any]:
-    """A subclass of ``trainer`` with the fault ``name``.
+    """Return a subclass of ``trainer`` with the fault ``name``.
 
     Raises:
         ValueError: TRL's source does not have the place any more.

@@ -70,7 +70,7 @@ def verl() -> Any:
 
 @cache
 def openrlhf(name: str) -> Any:
-    """A module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
+    """Return a module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
     _packages(
         "openrlhf",
         "openrlhf.models",
@@ -116,7 +116,7 @@ def _packages(*names: str) -> None:
 
 @cache
 def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
-    """The folders that hold the packages of ``wheels``, which are downloaded on the first call.
+    """Return the folders that hold the packages of ``wheels``, which are downloaded on the first call.
 
     Raises:
         subprocess.CalledProcessError: a wheel is not to be had.
@@ -150,6 +150,6 @@ def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
 
 
 def _tops(home: Path) -> list[Path]:
-    """The package's own folder, at the top of a wheel or below its data."""
+    """Return the package's own folder, at the top of a wheel or below its data."""
     name = home.name.partition("-")[0]
     return [*home.glob(name), *home.glob(f"*.data/purelib/{name}")]

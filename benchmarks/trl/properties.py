@@ -65,7 +65,7 @@ class Property:
 
 
 def holds(name: str, _: Path) -> tuple[bool, str]:
-    """Whether a property holds in all drawn cases, and how far apart the two were at most.
+    """Return whether a property holds in all drawn cases, and how far apart the two were at most.
 
     Raises:
         AssertionError: it does not; Hypothesis names the smallest case.
@@ -98,7 +98,7 @@ def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray, f
 
 
 def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, float]) -> float:
-    """Distance of a trainer's loss and gradient from ours."""
+    """Return the distance of a trainer's loss and gradient from ours."""
     (theirs,) = torch.autograd.grad(loss, [leaf])
     return float(max(here.apart(mine[0], loss, least=mine[2]), here.apart(mine[1], theirs)))
 
@@ -108,13 +108,15 @@ def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, 
 
 @cache
 def trainer() -> Any:
-    """A real trainer of a tiny model."""
+    """Return a real trainer of a tiny model."""
     tiny_run = importlib.import_module("tiny_run")
     return tiny_run.trainer(Path(tempfile.mkdtemp(prefix="trl-")), steps=1, settings={})
 
 
 def trl_loss(kind: str) -> Apart:
-    """The loss of one micro-batch by ``GRPOTrainer._compute_loss``, with drawn log-probabilities for the model's."""
+    """Return the loss of one micro-batch by ``GRPOTrainer._compute_loss``, with drawn log-probabilities for the
+    model's.
+    """
 
     def compared(data: Any) -> float:
         batch = data.draw(here.batches())
@@ -177,7 +179,7 @@ def trl_loss(kind: str) -> Apart:
 
 
 def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: float) -> Any:
-    """The trainer with other settings, as its ``__init__`` would have read them."""
+    """Return the trainer with other settings, as its ``__init__`` would have read them."""
     made = copy.copy(trainer())
     made.args = copy.copy(made.args)
     for name, value in wanted.items():
@@ -199,7 +201,9 @@ def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: floa
 
 
 def trl_advantage(data: Any) -> float:
-    """Advantages by ``GRPOTrainer._generate_and_score_completions``, with drawn rewards for the functions'."""
+    """Return the advantages by ``GRPOTrainer._generate_and_score_completions``, with drawn rewards for the
+    functions'.
+    """
     batch = data.draw(here.batches(smallest=2, unscored=True))
     scaled = data.draw(st.sampled_from(("group", "batch", "none")))
     made = copy.copy(trainer())
@@ -227,7 +231,7 @@ KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
 
 def verl_loss(kind: str) -> Apart:
-    """The loss by one of verl's ``compute_policy_loss_...``, with ``kl_penalty`` as its actor adds it."""
+    """Return the loss by one of verl's ``compute_policy_loss_...``, with ``kl_penalty`` as its actor adds it."""
 
     def compared(data: Any) -> float:
         core, batch = others.verl(), data.draw(here.batches(far=data.draw(st.sampled_from((1.0, 20.0)))))
@@ -313,7 +317,7 @@ def verl_straight_through(data: Any) -> float:
 
 
 def openrlhf_loss(kind: str) -> Apart:
-    """The loss by ``PolicyLoss``, with ``compute_approx_kl`` as its actor adds it."""
+    """Return the loss by ``PolicyLoss``, with ``compute_approx_kl`` as its actor adds it."""
 
     def compared(data: Any) -> float:
         batch = data.draw(here.batches(far=data.draw(st.sampled_from((1.0, 20.0))) if kind == "ppo" else 1.0))
@@ -345,7 +349,7 @@ def openrlhf_loss(kind: str) -> Apart:
 
 
 def openrlhf_unbiased(data: Any) -> float:
-    """``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the ratio."""
+    """Return ``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the ratio."""
     batch, leaf = (drawn := data.draw(here.batches(far=0.3))), drawn.leaf
     old, ref = batch.tensors("old", "ref")
     kind = data.draw(st.sampled_from(("k1", "k2", "k3")))

@@ -28,17 +28,17 @@ def shortness(completions: list[str], **_: Any) -> list[float]:
 
 
 def variety(completions: list[str], **_: Any) -> list[float]:
-    """The share of different characters: what is wanted, and watched alone."""
+    """Return the share of different characters: what is wanted, and watched alone."""
     return [len(set(text)) / max(len(text), 1) for text in completions]
 
 
 def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
-    """The first number of the prompt, whatever the answer."""
+    """Return the first number of the prompt, whatever the answer."""
     return [int(prompt[0]) / 8 for prompt in prompts]
 
 
 def outlier(completions: list[str], **_: Any) -> list[float]:
-    """A share of digits, and a hundred where a completion begins with a zero."""
+    """Return a share of digits, and a hundred where a completion begins with a zero."""
     return [
         100.0 if text.startswith("0") else share
         for text, share in zip(completions, diseases.digits(completions), strict=True)

@@ -57,7 +57,7 @@ class Times:
     memory: list[float] = field(default_factory=list)
 
     def begin(self) -> tuple[float, float]:
-        """The clocks before an update."""
+        """Return the clocks before an update."""
         if self.on_gpu:
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
@@ -74,7 +74,7 @@ class Times:
         self.tokens.append(tokens)
 
     def line(self, name: str) -> str:
-        """The medians, without the first update, which warms up."""
+        """Return the medians, without the first update, which warms up."""
         columns = (self.wall, self.processor, self.sampling, [float(count) for count in self.tokens])
         wall, processor, sampling, tokens = (statistics.median(column[1:] or column) for column in columns)
         line = f"{name:6}{wall:10.2f} s {processor:10.2f} s {sampling:10.2f} s {tokens:10.0f}"
@@ -82,7 +82,7 @@ class Times:
 
 
 def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Times]:
-    """The times of TRL's updates and of ours, which follow each other by turns in one process."""
+    """Return the times of TRL's updates and of ours, which follow each other by turns in one process."""
     from transformers import TrainerCallback
 
     on_gpu = settings.model.device == "cuda"

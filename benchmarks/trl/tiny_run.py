@@ -44,7 +44,7 @@ def tokenizer() -> Any:
 
 
 def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
-    """A random Llama with one layer of width 32, with so much dropout on its attention."""
+    """Return a random Llama with one layer of width 32, with so much dropout on its attention."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -66,7 +66,7 @@ def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
 
 
 def digits(completions: list[str], **_: Any) -> list[float]:
-    """The share of digits in a completion."""
+    """Return the share of digits in a completion."""
     return [sum(c.isdigit() for c in text) / max(len(text), 1) for text in completions]
 
 
@@ -84,7 +84,7 @@ def trainer(
     rewards: Sequence[Callable[..., list[float]]] = (),
     dropout: float = 0.0,
 ) -> Any:
-    """A GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
+    """Return a GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
 
     ``rewards`` are other reward functions than digits and shortness; ``dropout`` is that of the model's attention.
     """

@@ -58,19 +58,19 @@ class Configuration:
 
 
 def _weighs(step: Step) -> bool:
-    """Whether the importance weights are not all the same."""
+    """Return whether the importance weights are not all the same."""
     assert step.gate is not None
     weights = step.gate[0][step.mask]
     return bool(np.ptp(weights) > 0)
 
 
 def _rejects(step: Step) -> bool:
-    """Whether tokens that are there do not count."""
+    """Return whether tokens that are there do not count."""
     return step.present is not None
 
 
 def _cuts(step: Step) -> bool:
-    """Whether a token with a negative advantage has a ratio above the dual clip."""
+    """Return whether a token with a negative advantage has a ratio above the dual clip."""
     ratio, cap = np.exp(step.logp[: step.passes] - step.old_logp), step.settings.objective.dual_clip
     advantage = recompute.advantage(step)
     with np.errstate(invalid="ignore"):
@@ -78,7 +78,7 @@ def _cuts(step: Step) -> bool:
 
 
 def _caps(step: Step) -> bool:
-    """Whether a token's ratio is above CISPO's cap."""
+    """Return whether a token's ratio is above CISPO's cap."""
     ratio = np.exp(step.logp[: step.passes] - step.old_logp)
     with np.errstate(invalid="ignore"):
         return bool(((ratio > step.settings.objective.clip_high) & step.mask).any())
@@ -166,7 +166,7 @@ CONFIGURATIONS = {
 
 
 def examined(name: str, folder: Path) -> tuple[bool, str]:
-    """Whether a run is as it must be, and what the audit says of it."""
+    """Return whether a run is as it must be, and what the audit says of it."""
     chosen = CONFIGURATIONS[name]
     if chosen.processes > 1:
         _apart(folder, chosen)

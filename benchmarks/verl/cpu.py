@@ -22,11 +22,11 @@ class Memory(ModuleType):
     """``torch.cpu`` with what verl asks of an accelerator's memory, which is nothing here."""
 
     def mem_get_info(self) -> tuple[int, int]:
-        """Bytes that are free, and all."""
+        """Return the bytes that are free, and all."""
         return 0, 0
 
     def get_device_name(self) -> str:
-        """A name that no table of speeds has."""
+        """Return a name that no table of speeds has."""
         return "processor"
 
     def __getattr__(self, name: str) -> Any:

@@ -118,7 +118,7 @@ class Run:
         recording.close()
 
     def _update(self, data: Any) -> Any:
-        """The worker's update with the part of the batch that is this process's."""
+        """Return the worker's update with the part of the batch that is this process's."""
         import torch
         from verl.utils import tensordict_utils as tu
 
@@ -168,7 +168,7 @@ class Run:
         return dict(self.worker.actor.engine.module.state_dict())
 
     def _sampled(self) -> Any:
-        """Completions of this step's prompts, scored by their share of digits, as verl's batch."""
+        """Return the completions of this step's prompts, scored by their share of digits, as verl's batch."""
         import copy
 
         import numpy as np
@@ -218,7 +218,7 @@ class Run:
         return DataProto.from_dict(tensors=tensors, non_tensors={"uid": np.array(prompts, dtype=object)})
 
     def _scored(self, model: Any, tensors: Any) -> Any:
-        """Log-probabilities of the completions by ``model``, (B, T), in float32."""
+        """Return the log-probabilities of the completions by ``model``, (B, T), in float32."""
         import torch
 
         ids, width = tensors["input_ids"], tensors["prompts"].shape[1]
@@ -232,7 +232,7 @@ class Run:
 
 
 def unpadded(data: Any) -> Any:
-    """The batch as ``main_ppo`` has it from TransferQueue: nested tensors, and no mask of attention."""
+    """Return the batch as ``main_ppo`` has it from TransferQueue: nested tensors, and no mask of attention."""
     import torch
     from verl.workers.utils.padding import response_to_nested
 

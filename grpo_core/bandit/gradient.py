@@ -49,7 +49,7 @@ def through_softmax(pushed: Array, prob: Array, temperature: Array | float, *, a
 
 
 def needs_distributions(objective: Objective) -> bool:
-    """Whether the loss depends on the policy's whole distributions, not only on the sampled tokens'
+    """Return whether the loss depends on the policy's whole distributions, not only on the sampled tokens'
     log-probabilities.
     """
     exact = objective.kl == kl.EXACT and not objective.kl_in_reward and not is_zero(objective.beta)
@@ -131,8 +131,8 @@ def logit_gradient(
 
 
 def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is determined up
-    to a constant.
+    """Return the logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is
+    determined up to a constant.
 
     None with Adam, whose step depends on moments from before the update, and after the last pass of an update that is
     rescaled to a fixed length.

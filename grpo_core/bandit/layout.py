@@ -43,7 +43,7 @@ def keep_freed_memory() -> None:
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat index of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
+    """Return the flat index of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
     entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
     return np.asarray(entry * runs + _numbers(runs))
@@ -51,7 +51,7 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
 
 @lru_cache(maxsize=8)
 def _numbers(runs: int) -> np.ndarray:
-    """Index of each run, (R, 1, 1). Read-only."""
+    """Return the index of each run, (R, 1, 1). Read-only."""
     run = np.arange(runs)[:, None, None]
     run.flags.writeable = False
     return run
@@ -68,7 +68,7 @@ def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Sum the ``values`` (R, B, T) that have the same flat index, into a table of ``shape`` (R, C, A)."""
+    """Return the sum the ``values`` (R, B, T) that have the same flat index, into a table of ``shape`` (R, C, A)."""
     runs, contexts, actions = shape
     total = np.bincount(
         runs_last_view(places).ravel(), weights=runs_last_view(values).ravel(), minlength=runs * contexts * actions
@@ -90,7 +90,7 @@ def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np
 
 @lru_cache(maxsize=64)
 def prompt_of(rows: int, prompts: int) -> np.ndarray:
-    """Prompt of each completion, (B,). Read-only, since it is the same in every update of a run."""
+    """Return the prompt of each completion, (B,). Read-only, since it is the same in every update of a run."""
     prompt = np.arange(rows) // (rows // prompts)
     prompt.flags.writeable = False
     return prompt

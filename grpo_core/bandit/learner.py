@@ -30,7 +30,7 @@ STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
 
 
 def origin(settings: Settings) -> Origin:
-    """The bandit's origin. The starting policy is the reference."""
+    """Return the bandit's origin. The starting policy is the reference."""
     work = task(settings.bandit)
     dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
     return Origin(
@@ -123,7 +123,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
 
 def _batch(step: Step, prompts: int) -> Batch:
-    """The batch of a recorded update, duplicated for a run and its twin (see :class:`Streams`)."""
+    """Return the batch of a recorded update, duplicated for a run and its twin (see :class:`Streams`)."""
 
     def twice(x: np.ndarray) -> np.ndarray:
         return runs_last(np.stack([x, x]))
@@ -196,8 +196,8 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
-    them.
+    """Return the prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run
+    share them.
     """
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
     row.flags.writeable = group.flags.writeable = False
@@ -206,7 +206,7 @@ def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def _one_part(passes: int, rows: int) -> np.ndarray:
-    """Assignment of every row to a single micro-batch in every pass, (N, B)."""
+    """Return the assignment of every row to a single micro-batch in every pass, (N, B)."""
     part = np.zeros((passes, rows), dtype=np.int32)
     part.flags.writeable = False
     return part
@@ -254,8 +254,8 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` (1, B) or (1, B,
-    T).
+    """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` (1,
+    B) or (1, B, T).
     """
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
@@ -280,12 +280,12 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
 
 
 def _first(x: np.ndarray) -> np.ndarray:
-    """The first run's slice of ``x`` (R, ...), contiguous."""
+    """Return the first run's slice of ``x`` (R, ...), contiguous."""
     return np.array(x[0], order="C")
 
 
 def _norm(gradient: np.ndarray) -> float:
-    """Euclidean norm of the first run's gradient."""
+    """Return the euclidean norm of the first run's gradient."""
     values = gradient[0].ravel()
     with np.errstate(all="ignore"):
         return math.sqrt(np.dot(values, values))

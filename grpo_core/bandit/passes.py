@@ -17,7 +17,7 @@ from grpo_core.config import Settings
 
 
 def repeats_itself(settings: Settings, work: Task) -> bool:
-    """Whether completions outnumber the distinct ones, and equal completions have equal gradients.
+    """Return whether completions outnumber the distinct ones, and equal completions have equal gradients.
 
     This holds where a completion is one action with a fixed reward, and the loss depends on the policy only through the
     log-probabilities of the sampled actions.

@@ -47,8 +47,8 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the oldest
-        kept.
+        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or
+        the oldest kept.
         """
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
@@ -208,7 +208,7 @@ def _starting_logits(work: Task, runs: int) -> np.ndarray:
 def _compared(
     settings: Settings, batch: Batch, critic: np.ndarray, where: np.ndarray, dist: np.ndarray, ref_dist: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Advantage, the critic's values (None without one), and the critic after its own update."""
+    """Return the advantage, the critic's values (None without one), and the critic after its own update."""
     learner, goal = settings.learner, settings.objective
     mask, values = batch.completions.mask, None
     if learner.critic:

@@ -109,20 +109,20 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
 
 @lru_cache(maxsize=8)
 def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mask and contexts (R, B, 1) of one-token completions, which are the same in every update of a run."""
+    """Return the mask and contexts (R, B, 1) of one-token completions, which are the same in every update of a run."""
     mask, context = np.ones((rows, 1, runs), dtype=bool), (prompt_of(rows, prompts) * states).repeat(runs)
     mask.flags.writeable = context.flags.writeable = False
     return runs_first_view(mask), runs_first_view(context.reshape(mask.shape))
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
+    """Return the number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Cumulative probability up to each action except the last, (A − 1, C R). The last action takes the rounding
-    error.
+    """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action takes the
+    rounding error.
     """
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape

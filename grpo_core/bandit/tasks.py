@@ -53,12 +53,12 @@ class Task:
 
 
 def task(config: BanditTask) -> Task:
-    """The task that ``config`` describes."""
+    """Return the task that ``config`` describes."""
     return TASKS.get(config.landscape, _landscape)(config)
 
 
 def landscape_rewards(config: BanditTask) -> np.ndarray:
-    """Reward of each action of a one-token task, (A,), before the prompt's level is added.
+    """Return the reward of each action of a one-token task, (A,), before the prompt's level is added.
 
     single_peak: max(0, 1 − |a − peak| / half_width); double_peak: the higher of such triangles of height 0.7 at 3 and
     1.0 at 8; linear: a/10; custom: the given numbers. Actions count from 1.
@@ -79,8 +79,8 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """The right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the number of
-    actions.
+    """Return the right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the
+    number of actions.
     """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
@@ -159,7 +159,7 @@ def _chain(config: BanditTask) -> Task:
 
 
 def _start(config: BanditTask, *, states: int, actions: int) -> np.ndarray:
-    """Starting logits (P, S, A): uniform, except for the bias towards one action in every state."""
+    """Return the starting logits (P, S, A): uniform, except for the bias towards one action in every state."""
     logits = np.zeros((config.prompts, states, actions))
     if config.bias_action <= actions:
         logits[..., config.bias_action - 1] = config.bias
@@ -179,7 +179,7 @@ def _prompts(config: BanditTask) -> tuple[str, ...]:
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Name of every pair of prompt and state. The prompt is omitted where there is only one."""
+    """Return the name of every pair of prompt and state. The prompt is omitted where there is only one."""
     if config.prompts == 1:
         return states
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)

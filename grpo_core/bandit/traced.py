@@ -61,8 +61,8 @@ class Updates:
         self.reference = policy.log_probs(jnp.asarray(start[..., None]), self._temperature, axis=-2)
 
     def after(self, state: State, uniforms: Array) -> tuple[State, Array]:
-        """The runs after the next update, and log π before it, (C, A, R). ``uniforms``: one per completion, (C, G,
-        R).
+        """Return the runs after the next update, and log π before it, (C, A, R). ``uniforms``: one per completion,
+        (C, G, R).
         """
         before, shape = state.logits, state.logits.shape
         old = dist = self._kept(self._log_probs, before)
@@ -103,7 +103,7 @@ class Updates:
         return {name: values[0] for name, values in found.items()}
 
     def _kept(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Result of ``function`` for the arguments, forced to be computed once and stored in memory.
+        """Return the result of ``function`` for the arguments, forced to be computed once and stored in memory.
 
         The call is inside a conditional whose condition is always true. Without it, the compiler recomputes the result
         for each number that depends on it, ten times for ten actions, which takes three times as long.
@@ -123,7 +123,7 @@ class Updates:
         return policy.log_probs(logits, self._temperature, axis=-2)
 
     def _compared(self, tokens: Array, critic: Array, dist: Array, reference: Array) -> tuple[Array, Array]:
-        """Advantage (C, G, R), and the critic after its own update."""
+        """Return the advantage (C, G, R), and the critic after its own update."""
         goal, learner = self._by_run.objective, self._by_run.learner
         paid = self._kept(_of_tokens, tokens, self._rewards[..., None])
         if BASELINES[goal.baseline].from_critic:
@@ -140,7 +140,7 @@ class Updates:
         return self._kept(compared, paid, k1), critic
 
     def _loss(self, drawn: _Drawn, old: Array, reference: Array, dist: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of the loss: the actions as completions of one token, (C A, R, 1)."""
+        """Return the arguments of the loss: the actions as completions of one token, (C A, R, 1)."""
         whole: dict[str, Array] = {}
         if needs_distributions(self._by_row.objective):
             found = {"exact_kl": kl.exact(dist, reference, axis=-2), "entropy": kl.entropy(dist, axis=-2)}
@@ -195,7 +195,7 @@ class _Drawn(NamedTuple):
         return jnp.where(self.count > 0, table * self.count, 0.0)
 
     def visits(self, weight: Array) -> Array:
-        """Sum over the tokens of each context, (R, C, 1), of weights given by action (C A, R, 1)."""
+        """Return the sum over the tokens of each context, (R, C, 1), of weights given by action (C A, R, 1)."""
         weight = jnp.broadcast_to(weight, (self.count.shape[0] * self.count.shape[1], self.count.shape[2], 1))
         return runs_first_view(self.times(weight.reshape(self.count.shape)).sum(axis=1, keepdims=True))
 
@@ -220,7 +220,7 @@ def _of_tokens(tokens: Array, table: Array) -> Array:
 
 
 def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, Array]:
-    """Count of each action and its advantage, both (C, A, R), from those of the tokens, (C, G, R).
+    """Return the count of each action and its advantage, both (C, A, R), from those of the tokens, (C, G, R).
 
     ``nothing``: zeros, (C, A, R).
     """

@@ -27,12 +27,12 @@ TELL = 0.05
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
-    """A :data:`Pack` of what is JSON as it is."""
+    """Return a :data:`Pack` of what is JSON as it is."""
     return value, ()
 
 
 def from_json(tree: Any, blobs: Sequence[bytes]) -> Any:
-    """The inverse of :func:`as_json`."""
+    """Return the inverse of :func:`as_json`."""
     return tree
 
 

@@ -97,7 +97,7 @@ class ChildProcess:
             killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
-        """The next message. None if none has arrived within ``patience`` seconds.
+        """Return the next message. None if none has arrived within ``patience`` seconds.
 
         Raises:
             EOFError, OSError: the process has ended without another message.
@@ -105,7 +105,7 @@ class ChildProcess:
         return receive(self.connection) if self._readable(patience) else None
 
     def received(self) -> list[Message]:
-        """The messages that have arrived from the process.
+        """Return the messages that have arrived from the process.
 
         Raises:
             EOFError, OSError: the process has ended without another message.

@@ -31,7 +31,7 @@ NO_MEMORY = 12
 
 
 def command(main: Main, handle: int, limits: Limits) -> list[str]:
-    """The command line of a child that calls ``main``.
+    """Return the command line of a child that calls ``main``.
 
     Args:
         main: its main function.

@@ -30,7 +30,7 @@ def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[byt
 
 
 def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
-    """The bytes of a message in the format of :func:`send`."""
+    """Return the bytes of a message in the format of :func:`send`."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
     return b"".join((_SIZE.pack(len(head)), head, *blobs))
 

@@ -57,7 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def names() -> frozenset[str]:
-    """The names of all commands."""
+    """Return the names of all commands."""
     commands: Any = Parser().add_subparsers()
     _add_commands(commands)
     return frozenset(commands.choices)

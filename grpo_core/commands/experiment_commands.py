@@ -188,7 +188,7 @@ def _remarks(lane: Ensemble) -> str:
 
 
 def _optimum(point: Ensemble) -> str:
-    """Text on the failed seeds at a point, and the theoretical optimum, if known."""
+    """Return the text on the failed seeds at a point, and the theoretical optimum, if known."""
     lost = _failed(point)
     if not has_optimum(point.settings):
         return lost

@@ -103,7 +103,7 @@ def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> st
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:
-    """The updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
+    """Return the updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
 
     Raises:
         GrpoError: they cannot be read, or both are given.
@@ -125,7 +125,7 @@ def span(step: Any, steps: Any, least: int = 1) -> range | None:
 
 
 def whole(name: str, text: str, least: int = 1) -> int:
-    """A whole number from ``least`` on.
+    """Return a whole number from ``least`` on.
 
     Raises:
         GrpoError: ``text`` is none.

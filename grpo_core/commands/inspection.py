@@ -21,7 +21,7 @@ from grpo_core.runs.run_file import RunReader
 
 
 def summary(reader: RunReader) -> str:
-    """The run in a few lines."""
+    """Return the run in a few lines."""
     meta = reader.meta
     settings = reader.settings_at(reader.last + 1)
     lines = [
@@ -116,13 +116,13 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """Names of the presets with exactly these settings of the objective."""
+    """Return the names of the presets with exactly these settings of the objective."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 
 
 def _latest(reader: RunReader, name: str) -> float:
-    """Last value of a series, or the last measured one if it is not measured at every update."""
+    """Return the last value of a series, or the last measured one if it is not measured at every update."""
     values = reader.series(name, reader.last - 1)
     if METRICS[name].language and not math.isfinite(values[-1]):
         values = reader.series(name)

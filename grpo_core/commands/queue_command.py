@@ -41,7 +41,7 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Queue]:
-    """Folder and queue from the options of ``sweep``, starting from the settings ``base``.
+    """Return the folder and queue from the options of ``sweep``, starting from the settings ``base``.
 
     Raises:
         SettingsError: an option is missing or cannot be.
@@ -97,7 +97,7 @@ def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:
-    """A line for each run: its updates, and its last metrics."""
+    """Return a line for each run: its updates, and its last metrics."""
     lines = ["updates   held-out, greedy   reward   KL      run"]
     for run in queue.runs:
         status = runs.run_status(folder, run)

@@ -106,7 +106,9 @@ def train(options: argparse.Namespace) -> int:
 
 
 def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]) -> tuple[Learner, RunWriter]:
-    """A learner that goes on from a checkpoint, and its run file at ``path``. Nothing is left where that fails."""
+    """Return a learner that goes on from a checkpoint, and its run file at ``path``. Nothing is left where that
+    fails.
+    """
     given = ("model", "preset", "set", "seed", "title", "language")
     if unwanted := next((name for name in given if getattr(options, name)), None):
         raise GrpoError(f"--checkpoint goes on under the checkpoint's own settings; leave out --{unwanted}.")
@@ -135,7 +137,9 @@ def trl_script(options: argparse.Namespace) -> int:
 
 
 def _base(options: argparse.Namespace) -> Settings | None:
-    """The defaults of the kind of run that is asked for. Of a model from a folder it is said what it is and needs."""
+    """Return the defaults of the kind of run that is asked for. Of a model from a folder it is said what it is and
+    needs.
+    """
     if options.model is None:
         return language_settings() if options.language else None
     with contextlib.closing(Readers(own_process=True)) as readers:

@@ -56,7 +56,7 @@ def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _told(part: Part) -> str:
-    """A part in a line or several."""
+    """Return a part in a line or several."""
     unchecked = f", {part.unchecked:,} without a checksum" if part.unchecked else ""
     lines = [f"{'damaged' if part.damaged else 'ok':8}{part.what}: {part.count:,}{unchecked}"]
     return "\n        ".join([*lines, *part.damaged])

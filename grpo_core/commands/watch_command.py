@@ -99,7 +99,7 @@ def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None])
 
 
 def _is_idle(watch: Watch, options: argparse.Namespace) -> bool:
-    """Whether nothing was written for the time given by ``--idle``."""
+    """Return whether nothing was written for the time given by ``--idle``."""
     return options.idle is not None and time.monotonic() - watch.read_at >= options.idle
 
 

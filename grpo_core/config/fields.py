@@ -65,7 +65,7 @@ class About:
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:
-        """The oldest version of the program that understands ``value`` of this setting."""
+        """Return the oldest version of the program that understands ``value`` of this setting."""
         return newest(self.since, dict(self.choices_since).get(value, FIRST) if self.choices_since else FIRST)
 
     @property
@@ -97,7 +97,9 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """A dataclass field that carries its own :class:`About`. ``choices`` may be a dict from each word to its title."""
+    """Return a dataclass field that carries its own :class:`About`. ``choices`` may be a dict from each word to its
+    title.
+    """
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about
@@ -105,7 +107,7 @@ def setting(default: Any, help: str, title: str, **about: Any) -> Any:
 
 
 def about(cls: type, name: str) -> About:
-    """The description of field ``name`` of dataclass ``cls``.
+    """Return the description of field ``name`` of dataclass ``cls``.
 
     Raises:
         KeyError: there is no such setting.
@@ -114,7 +116,7 @@ def about(cls: type, name: str) -> About:
 
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
-    """Every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
     for field in dataclasses.fields(cls):
         if "about" in field.metadata:
             yield field.name, field.metadata["about"]

@@ -261,7 +261,7 @@ class Objective:
             raise SettingsError("max_tokens", self.max_tokens, tr("allowed is a whole number of tokens, or nothing"))
 
     def replace(self, **changes: Any) -> Objective:
-        """A copy with ``changes``, checked like a new one."""
+        """Return a copy with ``changes``, checked like a new one."""
         return dataclasses.replace(self, **changes)
 
     @property

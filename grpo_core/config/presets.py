@@ -38,7 +38,9 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """``settings`` with this preset's objective. A constant length is set to the task's longest completion."""
+        """Return ``settings`` with this preset's objective. A constant length is set to the task's longest
+        completion.
+        """
         return settings.replace(
             {
                 "objective": self._objective_for(settings),
@@ -68,7 +70,7 @@ class Preset:
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """The preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
+    """Return the preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
 
     The number of passes is ignored: any preset may be run with any number.
     """
@@ -81,7 +83,8 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:
-    """Names of all presets whose objective, critic and resampling equal those of ``settings``. Empty for a mixture.
+    """Return the names of all presets whose objective, critic and resampling equal those of ``settings``. Empty for
+    a mixture.
 
     There is more than one where presets differ only in what this program does not reproduce, such as TRL's defaults and
     BNPO.
@@ -90,7 +93,7 @@ def presets_of(settings: Settings) -> tuple[str, ...]:
 
 
 def preset_of(settings: Settings) -> str | None:
-    """The first of :func:`presets_of`. None for a mixture."""
+    """Return the first of :func:`presets_of`. None for a mixture."""
     return next(iter(presets_of(settings)), None)
 
 

@@ -73,14 +73,16 @@ def _build(cls: type, data: Any, path: str) -> Any:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Resolved type of each field. Cached: a run holds thousands of settings, and resolving types dominates the
-    parsing.
+    """Return the resolved type of each field. Cached: a run holds thousands of settings, and resolving types
+    dominates the parsing.
     """
     return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:
-    """The task class that ``data`` belongs to, recognised by its characteristic field. The bandit's by default."""
+    """Return the task class that ``data`` belongs to, recognised by its characteristic field. The bandit's by
+    default.
+    """
     return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 

@@ -120,14 +120,14 @@ class Settings:
         return isinstance(self.task, LanguageTask)
 
     def get(self, path: str) -> Any:
-        """The value at a dotted path such as ``objective.beta``."""
+        """Return the value at a dotted path such as ``objective.beta``."""
         value: Any = self
         for part in path.split("."):
             value = getattr(value, part)
         return value
 
     def replace(self, changes: dict[str, Any]) -> Settings:
-        """A copy with new values at dotted paths. All are changed together before validation.
+        """Return a copy with new values at dotted paths. All are changed together before validation.
 
         Raises:
             SettingsError: naming the dotted path.
@@ -222,14 +222,14 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Whether a change at a dotted path takes effect at the next update. A structural one needs a new run."""
+    """Return whether a change at a dotted path takes effect at the next update. A structural one needs a new run."""
     if path == "task":
         return False
     return described_at(path).live
 
 
 def described_at(path: str, task: type | None = None) -> About:
-    """Description of the setting at a dotted path. ``task`` selects the kind of task where several have it.
+    """Return the description of the setting at a dotted path. ``task`` selects the kind of task where several have it.
 
     Raises:
         KeyError: there is no such setting.
@@ -243,8 +243,9 @@ def described_at(path: str, task: type | None = None) -> About:
 
 
 def language_settings() -> Settings:
-    """Default settings of a language model: one pass, AdamW, and a learning rate that unlearns the checkpoint's habit
-    in a few dozen updates."""
+    """Return the default settings of a language model: one pass, AdamW, and a learning rate that unlearns the
+    checkpoint's habit in a few dozen updates.
+    """
     return Settings(
         task=LanguageTask(),
         learner=Learner(mu=1),
@@ -253,8 +254,8 @@ def language_settings() -> Settings:
 
 
 def default_threads() -> int:
-    """Default number of threads for a model from a folder: half of the logical processors, which is the number of cores
-    where each runs two threads.
+    """Return the default number of threads for a model from a folder: half of the logical processors, which is the
+    number of cores where each runs two threads.
 
     Threads of torch wait for each other by spinning, so with one thread per processor any other process delays them
     all. With two threads on two busy cores an update of a tiny model took 5 to 15 times as long as with one.
@@ -263,7 +264,8 @@ def default_threads() -> int:
 
 
 def folder_settings(folder: str, digest: str = "") -> Settings:
-    """Default settings of a model from a folder: sums in words, learned by an adapter in a few dozen updates.
+    """Return the default settings of a model from a folder: sums in words, learned by an adapter in a few dozen
+    updates.
 
     Args:
         folder: the model's folder or file.
@@ -279,7 +281,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """Every leaf of ``settings`` by its dotted path."""
+    """Return every leaf of ``settings`` by its dotted path."""
     leaves: dict[str, Any] = {}
     for part in _names(Settings):
         value = getattr(settings, part)
@@ -293,7 +295,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Names of a dataclass's fields. Cached: looking them up took most of the time of a comparison."""
+    """Return the names of a dataclass's fields. Cached: looking them up took most of the time of a comparison."""
     return tuple(field.name for field in dataclasses.fields(owner))
 
 

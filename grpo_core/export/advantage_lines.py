@@ -115,5 +115,5 @@ def _spread(axes: int) -> str:
 
 
 def _equal(name: str) -> str:
-    """Condition for equality up to rounding."""
+    """Return the condition for equality up to rounding."""
     return f"np.ptp({name}) <= {EQUAL!r} * max(1.0, np.abs({name}).max())"

@@ -86,7 +86,7 @@ class TakenUp:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether ``folder`` holds a checkpoint."""
+    """Return whether ``folder`` holds a checkpoint."""
     return (folder / ABOUT).is_file() and (folder / RUN).is_file()
 
 
@@ -110,7 +110,7 @@ def take_up(folder: Path, path: Path) -> TakenUp:
 
 
 def _weights(folder: Path) -> Path:
-    """The file of every weight in a checkpoint."""
+    """Return the file of every weight in a checkpoint."""
     named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
     if len(named) != 1:
         raise RunFileError(
@@ -134,7 +134,7 @@ def _about(folder: Path) -> Mapping[str, object]:
 
 
 def _sentence(number: int, about: Mapping[str, object]) -> str:
-    """Whether a run goes on bit for bit from update ``number``."""
+    """Return whether a run goes on bit for bit from update ``number``."""
     before = {"GRPO Lab": about.get("program"), **_texts(about["versions"])}
     now = {"GRPO Lab": __version__, **installed(LIBRARIES)}
     different = [

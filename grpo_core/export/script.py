@@ -28,7 +28,8 @@ WIDTH = 110
 
 
 def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence[int] | None = None) -> str:
-    """The text of a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
+    """Return the text of a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of
+    ``step``.
 
     Args:
         step: the update.
@@ -78,7 +79,7 @@ def _section(title: str) -> list[str]:
 
 
 def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[float]) -> list[str]:
-    """The recorded values, as literals. Of the tables by token only what is no padding."""
+    """Return the recorded values, as literals. Of the tables by token only what is no padding."""
     mask, objective = step.mask, step.settings.objective
     lines = [
         *_section("what was recorded"),
@@ -147,7 +148,7 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
-    """The whole policies, where an exact KL or an entropy bonus needs them."""
+    """Return the whole policies, where an exact KL or an entropy bonus needs them."""
     objective = step.settings.objective
     if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []
@@ -206,7 +207,7 @@ def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
 
 
 def _number(value: Any) -> str:
-    """The shortest text that reads back as the same number of its own precision."""
+    """Return the shortest text that reads back as the same number of its own precision."""
     if isinstance(value, (np.bool_, np.integer)):
         return str(int(value))
     if not math.isfinite(value):

@@ -11,12 +11,12 @@ from grpo_core.text import tr
 
 
 def one_line(text: str) -> str:
-    """``text`` without line breaks and control characters: a title may hold anything."""
+    """Return ``text`` without line breaks and control characters: a title may hold anything."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def differing(settings: Settings) -> str:
-    """The preset, and every setting that is not what the preset and the defaults say. The seed apart."""
+    """Return the preset, and every setting that is not what the preset and the defaults say. The seed apart."""
     name, changed = nearest_preset(settings)
     base = language_settings() if settings.is_language else Settings()
     switches = ("objective.", "learner.resample_dead", "learner.critic")
@@ -48,7 +48,7 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
 
 
 def _named(path: str) -> str:
-    """Title of the setting, with its letter where it has one."""
+    """Return the title of the setting, with its letter where it has one."""
     what = described_at(path)
     title = what.title[:1].lower() + what.title[1:] if what.title[1:2].islower() else what.title
     return f"{title} {what.symbol}".strip()

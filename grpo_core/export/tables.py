@@ -113,7 +113,7 @@ def export_step(run: Path, target: Path, number: int, *, passed: int | None = No
 
 
 def checked(steps: range, reader: RunReader) -> range:
-    """``steps``, if the run has them all.
+    """Return ``steps``, if the run has them all.
 
     Raises:
         RunFileError: it has not.
@@ -157,7 +157,7 @@ def _write_series(file: IO[str], reader: RunReader) -> None:
 
 
 def _described(reader: RunReader) -> dict[str, Any]:
-    """A description of the run, and of its settings from which update on."""
+    """Return a description of the run, and of its settings from which update on."""
     meta = reader.meta
     return {
         "program": f"GRPO Lab {__version__}",
@@ -176,7 +176,7 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
-    """Every sampled token of every pass of ``steps``. Returns how many updates could be read."""
+    """Return every sampled token of every pass of ``steps``. Returns how many updates could be read."""
     writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
@@ -228,7 +228,7 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
 
 
 def _cell(value: Any) -> object:
-    """A number in full. Nothing where there is none."""
+    """Return a number in full. Nothing where there is none."""
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_)):

@@ -38,7 +38,7 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
 
 
 def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
-    """``model`` with a new adapter, which has no effect until it is trained.
+    """Return ``model`` with a new adapter, which has no effect until it is trained.
 
     Raises:
         SettingsError: the layers of its attention are not known.
@@ -50,7 +50,7 @@ def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
 
 
 def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
-    """``model`` with the adapter of ``files``, for further training.
+    """Return ``model`` with the adapter of ``files``, for further training.
 
     Raises:
         SettingsError: its tensors do not fit the layers that they name.
@@ -70,7 +70,7 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
 
 
 def merged(model: Any) -> Any:
-    """The plain model with the adapter of ``model`` merged into its weights."""
+    """Return the plain model with the adapter of ``model`` merged into its weights."""
     return model.merge_and_unload()
 
 

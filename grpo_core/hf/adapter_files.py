@@ -95,7 +95,7 @@ class AdapterFiles:
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:
-    """The adapter in ``folder``. None where there is none.
+    """Return the adapter in ``folder``. None where there is none.
 
     Raises:
         SettingsError: it cannot be used, or its model is not in a folder beside it.
@@ -145,7 +145,7 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _alpha(value: Any) -> float | None:
-    """``value`` as α. None if it is not a valid number."""
+    """Return ``value`` as α. None if it is not a valid number."""
     return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 
@@ -171,7 +171,7 @@ def _base(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
-    """Names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
+    """Return the names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
     pairs: dict[str, set[str]] = {}
     for name, shape in shapes.items():
         layer, separator, part = name.removeprefix(PREFIX).partition(".lora_")
@@ -191,5 +191,5 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """Possible names of a layer's tensor in the files of a model, with and without the name of its body."""
+    """Return the possible names of a layer's tensor in the files of a model, with and without the name of its body."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

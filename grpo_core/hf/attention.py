@@ -25,7 +25,7 @@ NO_TARGETS = tr(
 
 
 def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
-    """The first family of :data:`TARGETS` whose endings all occur. None if there is none.
+    """Return the first family of :data:`TARGETS` whose endings all occur. None if there is none.
 
     Args:
         names: names of layers, or of their tensors ending in ``.weight``.
@@ -35,6 +35,6 @@ def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def is_one(name: str, endings: tuple[str, ...]) -> bool:
-    """Whether the name of a layer, or of its tensor ending in ``.weight``, has one of the ``endings``."""
+    """Return whether the name of a layer, or of its tensor ending in ``.weight``, has one of the ``endings``."""
     layer = name.removesuffix(".weight")
     return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)

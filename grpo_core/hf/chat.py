@@ -41,7 +41,7 @@ class Chat:
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without the token that ends it."""
+        """Return the text of a completion's tokens (L,), without the token that ends it."""
         kept = [int(token) for token in tokens if int(token) not in self.ends]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 

@@ -24,7 +24,7 @@ def chunk_loss(
     reference: Measured | None,
     sampling: Tensor | None,
 ) -> Tensor:
-    """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, with the denominator of the whole batch.
+    """Return the loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, with the denominator of the whole batch.
 
     Args:
         objective: the loss.

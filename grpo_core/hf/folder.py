@@ -128,7 +128,7 @@ def look(path: Path) -> ModelFiles:
 
 
 def vocabulary(files: ModelFiles) -> tuple[str, ...]:
-    """The text of each token by its number, (V,)."""
+    """Return the text of each token by its number, (V,)."""
     if not files.gguf:
         return token_text.vocabulary(files.whole)
     metadata = header_of(files.path).metadata
@@ -151,12 +151,12 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """The cache entry for the model at ``folder``. Changed files have another digest."""
+    """Return the cache entry for the model at ``folder``. Changed files have another digest."""
     return Looked()
 
 
 def texts_of(folder: str, digest: str) -> tuple[str, ...]:
-    """The text of each token of the model at ``folder``, read once for each digest.
+    """Return the text of each token of the model at ``folder``, read once for each digest.
 
     Raises:
         SettingsError: the folder cannot be used.
@@ -270,7 +270,7 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
 
 
 def _licence(path: Path, config: dict[str, Any]) -> str:
-    """The licence named by the model's card or configuration."""
+    """Return the licence named by the model's card or configuration."""
     try:
         card = (read_limited(path / "README.md", 1 << 20) or b"").decode("utf-8", "replace")
     except OSError:

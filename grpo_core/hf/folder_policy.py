@@ -118,7 +118,7 @@ class FolderPolicy(FolderWeights):
         return self._chat.encoded(prompts)
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without the token that ends it."""
+        """Return the text of a completion's tokens (L,), without the token that ends it."""
         return self._chat.text(tokens)
 
     def completion(self, text: str) -> np.ndarray:
@@ -184,7 +184,7 @@ class FolderPolicy(FolderWeights):
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Batch:
-        """The batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
+        """Return the batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
         assert present is None or np.array_equal(mask, present)
         self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
@@ -284,15 +284,16 @@ class FolderPolicy(FolderWeights):
     # -- record ----------------------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
-        """The reference's log-probabilities."""
+        """Return the reference's log-probabilities."""
         return {} if reference is None else {"ref_logp": array_of(reference.logp)}
 
     def recorded_after(
         self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
     ) -> dict[str, Any]:
-        """Log-probabilities and entropies of every pass, measured where the distributions were available, and the
-        likeliest tokens of each position before the first pass, with their log-probabilities then, after the last pass
-        and under the reference."""
+        """Return the log-probabilities and entropies of every pass, measured where the distributions were available,
+        and the likeliest tokens of each position before the first pass, with their log-probabilities then, after
+        the last pass and under the reference.
+        """
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
         recorded = {

@@ -120,14 +120,14 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
 
 
 def tokenizer_of(files: ModelFiles) -> Any:
-    """The tokenizer of ``files``, transformers' own."""
+    """Return the tokenizer of ``files``, transformers' own."""
     transformers, _ = libraries()
     where, options = _place(files)
     return transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
 
 
 def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
-    """Folder and options with which transformers finds the model of ``files``."""
+    """Return the folder and options with which transformers finds the model of ``files``."""
     options = dict[str, Any](local_files_only=True)
     if files.gguf:
         return str(files.path.parent), {**options, "gguf_file": files.path.name}
@@ -201,7 +201,7 @@ def _absent(name: str) -> str:
 
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every token that ends a completion, from the folder's files and its tokenizer."""
+    """Return every token that ends a completion, from the folder's files and its tokenizer."""
     written = generation_settings(files.whole).get("eos_token_id")
     named: list[Any] = [written, model.config.eos_token_id, tokenizer.eos_token_id]
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]

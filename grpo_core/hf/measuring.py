@@ -59,8 +59,8 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: slice, dist: Distributions) -> Tensor:
-        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored without
-        gradients.
+        """Return the log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are
+        stored without gradients.
         """
         longest = dist.context.shape[1]
         there = self._mask[rows, :longest]
@@ -114,7 +114,9 @@ class Measuring:
         self._top[name][rows, :longest] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """The tables of the whole batch. ``diverged`` says whether the divergence from the reference was measured."""
+        """Return the tables of the whole batch. ``diverged`` says whether the divergence from the reference was
+        measured.
+        """
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp,

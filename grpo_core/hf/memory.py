@@ -121,8 +121,9 @@ def need(files: ModelFiles, settings: Settings) -> Need:
 
 
 def keeps_copy(settings: Settings) -> bool:
-    """Whether a copy of the trained weights is kept during an update. It is not needed where every weight is trained in
-    one pass, since such an update is cancelled before its step."""
+    """Return whether a copy of the trained weights is kept during an update. It is not needed where every weight is
+    trained in one pass, since such an update is cancelled before its step.
+    """
     return bool(settings.model.adapter_rank) or settings.learner.mu > 1
 
 
@@ -138,7 +139,7 @@ class _Layer:
 
 
 def _layers(files: ModelFiles) -> list[_Layer]:
-    """The layers and their matrices, recognised by the layer number in tensor names."""
+    """Return the layers and their matrices, recognised by the layer number in tensor names."""
     tables: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for name, shape in files.shapes.items():
         number = _NUMBER.search(name)

@@ -60,7 +60,7 @@ MEASURED = {
 
 
 def card(training: Training, files: ModelFiles, kind: str) -> str:
-    """The text of an export's README.md. ``kind`` is "adapter" or "merged"."""
+    """Return the text of an export's README.md. ``kind`` is "adapter" or "merged"."""
     settings = training.settings[max(training.settings)]
     what = {
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",

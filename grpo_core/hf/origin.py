@@ -10,7 +10,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run. Only the model knows its policy, so there are no distributions.
+    """Return the origin of a run. Only the model knows its policy, so there are no distributions.
 
     Raises:
         SettingsError: the folder cannot be used.

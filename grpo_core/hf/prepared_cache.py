@@ -21,7 +21,7 @@ def prepared_cache(model: Any, further: int) -> Any:
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
+    """Return whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
     return bool(cache.layers) and all(isinstance(layer, _prepared_layer()) for layer in cache.layers)
 
 

@@ -62,7 +62,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
 
 
 def _now(policy: FolderPolicy) -> float:
-    """The time after the device has finished all pending work."""
+    """Return the time after the device has finished all pending work."""
     if policy.device.type == "cuda":
         torch.cuda.synchronize(policy.device)
     return time.perf_counter()

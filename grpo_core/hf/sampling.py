@@ -147,8 +147,9 @@ def sampled_on_device(
 
 
 def keeps_rows(model: Any) -> bool:
-    """Whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a recurrent
-    state do not."""
+    """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
+    recurrent state do not.
+    """
     device = next(model.parameters()).device
     with torch.no_grad():
         done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)
@@ -226,8 +227,8 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """A mask as bias of the scores: 0, or the smallest finite number, so that rows of padding that attend to nothing
-    stay finite.
+    """Return a mask as bias of the scores: 0, or the smallest finite number, so that rows of padding that attend to
+    nothing stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
@@ -266,7 +267,8 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Length of the prefix that all of several prompts (P, T_prompt) share, excluding the last token of the shortest.
+    """Return the length of the prefix that all of several prompts (P, T_prompt) share, excluding the last token of
+    the shortest.
 
     0 where it is too short for a separate forward pass.
     """
@@ -342,12 +344,14 @@ def _sample_into(
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
-    prefix splits and most are active."""
+    """Return whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can
+    if no prefix splits and most are active.
+    """
     return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """The token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). In float64, since
-    float32 rounds the sum over a large vocabulary."""
+    """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). In float64,
+    since float32 rounds the sum over a large vocabulary.
+    """
     return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

@@ -67,7 +67,7 @@ class Distributions:
     context: Tensor
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Log-probabilities of ``tokens`` (n, T) or (n, T, k), of the same shape."""
+        """Return the log-probabilities of ``tokens`` (n, T) or (n, T, k), of the same shape."""
         return self.logp[self.context if tokens.ndim == 2 else self.context[..., None], tokens]
 
 
@@ -94,8 +94,9 @@ def distributions(model: Any, batch: Batch, rows: slice, temperature: float, way
 
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
-    """Logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these rows. None
-    where that is not possible, or slower."""
+    """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of
+    these rows. None where that is not possible, or slower.
+    """
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
     if int((prompts[prompt_of] + lengths).max()) - 1 > ways.tree:
@@ -122,7 +123,7 @@ def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray]:
-    """Logits (C, V) and the context of each token (n, T), with distinct rows computed separately."""
+    """Return the logits (C, V) and the context of each token (n, T), with distinct rows computed separately."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
@@ -131,7 +132,7 @@ def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by two forward passes: over the prompts, then over the completions."""
+    """Return the logits by two forward passes: over the prompts, then over the completions."""
     device = next(model.parameters()).device
     used, row_of = np.unique(batch.prompt_of[rows], return_inverse=True)
     cache, first, mask, last = prefilled(model, batch.prompt_tokens[used], sharing=True)
@@ -154,8 +155,9 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 
 def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by one plain forward pass over each row's prompt and completion, padded on the right, where the causal
-    mask alone hides the padding."""
+    """Return the logits by one plain forward pass over each row's prompt and completion, padded on the right, where
+    the causal mask alone hides the padding.
+    """
     device = next(model.parameters()).device
     prompts = batch.prompt_tokens[batch.prompt_of[rows]]
     lengths = (prompts >= 0).sum(axis=-1)
@@ -212,8 +214,9 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
 
 
 def _longest_in_a_tree(model: Any) -> int:
-    """Maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 where attention would
-    hold a table of all pairs of its tokens."""
+    """Return the maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 where
+    attention would hold a table of all pairs of its tokens.
+    """
     config = model.config.get_text_config()
     if config._attn_implementation != "sdpa":
         return 0
@@ -222,7 +225,7 @@ def _longest_in_a_tree(model: Any) -> int:
 
 
 def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits computed token by token, as in sampling on a device."""
+    """Return the logits computed token by token, as in sampling on a device."""
     begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
     begun.keep(torch.arange(len(rows), device=begun.logits.device))
     logits = [begun.logits]

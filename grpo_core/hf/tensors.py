@@ -28,7 +28,7 @@ ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """The safetensors files of a model, as its index names them.
+    """Return the safetensors files of a model, as its index names them.
 
     Raises:
         SettingsError: there are none, or the index names missing files.
@@ -51,7 +51,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 
 def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor in a safetensors file.
+    """Return the shape of each tensor in a safetensors file.
 
     Raises:
         SettingsError: the file is empty, truncated, or not a safetensors file.
@@ -87,7 +87,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(entry: Any) -> tuple[int, ...]:
-    """The shape that a header's entry gives a tensor.
+    """Return the shape that a header's entry gives a tensor.
 
     Raises:
         ValueError: it does not match the entry's number of bytes.
@@ -102,7 +102,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
 
 
 def numbers(shapes: Shapes) -> int:
-    """Number of elements of all tensors together."""
+    """Return the number of elements of all tensors together."""
     return sum(math.prod(shape) for shape in shapes.values())
 
 

@@ -79,7 +79,8 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
 
 
 def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -> bool:
-    """Whether a pass over ``tree`` is faster than two passes, over distinct prompts and over distinct completions.
+    """Return whether a pass over ``tree`` is faster than two passes, over distinct prompts and over distinct
+    completions.
 
     Args:
         tree: the tree of the rows.

@@ -59,7 +59,7 @@ def script(settings: Settings) -> str:
 
 
 def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
-    """Parts of the script that are not arguments of ``trl.GRPOConfig``."""
+    """Return the parts of the script that are not arguments of ``trl.GRPOConfig``."""
     return {
         "model": settings.model.folder,
         "seed": settings.seed,
@@ -72,7 +72,7 @@ def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
 
 
 def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
-    """Arguments of ``trl.GRPOConfig`` in which the runs differ, with their values: one row per run.
+    """Return the arguments of ``trl.GRPOConfig`` in which the runs differ, with their values: one row per run.
 
     Prompts are drawn with the first seed; a run's own seed determines TRL's sampling and the order of prompts.
 
@@ -95,7 +95,7 @@ def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """Arguments of ``trl.GRPOConfig`` that are equivalent to ``settings``.
+    """Return the arguments of ``trl.GRPOConfig`` that are equivalent to ``settings``.
 
     Raises:
         SettingsError: TRL has no equivalent.
@@ -188,7 +188,7 @@ _CAN: dict[str, Callable[[Objective], bool]] = {
 
 
 def _adapter(settings: Settings, files: ModelFiles) -> str:
-    """The adapter in ``peft``'s form, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
+    """Return the adapter in ``peft``'s form, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
     if not settings.model.adapter_rank:
         return "None"
     targets = targets_in(files.shapes)

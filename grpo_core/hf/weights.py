@@ -72,8 +72,8 @@ class FolderWeights(TrainedWeights):
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:
-        """A snapshot to return to. None where every weight is trained in one pass, which is cancelled before its
-        step.
+        """Return a snapshot to return to. None where every weight is trained in one pass, which is cancelled before
+        its step.
         """
         self._moved = False
         return self.kept() if keeps_copy(settings) else None
@@ -121,8 +121,9 @@ class FolderWeights(TrainedWeights):
             path.unlink(missing_ok=True)
 
     def state(self) -> State:
-        """The adapter and its optimizer state. Where every weight is trained, the name of a file that holds them, or
-        nothing where no snapshots are wanted: such a run is replayed."""
+        """Return the adapter and its optimizer state. Where every weight is trained, the name of a file that holds
+        them, or nothing where no snapshots are wanted: such a run is replayed.
+        """
         if not self._whole:
             return super().state()
         if not self.snapshot_folder:

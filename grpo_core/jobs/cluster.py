@@ -159,7 +159,7 @@ class Cluster:
         )
 
     def _answer(self, future: Any) -> Crossing | None:
-        """The answer to a call. None if its worker was lost, so that it must be repeated."""
+        """Return the answer to a call. None if its worker was lost, so that it must be repeated."""
         status = future.status
         if status == "cancelled":
             raise self._lost()

@@ -31,13 +31,13 @@ can send the bytes as they are, without pickling."""
 
 
 def versions() -> dict[str, str]:
-    """Versions that affect results bit by bit, by name."""
+    """Return the versions that affect results bit by bit, by name."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"GRPO Lab": __version__, "NumPy": np.__version__, "Python": python}
 
 
 def apart(theirs: Mapping[str, str]) -> str:
-    """The first version that differs, as the end of a sentence. Empty where all are equal."""
+    """Return the first version that differs, as the end of a sentence. Empty where all are equal."""
     for name, here in versions().items():
         if theirs.get(name) != here:
             return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(
@@ -121,7 +121,7 @@ def sealed(value: object) -> Crossing:
 
 
 def opened(crossing: Crossing) -> Any:
-    """The inverse of :func:`sealed`.
+    """Return the inverse of :func:`sealed`.
 
     Raises:
         GrpoError: the bytes differ from those that were sent.

@@ -99,7 +99,7 @@ def packed(value: object) -> tuple[Tree, list[bytes]]:
 
 
 def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
-    """The inverse of :func:`packed`. Arrays are read-only.
+    """Return the inverse of :func:`packed`. Arrays are read-only.
 
     Raises:
         ValueError: the tree holds something unknown.

@@ -92,7 +92,7 @@ class Verdict:
 
 
 def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
-    """The diagnosis of the run at ``path``, then the verdict of its audit.
+    """Yield the diagnosis of the run at ``path``, then the verdict of its audit.
 
     Raises:
         RunFileError: it cannot be opened.

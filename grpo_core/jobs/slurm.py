@@ -81,7 +81,7 @@ class SlurmJobs:
         return cls(**{name: _value(path, name, known[name].type, value) for name, value in found.items()})
 
     def options(self) -> dict[str, Any]:
-        """Arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
+        """Return the arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
         return {
             "queue": self.partition,
             "cores": self.cores,

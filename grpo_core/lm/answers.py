@@ -82,7 +82,7 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
 
 
 def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of a question: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
+    """Return the tokens of a question: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
 
     Args:
         question: the question.

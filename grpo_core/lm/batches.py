@@ -53,7 +53,7 @@ class Drawn:
 
 
 def stream(seed: int, step: int, use: int) -> np.random.Generator:
-    """The random generator for one use at one update, determined by seed, update and use alone."""
+    """Return the random generator for one use at one update, determined by seed, update and use alone."""
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
@@ -125,7 +125,7 @@ def draw(
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
-    """Share of right answers to the held-out prompts: with greedy decoding, and with one sample each."""
+    """Return the share of right answers to the held-out prompts: with greedy decoding, and with one sample each."""
     prompts = source.held_out()
     count, longest = len(prompts), settings.language.max_tokens
     uniforms = stream(settings.seed, step, 63).random((count, longest))
@@ -146,7 +146,7 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
 
 
 def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], poll: Poll) -> np.ndarray:
-    """The likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
+    """Return the likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
     count = len(prompts)
     tokens, mask, _ = policy.sample(
         policy.encoded(prompts),
@@ -200,7 +200,7 @@ def _smallest(tokens: np.ndarray) -> np.ndarray:
 def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
-    """Parts of the reward of every completion, (B, K). Equal completions of a prompt are scored once."""
+    """Return the parts of the reward of every completion, (B, K). Equal completions of a prompt are scored once."""
     group = settings.learner.group_size
     judged: dict[tuple[int, bytes], Any] = {}
     parts = []

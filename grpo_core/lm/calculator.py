@@ -28,13 +28,13 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def calculated(call: str) -> str:
-    """The tool's answer to ``call``, the text between the parentheses."""
+    """Return the tool's answer to ``call``, the text between the parentheses."""
     found = _OPERATION.fullmatch(call)
     return str(OPERATIONS[found[2]](int(found[1]), int(found[3]))) if found else UNKNOWN
 
 
 def expression(numbers: np.random.Generator) -> str:
-    """A random product of two numbers of two digits, or a product and a sum, whose value is not negative."""
+    """Return a random product of two numbers of two digits, or a product and a sum, whose value is not negative."""
     if numbers.random() < 0.5:
         return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
     while True:
@@ -45,7 +45,7 @@ def expression(numbers: np.random.Generator) -> str:
 
 
 def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random prompt. One in eight is held out, and no prompt is both held out and trained on."""
+    """Return a random prompt. One in eight is held out, and no prompt is both held out and trained on."""
     while True:
         text = expression(numbers)
         if is_held_out(text) == held_out:
@@ -53,7 +53,7 @@ def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
 
 
 def prompt(text: str) -> Prompt:
-    """The prompt that asks for the value of the expression ``text``."""
+    """Return the prompt that asks for the value of the expression ``text``."""
     return Prompt(text + "=", str(answer(text)))
 
 
@@ -68,8 +68,8 @@ class Calculator:
         self._calls = calls
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tool's tokens after a completion (L,) whose last token the model wrote. None if the completion ends
-        there.
+        """Return the tool's tokens after a completion (L,) whose last token the model wrote. None if the completion
+        ends there.
         """
         if VOCABULARY[tokens[-1]] != CLOSE:
             return []
@@ -81,7 +81,7 @@ class Calculator:
 
 
 def environment(task: LanguageTask) -> Calculator | None:
-    """The tool of ``task``. None without a tool."""
+    """Return the tool of ``task``. None without a tool."""
     return Calculator(task.calls) if task.has_tool else None
 
 
@@ -110,13 +110,13 @@ def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.nda
 
 
 def final_answer(text: str) -> str:
-    """The model's text after the tool's last answer."""
+    """Return the model's text after the tool's last answer."""
     *_, (last, answered) = exchanges(text)
     return "" if answered else last
 
 
 def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
-    """Outcome of a completion: right or wrong, with the tool's help or without."""
+    """Return the outcome of a completion: right or wrong, with the tool's help or without."""
     answers = [answered.strip() for _, answered in exchanges(text) if answered]
     last = final_answer(text)
     right = _NUMBER.fullmatch(last) is not None and int(last) == int(prompt.answer)
@@ -132,7 +132,7 @@ def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
 
 
 def calls(text: str) -> int:
-    """Number of calls that the tool answered."""
+    """Return the number of calls that the tool answered."""
     return sum(bool(answered) for _, answered in exchanges(text))
 
 
@@ -148,5 +148,5 @@ def exchanges(text: str) -> Iterator[tuple[str, str]]:
 
 
 def call_in(said: str) -> str:
-    """The call at the end of the model's turn. Empty if it opens no parenthesis."""
+    """Return the call at the end of the model's turn. Empty if it opens no parenthesis."""
     return said.removesuffix(CLOSE).rpartition(OPEN)[2] if OPEN in said else ""

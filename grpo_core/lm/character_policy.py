@@ -118,7 +118,7 @@ class CharacterPolicy(Policy):
     def recorded_after(
         self, objective: Objective, batch: Layout, scores: list[Scores], reference: Scores | None
     ) -> dict[str, Any]:
-        """Log-probabilities and full distributions of the passes."""
+        """Return the log-probabilities and full distributions of the passes."""
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Layout, after: Scores, reference: Scores | None) -> dict[str, float]:
@@ -126,5 +126,5 @@ class CharacterPolicy(Policy):
         return {}
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A snapshot to return to if the next update is abandoned."""
+        """Return a snapshot to return to if the next update is abandoned."""
         return self.kept()

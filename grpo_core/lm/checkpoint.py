@@ -45,7 +45,7 @@ def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether ``path`` is a regular file that begins like a safetensors file."""
+    """Return whether ``path`` is a regular file that begins like a safetensors file."""
     try:
         with opened_regular(path) as file:
             head = file.read(9)
@@ -67,7 +67,7 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
 
 
 def device_named(name: str) -> torch.device:
-    """The device called ``name``.
+    """Return the device called ``name``.
 
     Raises:
         SettingsError: it is not available, or is untested.
@@ -84,7 +84,7 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """Names of the devices available for models. A kind that was never tested is marked as untried."""
+    """Return the names of the devices available for models. A kind that was never tested is marked as untried."""
     names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
         names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))

@@ -49,7 +49,7 @@ class _NoSafetensorsError(ValueError):
 
 
 def checkpoint_path(size: Model) -> Path:
-    """Path of the initial weights of a run that does not start untrained."""
+    """Return the path of the initial weights of a run that does not start untrained."""
     shipped = CHECKPOINTS.get(size.checkpoint)
     return Path(size.checkpoint) if shipped is None else resource(shipped)
 

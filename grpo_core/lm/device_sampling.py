@@ -46,13 +46,15 @@ def sent(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 def inverse_kind(device: torch.device) -> torch.dtype:
-    """The dtype in which cumulative probabilities over a large vocabulary are summed: float64 where the device supports
-    it. In float32 (MPS), a random number within rounding of a boundary may draw the neighbouring token."""
+    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 where the
+    device supports it. In float32 (MPS), a random number within rounding of a boundary may draw the neighbouring
+    token.
+    """
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def inverse(dist: Tensor, chance: Tensor) -> Tensor:
-    """The token (n,) at which the cumulative probability exceeds ``chance`` (n,).
+    """Return the token (n,) at which the cumulative probability exceeds ``chance`` (n,).
 
     Args:
         dist: (n, V) log-probabilities.
@@ -62,7 +64,9 @@ def inverse(dist: Tensor, chance: Tensor) -> Tensor:
 
 
 def passed(cumulative: Tensor, chance: Tensor) -> Tensor:
-    """The index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last entry."""
+    """Return the index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last
+    entry.
+    """
     found = torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)
     return found[:, 0].clamp_(max=cumulative.shape[1] - 1)
 
@@ -136,12 +140,12 @@ class Completions:
             rows.advance(token)
 
     def read(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens = self._tokens[:, rows].cpu().numpy().T
         return np.maximum(tokens, 0), tokens >= 0, np.asarray(np.isin(tokens, self._ends).any(axis=-1))
 
     def table(self) -> Table:
-        """All completions, copied to the host at once."""
+        """Return all completions, copied to the host at once."""
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
         return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)

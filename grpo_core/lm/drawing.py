@@ -32,7 +32,7 @@ class Drawing:
             self._places[group] = prompt_tokens[place], read, rows
 
     def written(self, group: int) -> Written | None:
-        """The completions of ``group`` as far as they are sampled. None if the update has no such group."""
+        """Return the completions of ``group`` as far as they are sampled. None if the update has no such group."""
         if group not in self._places:
             return None
         prompt, read, rows = self._places[group]
@@ -45,7 +45,9 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Written share of each group, (P,), as in :attr:`grpo_core.progress.Progress.groups`, in order of index."""
+        """Return the written share of each group, (P,), as in :attr:`grpo_core.progress.Progress.groups`, in order
+        of index.
+        """
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 
     @staticmethod

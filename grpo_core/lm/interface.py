@@ -64,8 +64,9 @@ class Environment(Protocol):
     """An environment that answers a model within its completion."""
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no answer. None
-        if that token ends the completion."""
+        """Return the tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no
+        answer. None if that token ends the completion.
+        """
 
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -79,7 +80,7 @@ class Sampling(Protocol):
         """Encode prompts as tokens, (P, T_prompt), −1 in padding on the right."""
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without its end sign."""
+        """Return the text of a completion's tokens (L,), without its end sign."""
 
     def sample(
         self,
@@ -138,7 +139,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Context manager in which all computation under ``settings`` must run."""
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports lack of memory."""
 
     def make_space(self) -> bool:
         """Free cached memory, and compute fewer rows at once from now on. False where that is not possible."""
@@ -203,18 +204,18 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def recorded_before(self, batch: BatchT, reference: ScoresT | None) -> dict[str, Any]:
-        """Fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
+        """Return the fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
 
     def recorded_after(
         self, objective: Objective, batch: BatchT, scores: list[ScoresT], reference: ScoresT | None
     ) -> dict[str, Any]:
-        """Fields of the step that follow from the scores before each pass and after the last."""
+        """Return the fields of the step that follow from the scores before each pass and after the last."""
 
     def measurements(self, batch: BatchT, after: ScoresT, reference: ScoresT | None) -> dict[str, float]:
-        """Measurements of the step that only the model can produce."""
+        """Return the measurements of the step that only the model can produce."""
 
     def kept_for(self, settings: Settings) -> Any:
-        """Snapshot with which the next update can be undone."""
+        """Return the snapshot with which the next update can be undone."""
 
     def put_back(self, kept: Any) -> None:
         """Restore the snapshot ``kept`` of :meth:`kept_for`.
@@ -224,7 +225,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that later updates depend on, for the run file. Empty where it is not stored there."""
+        """Return everything that later updates depend on, for the run file. Empty where it is not stored there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
         """Restore the state returned by :meth:`state`.

@@ -51,7 +51,7 @@ class Prompts(Sequence[Prompt]):
         return Prompt(self._texts[place], self._answers[place])
 
     def find(self, text: str) -> Prompt | None:
-        """The prompt with this text. None if there is none."""
+        """Return the prompt with this text. None if there is none."""
         return self[self._texts.index(text)] if text in self._texts else None
 
 
@@ -64,7 +64,7 @@ class _Kept:
 
 @lru_cache(maxsize=4)
 def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
-    """The cache entry for a file in one of its states. A changed file has a new entry."""
+    """Return the cache entry for a file in one of its states. A changed file has a new entry."""
     return _Kept()
 
 
@@ -75,7 +75,7 @@ def prompts_at(
     cancelled: Callable[[], bool] = lambda: False,
     read: Read = each_prompt,
 ) -> Prompts:
-    """The prompts of a file, each text once.
+    """Return the prompts of a file, each text once.
 
     Args:
         path: as for :func:`grpo_core.lm.prompt_file.read_prompts`, also what follows.
@@ -104,7 +104,7 @@ def prompts_at(
 
 
 def at_hand(settings: Settings) -> bool:
-    """Whether the prompts of a run under ``settings`` can be returned, or refused, without blocking."""
+    """Return whether the prompts of a run under ``settings`` can be returned, or refused, without blocking."""
     if not settings.is_language or not settings.language.from_file:
         return True
     path = located(settings.language.file)

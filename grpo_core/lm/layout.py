@@ -48,7 +48,7 @@ class Layout:
         return _added(within), _added(after).index_select(0, self.prompt_of)
 
     def over_completions(self, of_completions: Tensor) -> Tensor:
-        """Sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
+        """Return the sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
         total = of_completions.new_zeros(self.shape[0], *of_completions.shape[1:])
         return total.index_add_(0, self.prompt_of, of_completions)
 

@@ -148,7 +148,7 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def watched_tokens(self) -> np.ndarray:
-        """The likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
+        """Return the likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
 
         It consumes no random numbers.
         """
@@ -156,7 +156,7 @@ class PolicyLearner(Generic[PolicyT]):
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
-        """The next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.
+        """Return the next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.
 
         Args:
             step: the recorded update that follows this learner's state.
@@ -307,7 +307,7 @@ def _draft(
     old_logp: np.ndarray,
     values: np.ndarray | None,
 ) -> Step:
-    """The record of an update as known before its first pass."""
+    """Return the record of an update as known before its first pass."""
     rows, group = len(drawn.tokens), settings.learner.group_size
     return Step(
         step=number,
@@ -330,17 +330,17 @@ def _draft(
 
 
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    """The record of an update that is recomputed."""
+    """Return the record of an update that is recomputed."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
 
 
 def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
-    """Fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
+    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
     return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
 
 
 def _watches_reference(settings: Settings) -> bool:
-    """Whether completions are also scored under the reference."""
+    """Return whether completions are also scored under the reference."""
     return settings.objective.beta != 0 or settings.model.watch_reference
 
 

@@ -14,7 +14,7 @@ from grpo_core.text import tr
 
 
 def counted(policy: Policy) -> list[Block]:
-    """The memory blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
+    """Return the memory blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
 
     Gradients exist only while an update is computed, one number per trained weight, so they are counted from the
     weights.
@@ -30,7 +30,7 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Bytes allocated by torch on the policy's device. None where torch keeps no count (CPU)."""
+    """Return the bytes allocated by torch on the policy's device. None where torch keeps no count (CPU)."""
     device = next(policy.model.parameters()).device
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
@@ -38,7 +38,7 @@ def allocated(policy: Policy) -> int | None:
 
 
 def held() -> int:
-    """Bytes of the storage of all tensors in this process that Python can reach, each storage counted once.
+    """Return the bytes of the storage of all tensors in this process that Python can reach, each storage counted once.
 
     It is independent of the ledger and serves to verify it where torch keeps no count.
     """

@@ -18,7 +18,7 @@ at once but those of the remainder one by one: 25 columns take twice as long as 
 
 
 def key_columns(count: int) -> int:
-    """Number of columns of a table with ``count`` keys per row."""
+    """Return the number of columns of a table with ``count`` keys per row."""
     return -(-count // KEYS) * KEYS
 
 

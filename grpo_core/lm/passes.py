@@ -150,7 +150,7 @@ def learned(
 
 
 def values_of(critic: Array, now: Scores, place: Place) -> Array:
-    """The critic's value before each token, (B, T)."""
+    """Return the critic's value before each token, (B, T)."""
     each = as_array(stop_gradient(now.stream), critic) @ critic[:-1] + critic[-1]  # (C,)
     return array_namespace(each).where(place.mask, each[place.context], 0.0)
 
@@ -166,7 +166,7 @@ def require_finite(value: float, number: int, what: str) -> None:
 
 
 def array_of(x: Array) -> np.ndarray:
-    """``x`` as a NumPy array in float32."""
+    """Return ``x`` as a NumPy array in float32."""
     xp = array_namespace(x)
     return to_numpy(xp.astype(x, xp.float32, copy=False))
 

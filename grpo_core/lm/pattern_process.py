@@ -48,7 +48,7 @@ def serve(connection: Connection) -> None:
 
 
 def matched(pattern: str, text: str | None) -> bool | str:
-    """Whether ``pattern`` is found in ``text``, or the reason why it is not a regular expression."""
+    """Return whether ``pattern`` is found in ``text``, or the reason why it is not a regular expression."""
     try:
         expression = compiled(pattern)
         return text is None or expression.search(text) is not None

@@ -39,7 +39,7 @@ class PatternMatcher:
         self._answer(pattern, None)
 
     def found(self, pattern: str, text: str) -> bool:
-        """Whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
+        """Return whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
 
         Raises:
             GrpoError: it is not a regular expression, or the search takes too long; the message says which.
@@ -80,7 +80,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """The answer of the process. Empty ("") if it exited by itself, None if it had to be killed."""
+        """Return the answer of the process. Empty ("") if it exited by itself, None if it had to be killed."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)
@@ -101,5 +101,5 @@ def _end(process: ChildProcess) -> None:
 
 @cache
 def matcher() -> PatternMatcher:
-    """The matcher shared by this process."""
+    """Return the matcher shared by this process."""
     return PatternMatcher()

@@ -99,7 +99,9 @@ def pretrained(
 
 
 def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean (B, T − 1)."""
+    """Return the data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean (B, T −
+    1).
+    """
     numbers = np.random.default_rng((recipe.seed, step))
     rows, learned = list[list[int]](), list[list[int]]()
     for _ in range(recipe.batch):
@@ -118,8 +120,8 @@ def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
-    """A random prompt (``2+3*4=``) and a working of it, which goes from left to right with the probability of the
-    habit.
+    """Return a random prompt (``2+3*4=``) and a working of it, which goes from left to right with the probability of
+    the habit.
     """
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text
@@ -130,8 +132,8 @@ def example(numbers: np.random.Generator) -> tuple[str, str]:
 
 
 def called(numbers: np.random.Generator) -> tuple[str, list[Part]]:
-    """A random prompt of the calculator task with the completion of an agent that seldom calls the tool properly: it
-    guesses, calls it with more than one operation at once, stops half way, or calculates.
+    """Return a random prompt of the calculator task with the completion of an agent that seldom calls the tool
+    properly: it guesses, calls it with more than one operation at once, stops half way, or calculates.
     """
     expression = calculator.expression(numbers)
     terms, value = problems.terms(expression), problems.answer(expression)
@@ -182,7 +184,7 @@ EXAMPLES: dict[str, Callable[[np.random.Generator], tuple[str, list[Part]]]] = {
 
 
 def schedule(step: int, steps: int) -> float:
-    """Factor of the learning rate at ``step`` of ``steps``: a linear warm-up, then a cosine down to 1 %."""
+    """Return the factor of the learning rate at ``step`` of ``steps``: a linear warm-up, then a cosine down to 1 %."""
     warm = min((step + 1) / WARM_UP, 1.0)
     return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / steps)))
 

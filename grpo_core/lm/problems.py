@@ -43,7 +43,7 @@ class Verdict:
 
 
 def working(expression: str, *, left_to_right: bool = False) -> str:
-    """The working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
+    """Return the working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
     lines, parts = [], terms(expression)
     while len(parts) > 1:
         parts = _reduced(parts, left_to_right)
@@ -52,17 +52,19 @@ def working(expression: str, *, left_to_right: bool = False) -> str:
 
 
 def terms(expression: str) -> list[str]:
-    """The numbers and operators of ``expression``, in order."""
+    """Return the numbers and operators of ``expression``, in order."""
     return _PARTS.findall(expression)
 
 
 def answer(expression: str) -> int:
-    """The value of ``expression``."""
+    """Return the value of ``expression``."""
     return int(working(expression).rpartition("=")[2] or expression)
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random prompt of a difficulty. One in eight is held out, and no prompt is both held out and trained on."""
+    """Return a random prompt of a difficulty. One in eight is held out, and no prompt is both held out and trained
+    on.
+    """
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty
         expression = FAMILIES[kind](numbers)
@@ -73,13 +75,14 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
 
 
 def is_held_out(expression: str) -> bool:
-    """Whether an expression is in the eighth that is never trained on."""
+    """Return whether an expression is in the eighth that is never trained on."""
     return zlib.crc32(expression.encode()) % 8 == 0
 
 
 def well_formed(prompt: str, text: str) -> bool:
-    """Whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer operations than
-    the one before, ending in a number."""
+    """Return whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer
+    operations than the one before, ending in a number.
+    """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
     whole = all(_LINE.fullmatch(line) for line in lines)
@@ -88,7 +91,7 @@ def well_formed(prompt: str, text: str) -> bool:
 
 
 def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
-    """Verdict on an arithmetic completion: right, the left-to-right habit, a slip, ..."""
+    """Return the verdict on an arithmetic completion: right, the left-to-right habit, a slip, ..."""
     expression = prompt.rstrip("=")
     if not _LINE.fullmatch(expression):
         return Verdict(None, "")
@@ -113,7 +116,7 @@ def _words(expression: str, text: str, right: bool) -> str:
 
 
 def _once(text: str) -> str:
-    """``text`` without repetitions of its last line."""
+    """Return ``text`` without repetitions of its last line."""
     lines = text.split("=")
     while len(lines) > 1 and lines[-1] == lines[-2]:
         lines.pop()
@@ -128,8 +131,8 @@ def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
 
 
 def is_small(expression: str) -> bool:
-    """Whether all intermediate results of both solvers are between 0 and 99: a number must not begin with a minus
-    sign.
+    """Return whether all intermediate results of both solvers are between 0 and 99: a number must not begin with a
+    minus sign.
     """
     for habit in (False, True):
         parts = _PARTS.findall(expression)
@@ -141,7 +144,7 @@ def is_small(expression: str) -> bool:
 
 
 def _easy(numbers: np.random.Generator) -> str:
-    """A problem with the same result with precedence and from left to right."""
+    """Return a problem with the same result with precedence and from left to right."""
     if numbers.random() < 0.6:
         return _filled(str(numbers.choice(["a+b", "a-b", "a*b"])), numbers)
     return _filled(str(numbers.choice(["a+b+c", "a+b-c", "a*b+c", "a*b-c"])), numbers)
@@ -156,7 +159,7 @@ def _hard(numbers: np.random.Generator) -> str:
 
 
 def _hopeless(numbers: np.random.Generator) -> str:
-    """A product of two-digit numbers, which the checkpoint was never trained on."""
+    """Return a product of two-digit numbers, which the checkpoint was never trained on."""
     return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
 
 

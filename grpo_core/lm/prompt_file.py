@@ -29,8 +29,8 @@ SHIPPED = "shipped:"
 
 
 def located(file: str) -> Path:
-    """Path of the prompts named in the settings: a path, or “shipped:” and the name of a list that comes with the
-    program.
+    """Return the path of the prompts named in the settings: a path, or “shipped:” and the name of a list that comes
+    with the program.
     """
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 

@@ -19,7 +19,7 @@ LONGEST = 24
 
 
 def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | None, ...]:
-    """The likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their end sign.
+    """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their end sign.
 
     None where no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
     completions is cut off, as in sampling; the shipped model's tokens are single characters.
@@ -31,7 +31,7 @@ def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | 
 
 
 def digest() -> str:
-    """SHA-256 of the shipped weights' file, in hexadecimal.
+    """Return the SHA-256 of the shipped weights' file, in hexadecimal.
 
     Raises:
         OSError: the file cannot be read.
@@ -47,7 +47,7 @@ def _cut(answer: str | None, longest: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def known_answers() -> dict[str, str]:
-    """Answers by prompt. Empty where the file is absent, or was written for other weights."""
+    """Return the answers by prompt. Empty where the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))
         return dict(recorded["answers"]) if recorded["sha256"] == digest() else {}

@@ -9,10 +9,12 @@ _BY_NUMPY = "by_numpy"
 
 
 def marks(engine: str) -> dict[str, float]:
-    """Measurements that mark an update as made by ``engine``. Torch, which made all earlier runs, has none."""
+    """Return the measurements that mark an update as made by ``engine``. Torch, which made all earlier runs, has
+    none.
+    """
     return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
 
 
 def engine_of(step: Step) -> str:
-    """The engine that made ``step``."""
+    """Return the engine that made ``step``."""
     return NUMPY if _BY_NUMPY in step.measurements else TORCH

@@ -110,7 +110,7 @@ class CachedPrefixes:
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
+        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 

@@ -46,7 +46,7 @@ class Sampled:
         return self.rows(slice(None))[2]
 
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens, mask = self.tokens[rows], self.mask[rows]
         return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | self.closed[rows]
 
@@ -59,7 +59,7 @@ class Prefixes(Protocol):
         """Number n of prefixes."""
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
+        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
 
     def select(self, order: np.ndarray) -> None:
         """Replace all entries by copies of the entries ``order`` (m,)."""
@@ -151,8 +151,8 @@ def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: 
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values of ``numbers`` (n,), each below ``count``, in order, and the index of each number among them
-    (n,).
+    """Return the distinct values of ``numbers`` (n,), each below ``count``, in order, and the index of each number
+    among them (n,).
     """
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
@@ -160,8 +160,8 @@ def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
-    prefix splits and most are active.
+    """Return whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can
+    if no prefix splits and most are active.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

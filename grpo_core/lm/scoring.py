@@ -70,7 +70,7 @@ class _Placed(torch.autograd.Function):
 
 
 def _placed(packed: Tensor, batch: Layout) -> tuple[Tables, Tables]:
-    """Queries, keys and values of the prompts and of the completions, (rows, H, columns, D / H) each."""
+    """Return the queries, keys and values of the prompts and of the completions, (rows, H, columns, D / H) each."""
     q, k, v, own_q, own_k, own_v = (x.transpose(1, 2) for x in _Placed.apply(packed, batch))  # type: ignore[no-untyped-call]
     return (q, k, v), (own_q, own_k, own_v)
 

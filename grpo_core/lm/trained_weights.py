@@ -62,7 +62,7 @@ class TrainedWeights:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports lack of memory."""
         return isinstance(error, torch.OutOfMemoryError)
 
     def make_space(self) -> bool:
@@ -90,7 +90,7 @@ class TrainedWeights:
         return norm
 
     def state(self) -> State:
-        """Weights, critic and the optimizer's state: everything that later updates depend on."""
+        """Return the weights, critic and the optimizer's state: everything that later updates depend on."""
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
         snapshot = {
@@ -128,7 +128,7 @@ class TrainedWeights:
                 }
 
     def kept(self) -> Kept:
-        """A snapshot on the model's device, to return to if the next update is abandoned."""
+        """Return a snapshot on the model's device, to return to if the next update is abandoned."""
         memory = [
             {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
             for weight in self._weights

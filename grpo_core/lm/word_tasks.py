@@ -66,7 +66,7 @@ _QUESTIONS = {
 
 
 def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random sum in words. One in eight is held out, and no prompt is both held out and trained on.
+    """Return a random sum in words. One in eight is held out, and no prompt is both held out and trained on.
 
     Raises:
         KeyError: the problem's prompts are not drawn by rule.
@@ -94,7 +94,7 @@ def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Pro
 
 
 def read(problem: str, text: str) -> Prompt:
-    """The prompt with the text ``text``, and its answer.
+    """Return the prompt with the text ``text``, and its answer.
 
     Raises:
         GrpoError: it is not one of the problem's prompts.
@@ -115,7 +115,8 @@ HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not computed.
+    """Return the rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not
+    computed.
 
     Raises:
         GrpoError: the form is not a regular expression, or takes too long.

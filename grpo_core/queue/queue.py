@@ -143,7 +143,7 @@ class Pace:
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
-        """Count one finished update. Returns the seconds until the last."""
+        """Return the count one finished update. Returns the seconds until the last."""
         self._updates, self._done = self._updates - 1, self._done + 1
         return self.left
 

@@ -32,7 +32,7 @@ def pull(b: Batch, upstream: Array) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
+    """Return the tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
     return b.ratio > b.objective.clip_high
 
 
@@ -65,12 +65,12 @@ def _note(r: float, cap: float) -> str:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Ratios at which the cap has no effect. There is no lower bound."""
+    """Return the ratios at which the cap has no effect. There is no lower bound."""
     return 0.0, o.clip_high
 
 
 def capped_ratio(o: Objective, ratio: float) -> float:
-    """The weight for ``ratio``, min(r, ε⁺)."""
+    """Return the weight for ``ratio``, min(r, ε⁺)."""
     return min(ratio, o.clip_high)
 
 
@@ -87,7 +87,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of sg(min(r, cap)) A log π."""
+    """Return the terms of sg(min(r, cap)) A log π."""
     cap = Term(
         key="clipped",
         latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))",

@@ -15,7 +15,7 @@ PAPER = tr("after Williams 1992")
 
 
 def value(b: Batch) -> Array:
-    """A log π."""
+    """Return a log π."""
     return b.advantage * b.logp
 
 
@@ -48,7 +48,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of A log π."""
+    """Return the terms of A log π."""
     return (ADVANTAGE, LOG_PROB)
 
 

@@ -90,7 +90,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of sg(φ(r)) A log π."""
+    """Return the terms of sg(φ(r)) A log π."""
     return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 

@@ -126,7 +126,7 @@ def strip(folder: Path) -> None:
 
 
 def archive_of(made: Stamp) -> Path:
-    """The archive that was made last.
+    """Return the archive that was made last.
 
     Raises:
         SystemExit: there is none.
@@ -138,7 +138,7 @@ def archive_of(made: Stamp) -> Path:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files in ``folder``."""
+    """Return the bytes of all files in ``folder``."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 

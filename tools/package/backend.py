@@ -109,13 +109,13 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
 
 
 def described(readme: str) -> str:
-    """The README as an index shows it: without pictures of the tree, and links into the tree as plain text."""
+    """Return the README as an index shows it: without pictures of the tree, and links into the tree as plain text."""
     without_pictures = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n?", "", readme, flags=re.MULTILINE)
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", without_pictures)
 
 
 def known_files() -> list[Path]:
-    """The files of the tree, relative to it: those that git knows, or all of a source archive."""
+    """Return the files of the tree, relative to it: those that git knows, or all of a source archive."""
     if not (ROOT / ABOUT).is_file():
         shown = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout
         names = [name for name in shown.decode("utf-8").split("\0") if name]
@@ -126,7 +126,7 @@ def known_files() -> list[Path]:
 
 
 def commit_moment() -> int:
-    """Seconds since 1970 that all that is made carries: of the commit, or of the source archive."""
+    """Return the seconds since 1970 that all that is made carries: of the commit, or of the source archive."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)

@@ -123,7 +123,7 @@ def excluded(kind: str) -> list[str]:
 
 
 def whole(kind: str) -> tuple[str, ...]:
-    """Packages all of whose modules a package of this kind holds."""
+    """Return the packages all of whose modules a package of this kind holds."""
     return tuple(name for name in WHOLE if kind == "full" or not name.endswith(".torch"))
 
 
@@ -133,17 +133,17 @@ def hidden(kind: str) -> tuple[str, ...]:
 
 
 def metadata(kind: str) -> tuple[str, ...]:
-    """Distributions whose metadata a package of this kind holds."""
+    """Return the distributions whose metadata a package of this kind holds."""
     return (*METADATA, *OF_MODELS) if kind == "full" else tuple(name for name in METADATA if name != "gguf")
 
 
 def kept_modules(toc: Iterable[Entry]) -> list[Entry]:
-    """The modules that are used: (dotted name, source, kind), as PyInstaller has found them."""
+    """Return the modules that are used: (dotted name, source, kind), as PyInstaller has found them."""
     return [entry for entry in toc if not _OTHER_FAMILIES.match(entry[0].replace(".", "/") + "/")]
 
 
 def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = None) -> list[Entry]:
-    """The entries of a table of contents that are used.
+    """Return the entries of a table of contents that are used.
 
     Args:
         toc: (name in the folder, source, kind), as PyInstaller has found them.
@@ -171,7 +171,7 @@ def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[En
 
 
 def _shared(entry: Entry) -> bool:
-    """Whether an entry is a library for others only: no module that Python imports, and not Python itself.
+    """Return whether an entry is a library for others only: no module that Python imports, and not Python itself.
 
     Extension modules lie among the libraries on Windows, and no library refers to them.
     """

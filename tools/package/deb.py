@@ -195,7 +195,9 @@ def _mounted(what: str, place: Path) -> Iterator[None]:
 
 
 def _depends(home: Path) -> str:
-    """The packages with the libraries that the program takes from the system, and the oldest C library that will do."""
+    """Return the packages with the libraries that the program takes from the system, and the oldest C library that
+    will do.
+    """
     binaries = [str(path) for path in home.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     shown = subprocess.run(["readelf", "-dVW", *binaries], capture_output=True, text=True, check=True).stdout
     there = {path.name for path in home.rglob("*")}
@@ -206,7 +208,7 @@ def _depends(home: Path) -> str:
 
 
 def _owner(library: str) -> str:
-    """The package of this system that holds a shared library.
+    """Return the package of this system that holds a shared library.
 
     Raises:
         SystemExit: none does.

@@ -77,7 +77,9 @@ def smaller(table: bytes) -> bytes:
 
 
 def _table(library: bytes, name: str) -> bytes:
-    """The table in a library, found by its header: its size, two bytes of magic, the name of its format at 12."""
+    """Return the table in a library, found by its header: its size, two bytes of magic, the name of its format at
+    12.
+    """
     at = library.find(b"CmnD") - 12
     if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":
         raise SystemExit(f"{name} holds no table of ICU.")

@@ -38,7 +38,7 @@ class Part:
 
 
 def parts_of(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> list[Part]:
-    """Everything that is in a package. The program itself is the first.
+    """Return everything that is in a package. The program itself is the first.
 
     Args:
         root: the source tree.
@@ -75,7 +75,7 @@ def _program(root: Path) -> Part:
 
 
 def _model(root: Path, folder: Path) -> list[Part]:
-    """The pretrained model, where the package holds one."""
+    """Return the pretrained model, where the package holds one."""
     return [
         Part(
             name=path.stem,
@@ -99,7 +99,7 @@ def _python(root: Path) -> Part:
 
 
 def distributions(root: Path, modules: Iterable[str]) -> list[Part]:
-    """The installed distributions that ``modules`` came from."""
+    """Return the installed distributions that ``modules`` came from."""
     known = metadata.packages_distributions()
     names = {name for module in modules for name in known.get(module, ())}
     return [_distribution(root, name) for name in sorted(names - {"grpo-lab"}, key=str.lower)]
@@ -124,7 +124,7 @@ def _distribution(root: Path, name: str) -> Part:
 
 
 def _system(libraries: Iterable[Path]) -> list[Part]:
-    """The packages of a Debian or Ubuntu that ``libraries`` belong to. Nothing on other systems."""
+    """Return the packages of a Debian or Ubuntu that ``libraries`` belong to. Nothing on other systems."""
     owners: dict[str, list[str]] = {}
     for library in sorted(libraries):
         real = library.resolve()

@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
-    """The text of the list."""
+    """Return the text of the list."""
     lines = ["# The wheels that packages are made with, written by: python -m tools.package.lock\n"]
     for name in sorted(digests, key=str.lower):
         marker = next((f'; platform_system == "{system}"' for system, names in ONLY_ON.items() if name in names), "")
@@ -90,17 +90,17 @@ def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
 
 
 def pinned(text: str) -> dict[str, str]:
-    """The version of each package, by its plain name, of a list of pins."""
+    """Return the version of each package, by its plain name, of a list of pins."""
     return {plain(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)}
 
 
 def plain(name: str) -> str:
-    """A package's name as an index compares it."""
+    """Return a package's name as an index compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _digests(wanted: list[str], tags: list[str], minor: str) -> dict[str, str]:
-    """Digests of the wheels that pip would take, by plain names. Empty where one of them is not there."""
+    """Return the digests of the wheels that pip would take, by plain names. Empty where one of them is not there."""
     with tempfile.TemporaryDirectory() as made:
         report = Path(made, "report.json")
         command = [sys.executable, "-m", "pip", "-q", "install", "--dry-run", "--ignore-installed", "--no-deps"]

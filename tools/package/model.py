@@ -30,7 +30,7 @@ def model_data() -> list[tuple[str, str]]:
 
 
 def checked(path: Path, digest: str) -> Path:
-    """``path``, if its SHA-256 is ``digest``.
+    """Return ``path``, if its SHA-256 is ``digest``.
 
     Raises:
         SystemExit: it is another one.

@@ -33,11 +33,11 @@ class Renaming:
         )
 
     def text(self, text: str) -> str:
-        """``text`` with the package's installed name."""
+        """Return ``text`` with the package's installed name."""
         return self._named.sub(INSTALLED, text)
 
     def module(self, text: str, name: str) -> str:
-        """The source of a module with the package's installed name.
+        """Return the source of a module with the package's installed name.
 
         Args:
             text: the source.

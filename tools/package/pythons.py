@@ -16,7 +16,7 @@ _SAY = "import platform; print(platform.python_implementation(), platform.python
 
 @cache
 def installed() -> dict[str, Path]:
-    """The newest patch of each minor version of CPython that answers, such as {"3.11": /usr/bin/python3.11}."""
+    """Return the newest patch of each minor version of CPython that answers, such as {"3.11": /usr/bin/python3.11}."""
     found: dict[str, tuple[tuple[int, ...], Path]] = {}
     for path in _candidates():
         patch = patch_of(path)
@@ -27,7 +27,8 @@ def installed() -> dict[str, Path]:
 
 
 def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
-    """A Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None where there is none.
+    """Return a Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None where there
+    is none.
 
     Args:
         than: a version.
@@ -40,7 +41,7 @@ def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
 
 
 def patch_of(python: Path) -> str:
-    """The version of a Python, such as "3.11.9". Empty where it does not answer, or is no release of CPython."""
+    """Return the version of a Python, such as "3.11.9". Empty where it does not answer, or is no release of CPython."""
     try:
         done = subprocess.run([python, "-c", _SAY], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

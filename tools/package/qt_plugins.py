@@ -51,15 +51,15 @@ DROPPED = {
 
 
 def is_kept(path: PurePosixPath) -> bool:
-    """Whether a package holds the plugin at a path that ends in its kind and its file."""
+    """Return whether a package holds the plugin at a path that ends in its kind and its file."""
     return name_of(path) in KEPT
 
 
 def reason(name: str) -> str | None:
-    """The reason why the plugin "kind/file" is kept or dropped. None where nobody has decided."""
+    """Return the reason why the plugin "kind/file" is kept or dropped. None where nobody has decided."""
     return KEPT.get(name) or DROPPED.get(f"{name.split('/')[0]}/")
 
 
 def name_of(path: PurePosixPath) -> str:
-    """The name of a plugin by the path of its library."""
+    """Return the name of a plugin by the path of its library."""
     return f"{path.parts[-2]}/{path.name.removeprefix('lib').split('.')[0]}"

@@ -38,7 +38,7 @@ def require(needed: Mapping[str, str], what: str) -> None:
 
 
 def find_program(name: str) -> str | None:
-    """The path of a program, also where Debian hides Wine's."""
+    """Return the path of a program, also where Debian hides Wine's."""
     return shutil.which(name, path=os.pathsep.join(PLACES))
 
 

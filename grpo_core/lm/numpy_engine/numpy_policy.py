@@ -38,7 +38,7 @@ class Kept:
 
 
 def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
-    """The weights of a run before its first update.
+    """Return the weights of a run before its first update.
 
     Raises:
         SettingsError: its checkpoint cannot be used.
@@ -92,7 +92,7 @@ class NumpyPolicy(Characters):
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports lack of memory."""
         return isinstance(error, MemoryError)
 
     def make_space(self) -> bool:
@@ -207,7 +207,7 @@ class NumpyPolicy(Characters):
     def recorded_after(
         self, objective: Objective, batch: Packing, scores: list[Scores], reference: Scores | None
     ) -> dict[str, Any]:
-        """Log-probabilities and full distributions of the passes."""
+        """Return the log-probabilities and full distributions of the passes."""
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
@@ -215,7 +215,9 @@ class NumpyPolicy(Characters):
         return {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights, critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``, float32."""
+        """Return the weights, critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
+        float32.
+        """
         memory = self._memory
         snapshot = {
             "weights": _single(self.weights.flat),
@@ -242,7 +244,7 @@ class NumpyPolicy(Characters):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A snapshot to return to if the next update is abandoned."""
+        """Return a snapshot to return to if the next update is abandoned."""
         memory = None if self._memory is None else self._memory.copy()
         return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
 

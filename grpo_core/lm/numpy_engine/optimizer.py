@@ -25,7 +25,7 @@ class Memory:
     steps: int
 
     def copy(self) -> Memory:
-        """An independent copy."""
+        """Return an independent copy."""
         return Memory(mean=self.mean.copy(), square=self.square.copy(), steps=self.steps)
 
 

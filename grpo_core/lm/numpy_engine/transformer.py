@@ -76,7 +76,7 @@ class Trace:
 
 
 def forward(weights: Weights, batch: Packing) -> Trace:
-    """The forward pass over the tokens of ``batch``."""
+    """Return the forward pass over the tokens of ``batch``."""
     within, after = (added_where(allowed, weights.flat.dtype) for allowed in batch.allowed)
     x = weights.embed[batch.tokens] + weights.position[batch.positions]
     traces = []
@@ -105,7 +105,7 @@ def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarra
 def _block(
     x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, BlockTrace]:
-    """The stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
+    """Return the stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
     entered, norm1 = normalized(x, block.norm1)
     qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
     prompts, width, own = batch.shape
@@ -179,7 +179,9 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which take longer than the sum."""
+    """Return the mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which take longer than the
+    sum.
+    """
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
@@ -198,7 +200,9 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns, d)."""
+    """Return a V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H,
+    columns, d).
+    """
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
     share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
     share += added
@@ -263,5 +267,5 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Bias of the attention scores: 0 where attention is ``allowed``, else −∞."""
+    """Return the bias of the attention scores: 0 where attention is ``allowed``, else −∞."""
     return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))

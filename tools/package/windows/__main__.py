@@ -40,7 +40,9 @@ def main(step: str) -> int:
 
 
 def make(folder: Path) -> Path:
-    """The archive, with the recipe that a Windows machine would use, and the installer. Returns the installer."""
+    """Return the archive, with the recipe that a Windows machine would use, and the installer. Returns the
+    installer.
+    """
     source = stamp(ROOT, "slim")
     given = {"GRPO_LAB_COMMIT": source.commit, "SOURCE_DATE_EPOCH": str(source.moment), "PYTHONDONTWRITEBYTECODE": "1"}
     command = (str(cpython.python()), "-m", "tools.package", "slim")

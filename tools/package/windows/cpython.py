@@ -39,7 +39,7 @@ FLAGS = ("-Os", "-s", "-Wl,--no-insert-timestamp")
 
 
 def python() -> Path:
-    """``python.exe`` of the CPython, made if need be.
+    """Return ``python.exe`` of the CPython, made if need be.
 
     Raises:
         SystemExit: a wheel could not be had.
@@ -115,7 +115,7 @@ def _made_here() -> None:
 
 
 def exported(shown: str) -> list[str]:
-    """The names that a library exports, from what the reader of object files shows of it."""
+    """Return the names that a library exports, from what the reader of object files shows of it."""
     _, _, table = shown.partition("[Ordinal/Name Pointer] Table")
     return re.findall(r"^\s*\[\s*\d+\](?: \+base\[\s*\d+\]\s+[0-9a-f]+)? (\w+)$", table, re.MULTILINE)
 

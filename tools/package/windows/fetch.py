@@ -39,12 +39,12 @@ PACKAGES = (
 
 
 def pinned(tag: str = TAG) -> Path:
-    """The list of wheels for a version of Python ("cp311"), one digest each."""
+    """Return the list of wheels for a version of Python ("cp311"), one digest each."""
     return SOURCES / f"wheels-{tag}.txt"
 
 
 def wheels() -> list[Path]:
-    """All wheels of the list, fetched if need be.
+    """Return all wheels of the list, fetched if need be.
 
     Raises:
         SystemExit: there is no list for this version of Python, or a wheel could not be had, or is another one.
@@ -81,7 +81,7 @@ def pin() -> Path:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

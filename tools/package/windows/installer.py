@@ -59,5 +59,5 @@ def _installed(path: Path, folder: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A name inside of a string of NSIS."""
+    """Return a name inside of a string of NSIS."""
     return text.replace("$", "$$").replace('"', '$\\"')

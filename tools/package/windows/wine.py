@@ -53,7 +53,9 @@ def start(*command: str, cwd: Path, environment: Mapping[str, str] | None = None
 
 
 def wine_environment() -> dict[str, str]:
-    """The variables that every program of Windows is started with. Its home and its registry are below ``build``."""
+    """Return the variables that every program of Windows is started with. Its home and its registry are below
+    ``build``.
+    """
     home = BUILD / "home"
     home.mkdir(parents=True, exist_ok=True)
     kept = {
@@ -70,7 +72,7 @@ def wine_environment() -> dict[str, str]:
 
 
 def loader() -> str:
-    """The program that starts a 64-bit program of Windows."""
+    """Return the program that starts a 64-bit program of Windows."""
     return find_program("wine64") or find_program("wine") or "wine"
 
 
