@@ -13,7 +13,8 @@ ONE_ALONE = tr("Log-probabilities are recorded of the sampler or of the trainer 
 
 def assumption(step: Step) -> str:
     """Sentences on what is assumed of an update because its source does not record it: the settings of the loss, and
-    log-probabilities that the trainer or the sampler did not give. Empty where its loss is recorded."""
+    log-probabilities that the trainer or the sampler did not give. Empty if its loss is recorded.
+    """
     if not step.settings.is_recorded:
         return ""
     if step.settings.recorded.names_loss:

@@ -78,7 +78,7 @@ class EvaluatedStep:
         return self._gradients[passed]
 
     def logit_gradient(self, passed: int) -> np.ndarray | None:
-        """d loss / d logits (C, A). None where the update does not hold a table of logits."""
+        """d loss / d logits (C, A). None if the update does not hold a table of logits."""
         if passed not in self._logit_gradients:
             known = "logits" in self.step.resume and self.step.distribution(passed) is not None
             self._logit_gradients[passed] = logit_gradient(self.step, passed, given=self.advantage) if known else None
@@ -241,7 +241,7 @@ class EvaluatedStep:
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
         """Return the full gradient of a pass: d loss / d logits (C, A) where a table of logits is trained or the
-        loss depends on whole distributions, otherwise d loss / d log π (B, T). None where those distributions are
+        loss depends on whole distributions, otherwise d loss / d log π (B, T). None if those distributions are
         not recorded.
         """
         logits = self.logit_gradient(passed)

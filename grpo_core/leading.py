@@ -22,7 +22,7 @@ class Contribution:
     Attributes:
         title: its name as shown.
         of: function that gives each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
-            log π; None where the record lacks it.
+            log π; None if the record lacks it.
         missing: the sentence shown in that case.
     """
 
@@ -130,7 +130,7 @@ def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None)
     Args:
         group: the group of each completion, (B,).
         rewards: (B,), NaN where a completion was not scored.
-        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None if no advantages are recorded.
     """
     found = []
     for number in np.unique(group):

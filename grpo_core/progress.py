@@ -25,7 +25,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """The completions of one group as far as they have been sampled. The end sign counts as a token.
+    """The completions of one group as far as they have been sampled. The end-of-sequence token counts as a token.
 
     Attributes:
         group: index of the group in the update, from 0.
@@ -49,7 +49,7 @@ class Progress:
         phase: what is being computed.
         done: the token, chunk of rows or pass in progress, counted from 1; 0 in phases without a count.
         total: the largest value of ``done``; 0 in phases without a count.
-        written: the completions of the watched group, during sampling and once afterwards; None where they are
+        written: the completions of the watched group, during sampling and once afterwards; None if they are
             unchanged since the last report, or unknown.
         groups: (P,) while completions are sampled, the written share of each group, from 0 to 1: the mean over its
             completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
@@ -64,7 +64,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """Written share of all completions, from 0 to 1. None where unknown."""
+        """Written share of all completions, from 0 to 1. None if unknown."""
         return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:

@@ -27,7 +27,7 @@ class Question:
     Attributes:
         step: the update whose group it joins; it is scored by the policy that sampled that group.
         group: the prompt, counted from 0.
-        completion: the text, without an end sign.
+        completion: the text, without an end-of-sequence token.
     """
 
     step: int
@@ -44,7 +44,7 @@ class Answer:
     """A scored completion, the answer to a :class:`Question`.
 
     Attributes:
-        tokens: (T,) the end sign included.
+        tokens: (T,) the end-of-sequence token included.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
         top_tokens, top_logp: (T, k) the likeliest tokens at each place and their log-probabilities, in that order,
@@ -174,7 +174,7 @@ class FixedAnswers:
     """A language model's most likely answers to the fixed prompts that are evaluated throughout a run.
 
     Attributes:
-        tokens: one row per prompt, including the end sign where the answer ended.
+        tokens: one row per prompt, including the end-of-sequence token where the answer ended.
     """
 
     tokens: tuple[tuple[int, ...], ...]

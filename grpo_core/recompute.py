@@ -97,8 +97,9 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
-    """Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its reward. None
-    where the KL is not in the reward, or the update has no reference."""
+    """Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its reward.
+    None if the KL is not in the reward, or the update has no reference.
+    """
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
     return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
@@ -182,10 +183,10 @@ def part_losses(step: Step, passed: int) -> np.ndarray:
 def token_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
+    """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None if not in the loss).
 
-    It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner adds.
-    ``given`` as for :func:`terms`.
+    It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner
+    adds. ``given`` as for :func:`terms`.
     """
     parts = _by_part(step, passed, objective, gradient_parts, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:

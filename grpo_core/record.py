@@ -26,7 +26,7 @@ class Step:
         settings: the settings that it ran under.
         group: (B,) integer, index of each completion's prompt.
         row_id: (B,) integer, identifier of a completion across resampling.
-        prompt_tokens: (P, T_prompt) integer, −1 in padding; None where prompts have no tokens.
+        prompt_tokens: (P, T_prompt) integer, −1 in padding; None if prompts have no tokens.
         tokens: (B, T) integer.
         mask: (B, T) boolean, True for real tokens.
         rewards: (B,), NaN = unscored.
@@ -42,14 +42,14 @@ class Step:
         advantage: (B,) or (B, T), only where the source gave it.
         gate: factor of the surrogate, (B, T), or (N, B, T) for one per pass; only where the source gave it.
         present: (B, T) boolean, tokens that exist; ``mask`` says which of them count in the loss (a tool's output
-            exists but does not count). None where these are the same.
+            exists but does not count). None if these are the same.
         entropy: (N, B, T) or (N + 1, B, T), as ``logp``: of the policy at each token's place, in nats, where the
             source measured it and the full distributions are not recorded.
         entropy_weight: (N, B, T), a token's weight in the entropy bonus, where it differs from its weight in the loss.
         entropy_coefficient: (N, M), the coefficient of the entropy bonus that the trainer applied.
         optimizer_step: (N,) integer, the trainer's optimizer step within this update to which each pass belongs; None
             where every pass is an optimizer step.
-        label: the trainer's own number of the update; None where it equals ``step``.
+        label: the trainer's own number of the update; None if it equals ``step``.
         prompt_texts: (P,) each prompt as text, where the source keeps texts; a run file holds tokens instead.
         completion_texts: (B,) likewise.
         values: (B, T), a critic's value before each token.

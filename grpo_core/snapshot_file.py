@@ -21,7 +21,7 @@ def entry(path: Path) -> dict[str, np.ndarray]:
 
 
 def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
-    """Return the file that ``resume`` names. None where it names none, or the file is missing."""
+    """Return the file that ``resume`` names. None if it names none, or the file is missing."""
     if NAME not in resume:
         return None
     path = Path(resume[NAME].astype(np.uint8).tobytes().decode("utf-8", "replace"))

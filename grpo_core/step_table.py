@@ -48,7 +48,7 @@ class Row:
         row: the completion, counted from 0.
         token: its index in the completion, counted from 0.
         group: the prompt, counted from 0.
-        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None where empty.
+        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None if empty.
     """
 
     row: int

@@ -49,7 +49,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:
-    """Return the text of completion ``row``, including its end sign where it is assembled from tokens."""
+    """Return the text of completion ``row``, including its end-of-sequence token where it is assembled from tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known

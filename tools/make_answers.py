@@ -19,7 +19,9 @@ from grpo_core.texts import watched_text
 
 
 def answered() -> dict[str, str]:
-    """Return the likeliest answer of the shipped weights to each fixed prompt, by prompt, with its end sign."""
+    """Return the likeliest answer of the shipped weights to each fixed prompt, by prompt, with its end-of-sequence
+    token.
+    """
     settings = language_settings().replace(
         {"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": LONGEST, "task.accuracy_every": 1000}
     )

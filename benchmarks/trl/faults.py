@@ -32,7 +32,7 @@ class Fault:
             that this run cannot tell apart, or alone; empty where it has no name, and none must be named.
         settings: fields of TRL's GRPOConfig under which the fault bites.
         steps: optimizer steps.
-        since: the trainer's step from which it must be named; None where it is there from the start.
+        since: the trainer's step from which it must be named; None if it is there from the start.
     """
 
     edits: tuple[Edit, ...]

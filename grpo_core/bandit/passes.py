@@ -40,7 +40,7 @@ class Tokens:
         where: (R, B, T), flat index of each token in the memory of a table (R, C, A).
         old, ref: log π_old and log π_ref, (R, C, A).
         advantage: (R, B), or (R, B, T).
-        sampling: log π of the tokens under the sampling policy, (R, B, T); None where that is ``old``.
+        sampling: log π of the tokens under the sampling policy, (R, B, T); None if that is ``old``.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Batch:
         attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
         redrawn: (R,) integer, number of redrawn groups, counting every attempt.
         step_rewards: (R, B, T), of the step that ends with each token, NaN where none does; None without steps.
-        sampling_logp: (R, B, T), log π of the tokens under the sampling policy; None where that is the current one.
+        sampling_logp: (R, B, T), log π of the tokens under the sampling policy; None if that is the current one.
     """
 
     completions: Completions

@@ -208,7 +208,7 @@ def _starting_logits(work: Task, runs: int) -> np.ndarray:
 def _compared(
     settings: Settings, batch: Batch, critic: np.ndarray, where: np.ndarray, dist: np.ndarray, ref_dist: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return the advantage, the critic's values (None without one), and the critic after its own update."""
+    """Return the advantage, the critic's values (None if there is none), and the critic after its own update."""
     learner, goal = settings.learner, settings.objective
     mask, values = batch.completions.mask, None
     if learner.critic:

@@ -37,7 +37,7 @@ class Completions:
 
     @property
     def padding(self) -> np.ndarray | None:
-        """``mask`` for the loss, or None where completions have one token and nothing is padded."""
+        """``mask`` for the loss, or None if completions have one token and nothing is padded."""
         return None if self.tokens.shape[-1] == 1 else self.mask
 
 

@@ -32,10 +32,10 @@ class Task:
         start: (P, S, A) logits of the starting policy, which is the reference policy too.
         longest: T, tokens of the longest completion.
         reward: rewards (R, B) of completions.
-        parts: parts of the rewards (R, B, K), named by ``reward_names``; None where rewards have no parts.
+        parts: parts of the rewards (R, B, K), named by ``reward_names``; None if rewards have no parts.
         step_rewards: a checker's reward for the step that ends with each token (R, B, T), NaN where none ends; None
             where completions have no steps.
-        action_rewards: (C, A) reward of every action, None where a single action has no reward of its own.
+        action_rewards: (C, A) reward of every action, None if a single action has no reward of its own.
         vocabulary, prompts, context_names, reward_names: names of the entries of A, P, C and K.
     """
 

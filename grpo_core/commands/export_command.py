@@ -103,7 +103,7 @@ def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> st
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:
-    """Return the updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
+    """Return the updates that ``--step`` or ``--steps`` names, from ``least`` on. None if neither is given.
 
     Raises:
         GrpoError: they cannot be read, or both are given.

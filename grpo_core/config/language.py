@@ -385,7 +385,7 @@ class Model:
 
     @property
     def longest_text(self) -> int | None:
-        """Maximum tokens of prompt and completion together. None where the model's own files determine it."""
+        """Maximum tokens of prompt and completion together. None if the model's own files determine it."""
         return None if self.folder else self.context
 
 

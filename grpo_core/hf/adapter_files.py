@@ -95,7 +95,7 @@ class AdapterFiles:
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:
-    """Return the adapter in ``folder``. None where there is none.
+    """Return the adapter in ``folder``. None if there is none.
 
     Raises:
         SettingsError: it cannot be used, or its model is not in a folder beside it.

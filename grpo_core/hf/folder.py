@@ -46,7 +46,7 @@ class ModelFiles:
         kind: its architecture, such as “llama”.
         shapes: shapes of its tensors.
         parameters: number of parameters.
-        context: maximum length of prompt and completion together in tokens; None where the files do not give it.
+        context: maximum length of prompt and completion together in tokens; None if the files do not give it.
         licence: its licence from card or header, or empty.
         digest: digest of its configuration, tokenizer and weights, 16 hexadecimal digits.
         size: size of its weights on disk in bytes.

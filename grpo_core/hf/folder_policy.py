@@ -166,7 +166,8 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on which ran out of memory. False where it was one row."""
+        depending on which ran out of memory. False if it was one row.
+        """
         super().make_space()
         rows, self._sampling = self._sampling, 0
         if rows:

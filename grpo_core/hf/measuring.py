@@ -23,10 +23,10 @@ class Measured:
         logp: (B, T) of the sampled tokens; 0 in padding.
         entropy: (B, T) of the distribution at each token, in nats.
         max_prob: (B, T) the largest probability there.
-        divergence: (B, T) exact KL from the reference there; None where there is no reference.
-        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None where not requested.
+        divergence: (B, T) exact KL from the reference there; None if there is no reference.
+        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None if not requested.
         top_logp: (B, T, k) their log-probabilities, 0 in padding.
-        ref_top_logp: (B, T, k) the reference's; None where there is no reference.
+        ref_top_logp: (B, T, k) the reference's; None if there is no reference.
     """
 
     logp: Tensor

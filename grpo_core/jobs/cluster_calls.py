@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 
 def apart(theirs: Mapping[str, str]) -> str:
-    """Return the first version that differs, as the end of a sentence. Empty where all are equal."""
+    """Return the first version that differs, as the end of a sentence. Empty if all are equal."""
     for name, here in versions().items():
         if theirs.get(name) != here:
             return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(

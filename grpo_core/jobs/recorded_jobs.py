@@ -77,11 +77,11 @@ class Verdict:
     """The result of an audit.
 
     Attributes:
-        agrees: whether all comparisons agree; None where nothing could be compared.
+        agrees: whether all comparisons agree; None if nothing could be compared.
         text: the full report, in sentences.
-        step: the trainer's number of the first update that deviates; None where none does.
-        row: the completion that deviates there, from 1; None where the whole update does.
-        put_right: that update compared with itself after correcting the named cause; None without one.
+        step: the trainer's number of the first update that deviates; None if none does.
+        row: the completion that deviates there, from 1; None if the whole update does.
+        put_right: that update compared with itself after correcting the named cause; None if there is none.
     """
 
     agrees: bool | None

@@ -87,7 +87,7 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
     Args:
         question: the question.
         step: the update that the question is about.
-        encoded: text -> its tokens with the end sign.
+        encoded: text -> its tokens with the end-of-sequence token.
 
     Raises:
         GrpoError: the update has no such prompt, or the completion is longer than those of the run.

@@ -25,7 +25,7 @@ class Characters:
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """Return the text of a completion's tokens (L,), without its end sign."""
+        """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
         return decode(tokens)
 
 

@@ -70,7 +70,9 @@ class Environment(Protocol):
 
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Completions, (B, T) each: tokens, the end sign included, 0 in padding; mask; the sampler's log-probabilities."""
+"""Completions, (B, T) each: tokens, the end-of-sequence token included, 0 in padding; mask; the sampler's
+log-probabilities.
+"""
 
 
 class Sampling(Protocol):
@@ -80,7 +82,7 @@ class Sampling(Protocol):
         """Encode prompts as tokens, (P, T_prompt), −1 in padding on the right."""
 
     def text(self, tokens: np.ndarray) -> str:
-        """Return the text of a completion's tokens (L,), without its end sign."""
+        """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
 
     def sample(
         self,
@@ -142,7 +144,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Return whether ``error`` reports lack of memory."""
 
     def make_space(self) -> bool:
-        """Free cached memory, and compute fewer rows at once from now on. False where that is not possible."""
+        """Free cached memory, and compute fewer rows at once from now on. False if that is not possible."""
 
     def check(self, settings: Settings) -> None:
         """Check that this policy can be trained under ``settings``.
@@ -159,7 +161,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         Args:
             prompt_tokens, tokens: with −1 in the padding of prompts.
             mask: (B, T) tokens that the loss counts.
-            present: (B, T) tokens that exist; None where these are the same.
+            present: (B, T) tokens that exist; None if these are the same.
         """
 
     def score(
@@ -225,7 +227,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return everything that later updates depend on, for the run file. Empty where it is not stored there."""
+        """Return everything that later updates depend on, for the run file. Empty if it is not stored there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
         """Restore the state returned by :meth:`state`.

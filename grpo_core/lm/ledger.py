@@ -30,7 +30,7 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Return the bytes allocated by torch on the policy's device. None where torch keeps no count (CPU)."""
+    """Return the bytes allocated by torch on the policy's device. None if torch keeps no count (CPU)."""
     device = next(policy.model.parameters()).device
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)

@@ -89,7 +89,7 @@ def packed(
         prompt_tokens: (P, T_prompt), −1 in padding.
         tokens: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
         mask: (B, T) boolean, tokens that the loss counts.
-        present: (B, T) boolean, tokens that exist; None where these are the same.
+        present: (B, T) boolean, tokens that exist; None if these are the same.
     """
     there = mask if present is None else present
     prompts, rows = len(prompt_tokens), len(tokens)

@@ -41,7 +41,7 @@ class Loss:
         now: the current scores.
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
-        reference: the scores of the reference policy; None where they are not needed.
+        reference: the scores of the reference policy; None if they are not needed.
         sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
     """
 

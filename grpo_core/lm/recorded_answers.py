@@ -15,13 +15,14 @@ from grpo_core.shipped import CHECKPOINT, resource
 
 ANSWERS = "checkpoints/arithmetic.answers.json"
 LONGEST = 24
-"""Maximum number of tokens of a stored answer, including its end sign."""
+"""Maximum number of tokens of a stored answer, including its end-of-sequence token."""
 
 
 def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | None, ...]:
-    """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their end sign.
+    """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their
+    end-of-sequence token.
 
-    None where no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
+    None if no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
     completions is cut off, as in sampling; the shipped model's tokens are single characters.
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":
@@ -47,7 +48,7 @@ def _cut(answer: str | None, longest: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def known_answers() -> dict[str, str]:
-    """Return the answers by prompt. Empty where the file is absent, or was written for other weights."""
+    """Return the answers by prompt. Empty if the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))
         return dict(recorded["answers"]) if recorded["sha256"] == digest() else {}

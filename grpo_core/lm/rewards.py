@@ -58,7 +58,7 @@ class PromptSource:
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
     def own_to_train_on(self) -> list[Prompt]:
-        """Return the user's prompts that are not held out. None where prompts are drawn by rule."""
+        """Return the user's prompts that are not held out. None if prompts are drawn by rule."""
         return [self._own[int(place)] for place in self._trained_on]
 
     def held_out(self) -> list[Prompt]:
@@ -138,7 +138,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
     Args:
         task: settings of the rewards.
         prompt: the prompt.
-        text: the completion, without an end sign.
+        text: the completion, without an end-of-sequence token.
         tokens: its number of tokens, used only for the brevity of an answer in words.
 
     Raises:

@@ -29,7 +29,7 @@ class Sampled:
     """Sampled completions.
 
     Attributes:
-        tokens: (B, T), the end sign included; 0 in padding.
+        tokens: (B, T), the end-of-sequence token included; 0 in padding.
         mask: (B, T) boolean.
         logp: (B, T) log-probability under the sampler, float32; 0 in padding.
         closed: (B,) boolean, completions that the environment ended.

@@ -18,8 +18,8 @@ def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bo
     Args:
         task: a task in words.
         prompt: the prompt, with its answer.
-        text: the completion, without its end sign.
-        ended: whether it had an end sign.
+        text: the completion, without its end-of-sequence token.
+        ended: whether it had an end-of-sequence token.
 
     A regular expression is not searched for here: that may take long, and the reward shows the result.
     """

@@ -100,7 +100,7 @@ def plain(name: str) -> str:
 
 
 def _digests(wanted: list[str], tags: list[str], minor: str) -> dict[str, str]:
-    """Return the digests of the wheels that pip would take, by plain names. Empty where one of them is not there."""
+    """Return the digests of the wheels that pip would take, by plain names. Empty if one of them is not there."""
     with tempfile.TemporaryDirectory() as made:
         report = Path(made, "report.json")
         command = [sys.executable, "-m", "pip", "-q", "install", "--dry-run", "--ignore-installed", "--no-deps"]

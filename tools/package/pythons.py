@@ -27,8 +27,8 @@ def installed() -> dict[str, Path]:
 
 
 def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
-    """Return a Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None where there
-    is none.
+    """Return a Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None if there is
+    none.
 
     Args:
         than: a version.
@@ -41,7 +41,7 @@ def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
 
 
 def patch_of(python: Path) -> str:
-    """Return the version of a Python, such as "3.11.9". Empty where it does not answer, or is no release of CPython."""
+    """Return the version of a Python, such as "3.11.9". Empty if it does not answer, or is no release of CPython."""
     try:
         done = subprocess.run([python, "-c", _SAY], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

@@ -56,7 +56,7 @@ def is_kept(path: PurePosixPath) -> bool:
 
 
 def reason(name: str) -> str | None:
-    """Return the reason why the plugin "kind/file" is kept or dropped. None where nobody has decided."""
+    """Return the reason why the plugin "kind/file" is kept or dropped. None if nobody has decided."""
     return KEPT.get(name) or DROPPED.get(f"{name.split('/')[0]}/")
 
 

@@ -141,7 +141,7 @@ def _lend(folder: Path) -> None:
 
 
 def _registered(key: str) -> str:
-    """Return the default value of a key of the registry. Empty where there is none."""
+    """Return the default value of a key of the registry. Empty if there is none."""
     process = wine.start("reg.exe", "query", key, "/ve", cwd=BUILD)
     said, _ = process.communicate(timeout=60)
     found = re.search(r"REG_SZ\s+(.*)", said)
