@@ -41,7 +41,7 @@ class CharacterSampling(Characters):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
         done = sample(
             self.model,
             prompt_tokens,
@@ -108,7 +108,7 @@ class CharacterPolicy(Policy):
         return score(self.model, place, temperature)
 
     def backward(self, place: Layout, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights by autograd."""
+        """Compute d loss / d weights with autograd."""
         loss.terms.loss.backward()
 
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class CharacterPolicy(Policy):
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Layout, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """No measurements: everything follows from the recorded distributions."""
+        """Return no measurements: everything follows from the recorded distributions."""
         return {}
 
     def kept_for(self, settings: Settings) -> Kept:

@@ -31,7 +31,8 @@ class Characters:
 
 def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
     """Return the fields of the step that are known before the first pass: ``context`` (B, T), the row of each token
-    in the distributions, and the reference's distributions.
+    in the
+    table of distributions, and the reference's distributions.
     """
     known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
     if reference is not None:
@@ -40,8 +41,8 @@ def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
 
 
 def recorded_after(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
-    """Return the log-probabilities of every pass, and full distributions: of all passes where the loss depends on
-    them, otherwise of the first and last.
+    """Return the log-probabilities of every pass, and full distributions: of all passes if the loss depends on them,
+    otherwise of the first and last.
     """
     whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
     return {

@@ -1,6 +1,7 @@
-"""Reader of the character transformer's checkpoints, safetensors files, into NumPy arrays.
+"""Reader that loads the character transformer's checkpoints, safetensors files, into NumPy arrays.
 
-The format (github.com/huggingface/safetensors): the length of a header in 8 bytes, little-endian; the header, JSON with
+The format (github.com/huggingface/safetensors): the length of the header in 8 bytes, little-endian; the header, JSON
+with
 each tensor's type, shape and offsets; the numbers.
 """
 
@@ -45,11 +46,11 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class _NoSafetensorsError(ValueError):
-    """The file is not a safetensors file. The message says why."""
+    """Raised if the file is not a safetensors file. The message says why."""
 
 
 def checkpoint_path(size: Model) -> Path:
-    """Return the path of the initial weights of a run that does not start untrained."""
+    """Return the path of the initial weights of a run that starts from a trained model."""
     shipped = CHECKPOINTS.get(size.checkpoint)
     return Path(size.checkpoint) if shipped is None else resource(shipped)
 
@@ -60,8 +61,8 @@ def read_checkpoint(
     """Read the weights at ``path``, as float32, and the file's metadata.
 
     Args:
-        path: of the file.
-        size: of the model that they are for.
+        path: path of the file.
+        size: size of the model that the weights are for.
         expected: name -> shape of its tensors.
 
     Raises:
@@ -104,7 +105,7 @@ def read_checkpoint(
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Read the header: (name -> entry of each tensor, metadata). The file is then positioned after the header."""
+    """Read the header: (name -> entry of each tensor, metadata). Leaves the file positioned after the header."""
     end = file.seek(0, 2)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
@@ -125,7 +126,7 @@ def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
 
 
 def _place(entry: Any) -> tuple[int, int]:
-    """Start and end of a tensor's data, as byte offsets after the header."""
+    """Return the start and end of a tensor's data, as byte offsets after the header."""
     match entry:
         case {"dtype": str(), "shape": list(shape), "data_offsets": [int(start), int(stop)]} if all(
             type(n) is int and n >= 0 for n in shape

@@ -1,9 +1,10 @@
-"""Sampling of completions without waiting for the device: all data about tokens stay on the model's device.
+"""Sampling of completions without waiting for the device: all token data stay on the model's device.
 
-On the CPU equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to read
-each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time. Here
-every completion has its own row, random numbers are sent once, and the host checks every :data:`LOOK` tokens whether
-all completions have ended.
+On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to
+read
+each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time. Here,
+every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
+whether all completions have ended.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
 LOOK = 32
 """Number of tokens between two checks of which completions have ended. These checks are the only synchronisation
-between the first token and the last, and at most this many tokens are computed in vain."""
+between the first token and the last, and at most this many tokens are computed needlessly.
+"""
 
 
 class Rows(Protocol):
-    """Completions that a model is computing: its key-value cache, with an entry for each and capacity for all their
+    """Completions that a model is computing: its key-value cache, with an entry for each completion and capacity for
+    all
     tokens.
     """
 
@@ -40,15 +43,15 @@ class Rows(Protocol):
 
 
 def sent(array: np.ndarray, device: torch.device) -> Tensor:
-    """Copy ``array`` to ``device`` as a tensor. A copy to a GPU is made asynchronously, from pinned memory."""
+    """Copy ``array`` to ``device`` as a tensor. Copies to a GPU are asynchronous, from pinned memory."""
     tensor = torch.from_numpy(array)
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
 def inverse_kind(device: torch.device) -> torch.dtype:
-    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 where the
-    device supports it. In float32 (MPS), a random number within rounding of a boundary may draw the neighbouring
-    token.
+    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 if the device
+    supports
+    it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
     """
     return torch.float32 if device.type == "mps" else torch.float64
 
@@ -81,9 +84,9 @@ class Completions:
     """Completions during sampling, on the model's device.
 
     Args:
-        shape: (B, T), T being the maximum length.
+        shape: (B, T), where T is the maximum length.
         ends: tokens that end a completion.
-        device: their device.
+        device: the device that stores them.
     """
 
     def __init__(self, shape: tuple[int, int], ends: tuple[int, ...], device: torch.device) -> None:
@@ -102,7 +105,7 @@ class Completions:
         poll: Poll,
         kind: torch.dtype,
     ) -> None:
-        """Sample the completions ``places`` (b,), in one batch.
+        """Sample the completions ``places`` (b,) in one batch.
 
         Args:
             places: row indices of the completions.

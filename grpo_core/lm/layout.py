@@ -34,8 +34,9 @@ class Layout:
 
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
-        """Bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
-        tokens on [its prompt, itself, padding] (M, 1, T − 1, S)."""
+        """Return the bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a
+        completion's tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
+        """
         prompts, width, own = self.shape
         device = self.tokens.device
         past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
@@ -60,7 +61,7 @@ def layout(
     device: torch.device,
     present: np.ndarray | None = None,
 ) -> Layout:
-    """Make the layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
+    """Create the layout of a batch. For the arguments see :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {
         field.name: torch.from_numpy(getattr(packing, field.name)).to(device)

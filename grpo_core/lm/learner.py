@@ -38,17 +38,19 @@ class PolicyLearner(Generic[PolicyT]):
     Args:
         make_policy: creates the initial model, its reference and its optimizer.
         settings: settings of the next update.
-        history: the recorded updates up to the point where the run continues: the first holds weights, or is update 1;
-            the others are replayed.
+        history: the recorded updates up to the point where the run continues: the first has weights, or is update 1;
+        the
+            others are replayed.
         cancelled: called before every token and every pass.
         progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
         group: returns the index of the group whose completions are reported during sampling.
 
     Attributes:
         policy: the model, its reference and the optimizer's state.
-        drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
-            and with the versions that recorded them.
-        recorded_by: the engine that made the last of the recorded updates; this learner's own where there is none.
+        drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the
+        machine and
+            with the versions that recorded them.
+        recorded_by: the engine that computed the last recorded update; this learner's own if there is none.
 
     Raises:
         SettingsError: the settings need something that is not available, or a structural one differs.
@@ -103,9 +105,7 @@ class PolicyLearner(Generic[PolicyT]):
         return step
 
     def _tried(self) -> Step | None:
-        """Compute the next update. None if memory ran out, in which case the error and its frames have been
-        released.
-        """
+        """Compute the next update. Return None if memory ran out, after releasing the error and its frames."""
         before = self.policy.kept_for(self._settings)
         try:
             return self._update(self._settings, self._step + 1)
@@ -150,7 +150,7 @@ class PolicyLearner(Generic[PolicyT]):
     def watched_tokens(self) -> np.ndarray:
         """Return the likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
 
-        It consumes no random numbers.
+        This consumes no random numbers.
         """
         with self._autocast():
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
@@ -160,14 +160,15 @@ class PolicyLearner(Generic[PolicyT]):
 
         Args:
             step: the recorded update that follows this learner's state.
-            settings: with the structural settings of the run.
+            settings: settings with the structural settings of the run.
 
         Returns:
-            The update, without a state to continue from; under the step's own settings its passes equal those of
-            ``step`` bit for bit.
+            The update, without a state to continue from. Under the step's own settings, its passes equal those of
+            ``step`` bit
+            for bit.
 
         Raises:
-            NonFiniteError: a number of it is not finite.
+            NonFiniteError: one of its numbers is not finite.
         """
         if step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
@@ -218,7 +219,7 @@ class PolicyLearner(Generic[PolicyT]):
         return after
 
     def _replay(self, step: Step) -> None:
-        """Return to the state at the end of ``step``: from its weights, or by replaying it with its completions."""
+        """Return to the state at the end of ``step``, from its weights or by replaying it with its completions."""
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
@@ -243,8 +244,9 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Record the difference between this engine's scores and those that another engine recorded in ``step`` under
-        the same weights.
+        """Record the difference between this engine's scores and those that another engine recorded in ``step``
+        under the same
+        weights.
         """
         if step.prompt_tokens is None or not step.scored_after:
             return
@@ -258,7 +260,7 @@ class PolicyLearner(Generic[PolicyT]):
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
-        """Make a poll that checks for cancellation and reports progress in ``phase``."""
+        """Create a poll that checks for cancellation and reports progress in ``phase``."""
 
         def poll(done: int, total: int) -> None:
             self._ask()
@@ -267,7 +269,7 @@ class PolicyLearner(Generic[PolicyT]):
         return poll
 
     def _poll(self, done: int, total: int) -> None:
-        """Check for cancellation, in work that is not a new update."""
+        """Check for cancellation in work that is not a new update."""
         self._ask()
 
     def _ask(self) -> None:
@@ -279,10 +281,11 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the shipped character transformer. The arguments are those of its base class.
+    """One run of the shipped character transformer. For the other arguments see the base class.
 
     Args:
-        make_policy: None for the default engine of a new run, or the one that made the last update of ``history``.
+        make_policy: None for the default engine of a new run, or the engine that computed the last update of
+        ``history``.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
-"""Foreign regular expressions, matched by Python's ``re`` under a time limit.
+"""Regular expressions from users, matched by Python's ``re`` under a time limit.
 
-``re`` itself has none; the package ``regex`` has one, but interprets some patterns differently, and a recorded run's
-rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits when a
-match takes too long and is restarted for the next.
+``re`` itself has no time limit; the package ``regex`` has one, but interprets some patterns differently, and a recorded
+run's rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits
+when
+a match takes too long and is restarted for the next.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from grpo_core.lm.pattern_process import SECONDS, serve
 from grpo_core.text import tr
 
 _TRIES = 2
-"""Number of attempts: one process may have been slow because the whole computer was."""
+"""Number of attempts. One process may have been slow because the whole computer was."""
 _PATIENCE = 4.0
 """Seconds after which a process is killed that has not exited by itself, for example because it was suspended."""
 
 
 class PatternMatcher:
-    """Matches patterns in a child process. Thread-safe; the process is started on first use."""
+    """Matcher that runs in a child process. Thread-safe; the process is started on first use."""
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None
@@ -80,7 +81,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """Return the answer of the process. Empty ("") if it exited by itself, None if it had to be killed."""
+        """Return the response of the process: "" if it exited by itself, None if it had to be killed."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)
@@ -94,7 +95,7 @@ class PatternMatcher:
 
 
 def _end(process: ChildProcess) -> None:
-    """Kill the process, which may be in the middle of a match."""
+    """Kill the process, which can be in the middle of a match."""
     process.kill()
     process.close()
 

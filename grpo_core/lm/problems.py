@@ -1,8 +1,10 @@
 """Arithmetic with precedence and visible working: ``2+3*4-5=`` -> ``2+12-5=14-5=9``.
 
-A working writes the whole expression after each single operation until a number is left. Two solvers write workings:
-one respects precedence; one goes from left to right, whatever the operation. The second is the habit that the shipped
-checkpoint was given and that GRPO unlearns. All intermediate results of both solvers are between 0 and 99.
+A working writes the whole expression after each operation until a number is left. Two solvers write workings: one
+respects precedence, the other works from left to right, whatever the operations. The latter is the habit that the
+shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers are between 0
+and
+99.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, with what its checker compares a completion with: an answer, or a regular expression."""
+    """A prompt of a task, with the answer or regular expression that its checker compares a completion with."""
 
     text: str
     answer: str
@@ -81,7 +83,8 @@ def is_held_out(expression: str) -> bool:
 
 def well_formed(prompt: str, text: str) -> bool:
     """Return whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer
-    operations than the one before, ending in a number.
+    operations
+    than the one before, ending in a number.
     """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
@@ -124,15 +127,16 @@ def _once(text: str) -> str:
 
 
 def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
-    """Carry out one operation: the first multiplication, or else the first operation of all."""
+    """Carry out one operation: the first multiplication, or the first operation if there is no multiplication."""
     place = parts.index("*") if "*" in parts and not left_to_right else 1
     value = OPERATIONS[parts[place]](int(parts[place - 1]), int(parts[place + 1]))
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]
 
 
 def is_small(expression: str) -> bool:
-    """Return whether all intermediate results of both solvers are between 0 and 99: a number must not begin with a
-    minus sign.
+    """Return whether all intermediate results of both solvers are between 0 and 99. A number must not begin with a
+    minus
+    sign.
     """
     for habit in (False, True):
         parts = _PARTS.findall(expression)
@@ -144,7 +148,7 @@ def is_small(expression: str) -> bool:
 
 
 def _easy(numbers: np.random.Generator) -> str:
-    """Return a problem with the same result with precedence and from left to right."""
+    """Return a random problem with the same result by precedence and from left to right."""
     if numbers.random() < 0.6:
         return _filled(str(numbers.choice(["a+b", "a-b", "a*b"])), numbers)
     return _filled(str(numbers.choice(["a+b+c", "a+b-c", "a*b+c", "a*b-c"])), numbers)
@@ -159,7 +163,7 @@ def _hard(numbers: np.random.Generator) -> str:
 
 
 def _hopeless(numbers: np.random.Generator) -> str:
-    """Return a product of two-digit numbers, which the checkpoint was never trained on."""
+    """Return a random product of two-digit numbers, on which the checkpoint was never trained."""
     return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
 
 

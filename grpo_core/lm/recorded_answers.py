@@ -1,6 +1,6 @@
 """Stored answers of the shipped model before any training, for a window that never loads its weights.
 
-The file contains the digest of the weights that gave the answers, and is ignored with other weights.
+The file contains the digest of the weights that produced the answers, and is ignored if the weights differ.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from grpo_core.shipped import CHECKPOINT, resource
 
 ANSWERS = "checkpoints/arithmetic.answers.json"
 LONGEST = 24
-"""Maximum number of tokens of a stored answer, including its end-of-sequence token."""
+"""Maximum number of tokens in a stored answer, including its end-of-sequence token."""
 
 
 def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | None, ...]:
     """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their
-    end-of-sequence token.
+    end-of-sequence
+    token.
 
-    None if no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
+    An entry is None if no answer is stored: for other weights and other prompts. An answer longer than the maximum
+    length of
     completions is cut off, as in sampling; the shipped model's tokens are single characters.
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":

@@ -30,12 +30,13 @@ HELD_OUT_SEED = 20_260_101
 
 
 class PromptSource:
-    """Source of prompts: drawn by rule, or from the user's file.
+    """Source of prompts, drawn by rule or taken from the user's file.
 
     Args:
         task: settings of the task.
         context: maximum number of tokens of prompt and completion together in the character model; None for a model
-            whose tokenizer reads any text.
+        whose
+            tokenizer reads any text.
 
     Raises:
         GrpoError: the user's file cannot be used.
@@ -49,7 +50,9 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """Return the P prompts of an update. The user's prompts are not repeated as long as there are enough."""
+        """Return the P prompts of an update. The user's prompts are not repeated as long as there are enough of
+        them.
+        """
         count = self.task.prompts
         if not self._own:
             return [_drawn(self.task, numbers) for _ in range(count)]
@@ -58,12 +61,13 @@ class PromptSource:
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
     def own_to_train_on(self) -> list[Prompt]:
-        """Return the user's prompts that are not held out. None if prompts are drawn by rule."""
+        """Return the user's prompts that are not held out, or an empty list if prompts are drawn by rule."""
         return [self._own[int(place)] for place in self._trained_on]
 
     def held_out(self) -> list[Prompt]:
-        """Return the fixed prompts on which accuracy is measured. Of the user's prompts every eighth is held out, if
-        there are at least sixteen.
+        """Return the fixed prompts on which accuracy is measured. Every eighth of the user's prompts is held out, if
+        there are
+        at least sixteen.
         """
         return list(self._held_out)
 
@@ -76,7 +80,7 @@ class PromptSource:
 
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
-        """The held-out prompts that a run watches. They do not change when its difficulty is changed during the run."""
+        """The held-out prompts that a run watches. They do not change when its difficulty changes during the run."""
         if self._own or self.task.in_words or self.task.has_tool:
             return tuple(self._held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
@@ -85,7 +89,7 @@ class PromptSource:
         """Return the prompt with the text ``text``, and its answer.
 
         Raises:
-            GrpoError: it is not one of the user's prompts.
+            GrpoError: there is no such prompt among the user's.
         """
         if not self._own and self.task.in_words:
             return words.read(self.task.problem, text)
@@ -133,16 +137,16 @@ def reward_names(task: LanguageTask) -> tuple[str, ...]:
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
-    """Return the parts of the reward of one completion, before their weights.
+    """Return the parts of the reward of one completion, before weighting.
 
     Args:
         task: settings of the rewards.
         prompt: the prompt.
-        text: the completion, without an end-of-sequence token.
+        text: the completion, without its end-of-sequence token.
         tokens: its number of tokens, used only for the brevity of an answer in words.
 
     Raises:
-        GrpoError: the rule failed; the message gives the completion and the reason.
+        GrpoError: the rule failed; the message contains the completion and the reason.
     """
     try:
         if task.has_tool:

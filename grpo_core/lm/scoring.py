@@ -17,7 +17,7 @@ Tables = tuple[Tensor, Tensor, Tensor]
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
-    """Compute the log-probabilities of a batch, with equal completions computed once."""
+    """Compute the log-probabilities of a batch. Identical completions are computed once."""
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     within, after = batch.added
     for block in model.blocks:
@@ -37,12 +37,14 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
 
 class _Placed(torch.autograd.Function):
     """Scatter of the packed tokens' queries, keys and values (N, 3, H, D / H) to the tables in which they attend to
-    each other: of the prompts (P, T_prompt, H, D / H) each, of the M distinct completions (M, T − 1, H, D / H) and
-    twice (M, S, H, D / H).
+    each
+    other: three of (P, T_prompt, H, D / H) for the prompts, and for the M distinct completions one of
+    (M, T − 1, H, D / H) and two of (M, S, H, D / H).
 
-    Autograd's backward pass of this indexing would fill and copy several whole tables. But padding has no gradient:
-    padded keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from
-    its own cells, and a prompt's tokens sum those of their cells in every completion's keys and values.
+    Autograd's backward pass of this indexing would fill and copy several entire tables. But padding has no gradient:
+    padded
+    keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from its own
+    cells, and the gradient of a prompt's token is the sum over its cells in every completion's keys and values.
     """
 
     @staticmethod
@@ -85,5 +87,5 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 def _gathered(attended: Tensor, cells: Tensor) -> Tensor:
-    """Gather cells of (rows, H, width, D / H), with the heads concatenated, as the packed tokens' (n, D)."""
+    """Gather cells of (rows, H, width, D / H), with the heads concatenated, as (n, D) of the packed tokens."""
     return _picked(attended.transpose(1, 2), cells).flatten(1)

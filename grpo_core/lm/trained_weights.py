@@ -1,5 +1,5 @@
-"""The state that an update changes, with its snapshots and optimizer steps: the model's weights, a critic's, and the
-optimizer's state.
+"""The state that an update changes, with its snapshots and optimizer steps: the weights of the model and of a critic,
+and the optimizer's state.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Kept:
 
 
 class TrainedWeights:
-    """A model's weights and a critic's, with their optimizer, for any kind of model.
+    """The weights of a model and of a critic, with their optimizer, for any kind of model.
 
     Args:
-        weights: in an order that is the same each time the model is created.
+        weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
     """
@@ -62,17 +62,17 @@ class TrainedWeights:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports a lack of memory."""
         return isinstance(error, torch.OutOfMemoryError)
 
     def make_space(self) -> bool:
-        """Free torch's cached memory. Returns False, since the whole batch is always computed at once."""
+        """Free torch's cached memory. Return False, since the whole batch is always computed at once."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return False
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping.
+        """Take one optimizer step along the gradients. Return their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -107,7 +107,7 @@ class TrainedWeights:
         """Restore the state returned by :meth:`state`.
 
         Raises:
-            GrpoError: it belongs to a model of another size.
+            GrpoError: the state belongs to a model of another size.
         """
         count = sum(weight.numel() for weight in self._weights)
         if "weights" not in state or state["weights"].shape != (count,):
@@ -187,7 +187,7 @@ class Policy(TrainedWeights):
 
     Attributes:
         model: the policy.
-        reference: the same weights as at the run's start.
+        reference: the model with the weights at the start of the run.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
     """
 

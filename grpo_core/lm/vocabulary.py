@@ -12,7 +12,7 @@ from grpo_core.text import tr
 STOP = 0
 """The token that ends a completion."""
 VOCABULARY: tuple[str, ...] = ("⏎", *"0123456789+-*=(). ?")
-"""(V,) the text of each token; V = 20 with the end-of-sequence token."""
+"""(V,) the text of each token; V = 20 including the end-of-sequence token."""
 _INDEX = {character: token for token, character in enumerate(VOCABULARY) if token != STOP}
 
 

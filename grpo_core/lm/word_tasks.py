@@ -1,4 +1,4 @@
-"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward may
+"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward can
 be gamed.
 """
 
@@ -23,10 +23,10 @@ LARGEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Advice to the user about a task before it is trained.
+    """Advice to the user before a task is trained.
 
     Attributes:
-        watch: what to look at during training.
+        watch: what to watch during training.
         gamed: how the reward can be earned without the intended behaviour.
     """
 
@@ -57,7 +57,7 @@ ABOUT: dict[str, About] = {
         ),
     ),
 }
-"""Advice on every problem in words, by its name in the settings."""
+"""Advice on each problem in words, by its name in the settings."""
 
 _QUESTIONS = {
     "sums": "What is {a} plus {b}? Reply with the number only.",
@@ -78,7 +78,7 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
 
 
 def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Prompt]:
-    """``count`` sums that are never trained on, without repetition if there are enough. Otherwise each is drawn
+    """Return ``count`` sums that are never trained on. They are distinct if there are enough; otherwise each is drawn
     independently and some repeat.
 
     Raises:
@@ -97,7 +97,7 @@ def read(problem: str, text: str) -> Prompt:
     """Return the prompt with the text ``text``, and its answer.
 
     Raises:
-        GrpoError: it is not one of the problem's prompts.
+        GrpoError: the problem has no such prompt.
     """
     numbers = range(1, LARGEST + 1)
     sums = {_QUESTIONS[problem].format(a=a, b=b): a + b for a in numbers for b in numbers}

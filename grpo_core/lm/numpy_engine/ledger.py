@@ -1,4 +1,4 @@
-"""Memory ledger of a model in training in NumPy, counted from its arrays."""
+"""Memory ledger of a model being trained in NumPy, computed from its arrays."""
 
 from __future__ import annotations
 

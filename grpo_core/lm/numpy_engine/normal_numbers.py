@@ -1,9 +1,4 @@
-"""Normal random numbers equal to those of torch's CPU generator, so that both engines start untrained models alike.
-
-torch takes 24 bits of each number of MT19937 and makes two normal ones of two uniform ones (Box and Muller, 1958),
-eight pairs at a time; where a tensor's size is not a multiple of sixteen, its last sixteen are redrawn (``normal_fill``
-in ATen/native/cpu/DistributionTemplates.h). Torch's logarithm and cosine round the last bit differently.
-"""
+"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
 
 from __future__ import annotations
 
@@ -43,7 +38,7 @@ class NormalNumbers:
 
 
 def _normal(uniform: np.ndarray) -> np.ndarray:
-    """√(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
+    """Compute √(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
     u, v = uniform.reshape(-1, 2, _BLOCK // 2).swapaxes(0, 1)
     radius, angle = np.sqrt(-2 * np.log(1 - u)), np.float32(2 * math.pi) * v
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()

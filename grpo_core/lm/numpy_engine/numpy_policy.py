@@ -38,7 +38,7 @@ class Kept:
 
 
 def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
-    """Return the weights of a run before its first update.
+    """Create the weights of a run before its first update.
 
     Raises:
         SettingsError: its checkpoint cannot be used.
@@ -60,8 +60,8 @@ class NumpyPolicy(Characters):
 
     Attributes:
         weights: the policy.
-        reference: the same weights as at the run's start.
-        gradient: of the loss; 0 between updates.
+        reference: the weights at the start of the run.
+        gradient: gradient of the loss; 0 between updates.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
@@ -92,7 +92,7 @@ class NumpyPolicy(Characters):
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports a lack of memory."""
         return isinstance(error, MemoryError)
 
     def make_space(self) -> bool:
@@ -113,7 +113,7 @@ class NumpyPolicy(Characters):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
         prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
         done = drawn(
             prefixes,
@@ -180,7 +180,7 @@ class NumpyPolicy(Characters):
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping.
+        """Take one optimizer step along the gradients. Return their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -195,7 +195,7 @@ class NumpyPolicy(Characters):
 
     @property
     def optimizer_states(self) -> list[np.ndarray]:
-        """Arrays of the optimizer's state."""
+        """Return the arrays of the optimizer's state."""
         return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
@@ -211,12 +211,12 @@ class NumpyPolicy(Characters):
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """No measurements: everything follows from the recorded distributions."""
+        """Return no measurements: everything follows from the recorded distributions."""
         return {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the weights, critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
-        float32.
+        """Return the weights, the critic and the optimizer's state in the format of
+        ``grpo_core.lm.trained_weights``, float32.
         """
         memory = self._memory
         snapshot = {
@@ -229,10 +229,10 @@ class NumpyPolicy(Characters):
         return snapshot
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Restore the state returned by :meth:`state`, of this engine or of torch.
+        """Restore the state returned by :meth:`state` of this engine or of torch.
 
         Raises:
-            GrpoError: it belongs to a model of another size.
+            GrpoError: the state belongs to a model of another size.
         """
         flat = self.weights.flat
         if "weights" not in state or state["weights"].shape != flat.shape:
