@@ -17,7 +17,7 @@ def prepare_checkpointing(model: Any) -> None:
     """Check that ``model`` supports checkpointing, which :func:`checkpointed` then enables.
 
     Raises:
-        SettingsError: transformers does not support it for this model.
+        SettingsError: transformers does not support checkpointing for this model.
     """
     if not getattr(model, "supports_gradient_checkpointing", False) or not _layers(model):
         raise SettingsError("model.checkpointing", True, tr("transformers has none for this model; switch it off"))

@@ -1,4 +1,4 @@
-"""Faster reading of GGUF files by transformers, in a third of the time and without a progress bar."""
+"""Faster reading of GGUF files with transformers, in a third of the time and without a progress bar."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import functools
 from collections.abc import Iterator
 
 _REPEATED = ("GGUFReader", "get_tensor_name_map")
-"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file: it reads the header three times, with a
-Python loop over every token of the vocabulary, and builds the table of names once per module of the model."""
+"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file. It reads the header three times, with a
+Python loop over every token of the vocabulary, and builds the table of names once per module of the model.
+"""
 
 
 @contextlib.contextmanager

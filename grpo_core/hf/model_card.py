@@ -36,7 +36,7 @@ class Training:
 
     Attributes:
         title: title of the run.
-        version: version of the program that began the run.
+        version: version of the program that started the run.
         settings: the settings in force, by the first update that they applied to.
         last: number of the exported update.
         series: metric -> its values at all updates up to that one, NaN where not measured.
@@ -134,7 +134,7 @@ def _training(training: Training) -> str:
 
 
 _PLACES = ("model.folder", "model.snapshot_folder")
-"""Settings that hold a path on the machine that trained."""
+"""Settings that contain a path on the machine that trained the model."""
 
 
 def _versions() -> list[str]:

@@ -1,9 +1,10 @@
-"""Sampling from a model by our own loop over its forward pass with a cache.
+"""Sampling from a model with our own loop over its forward pass with a cache.
 
-transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 where it has none. Here every
-token is drawn from the whole distribution at the run's temperature, with one uniform number per token. Rows with the
-same prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a
-device other than the CPU each row has its own entry, in a cache allocated at its final length
+transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 if it has none. Here every token
+is drawn from the full distribution at the run's temperature, with one uniform number per token. Rows with the same
+prompt
+share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a device other
+than the CPU, each row has its own entry, in a cache allocated at its final length
 (``grpo_core/lm/device_sampling.py``).
 """
 
@@ -21,9 +22,9 @@ from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_SHARING = 4
-"""Minimum number of tokens common to all prompts for which they are computed only once."""
+"""Minimum number of tokens common to all prompts from which they are computed only once."""
 WORTH_COMPACTING = 0.75
-"""Share of active cache entries below which the ended ones are removed."""
+"""Share of active cache entries below which ended entries are removed."""
 
 
 class Drawn(NamedTuple):
@@ -53,19 +54,20 @@ def sample(
     """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         prompt_of: (B,).
         uniforms: (B, T).
         ends: tokens that end a completion.
-        padding: whether prompts of several lengths may be in one batch, padded on the left; otherwise each length has
-            its own batch.
-        sharing: whether a prefix of all prompts may be computed once.
+        padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length
+        has its
+            own batch.
+        sharing: whether a prefix of all prompts can be computed once.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
         poll: called before every token with its number and the maximum length.
         drawing: called before the first token with a function that reads the rows during sampling.
-        at_once: maximum number of rows of a batch; None for all.
+        at_once: maximum number of rows in a batch; None for all.
     """
     device = next(model.parameters()).device
     done = Drawn(
@@ -116,11 +118,11 @@ def sampled_on_device(
     prepared: bool = True,
     kind: torch.dtype | None = None,
 ) -> Table:
-    """:func:`sample` without reading tokens back during sampling.
+    """Sample like :func:`sample`, but without reading tokens back during sampling.
 
     Args:
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
-            bias.
+        bias.
         kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
         model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as for
             :func:`sample`.
@@ -148,7 +150,8 @@ def sampled_on_device(
 
 def keeps_rows(model: Any) -> bool:
     """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
-    recurrent state do not.
+    recurrent
+    state do not.
     """
     device = next(model.parameters()).device
     with torch.no_grad():
@@ -160,8 +163,9 @@ def keeps_rows(model: Any) -> bool:
 def batches(
     prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
 ) -> Iterator[np.ndarray]:
-    """Split rows into batches (b,) of at most ``at_once``: all rows, or with ``padding`` False those with prompts of
-    equal length."""
+    """Split rows into batches (b,) of at most ``at_once``: of all rows, or of rows whose prompts have equal length if
+    ``padding`` is False.
+    """
     lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
     for length in [None] if padding else np.unique(lengths):
         rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
@@ -173,14 +177,14 @@ class CachedRows:
     """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
 
     Attributes:
-        cache: transformers' own, of keys and values.
-        logits: (n, V) of the next token of each.
+        cache: the model's cache of keys and values.
+        logits: (n, V), of the next token of each row.
     """
 
     def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
@@ -227,8 +231,9 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """Return a mask as bias of the scores: 0, or the smallest finite number, so that rows of padding that attend to
-    nothing stay finite.
+    """Return a mask as a bias of the attention scores: 0, or the smallest finite number, so that padding rows, which
+    attend
+    to nothing, stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
@@ -237,13 +242,14 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
     """Compute the keys and values of prompts.
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
 
     Returns:
-        The cache of P rows, in which the mask may have gaps; logits (P, V) of the next token; the mask (P, L) of the
-        cache; the position (P,) of each prompt's last token.
+        The cache of P rows, in which the mask can have gaps; logits (P, V) of the next token; the mask (P, L) of the
+        cache;
+        the position (P,) of each prompt's last token.
     """
     device = next(model.parameters()).device
     shared = _beginning(prompt_tokens) if sharing else 0
@@ -267,10 +273,10 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Return the length of the prefix that all of several prompts (P, T_prompt) share, excluding the last token of
-    the shortest.
+    """Return the length of the prefix that several prompts (P, T_prompt) share, excluding the last token of the
+    shortest.
 
-    0 where it is too short for a separate forward pass.
+    The result is 0 if it is too short for a separate forward pass.
     """
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
@@ -279,7 +285,7 @@ def _beginning(prompt_tokens: np.ndarray) -> int:
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Left-pad prompts: tokens, mask and positions (P, T_prompt), 0 in padding."""
+    """Left-pad prompts. Return tokens, mask and positions (P, T_prompt), 0 in padding."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     width = int(lengths.max())
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
@@ -344,14 +350,16 @@ def _sample_into(
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can
-    if no prefix splits and most are active.
+    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active.
+    ``before`` (n,)
+    lists the active entries in order.
     """
     return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). In float64,
-    since float32 rounds the sum over a large vocabulary.
+    """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). The sum is
+    computed
+    in float64, since float32 rounds it over a large vocabulary.
     """
     return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

@@ -1,5 +1,5 @@
-"""Saving of a trained model in the formats of transformers and peft: an adapter's folder, or the whole model with
-merged weights.
+"""Saving a trained model in the formats of transformers and peft: an adapter's folder, or the full model with merged
+weights.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
 
 
 def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
-    """Write the whole model as ``save_pretrained`` does, with configuration and tokenizer. An adapter is merged into
-    the weights in single precision, after which ``policy`` cannot be used any more.
+    """Write the full model as ``save_pretrained`` does, with configuration and tokenizer. An adapter is merged into the
+    weights in single precision, after which ``policy`` can no longer be used.
 
     Raises:
         OSError: the files cannot be written.

@@ -1,7 +1,7 @@
-"""A time limit for rendering a model's chat template.
+"""Time limit for rendering a model's chat template.
 
-A template is a program that comes with the folder. transformers runs it in jinja2's sandbox, which keeps it from files
-and from Python's internals, but does not prevent nested loops that count to ten thousand million.
+A template is a program that comes with the folder. transformers runs it in jinja2's sandbox, which keeps it away from
+files and Python's internals, but does not prevent nested loops that count to ten billion.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SECONDS = 2.0
 LONGEST = 1_000_000
 """Maximum number of characters of a rendered prompt."""
 _TEMPLATE = "<template>"
-"""File name that jinja2 gives to the code of a template compiled from a string."""
+"""File name that jinja2 assigns to the code of a template compiled from a string."""
 
 
 class TemplateTimeError(Exception):
-    """A template took too long."""
+    """Raised if a template takes too long."""
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def limited(seconds: float = SECONDS, clock: Callable[[], float] = time.monotoni
     interpreter, such as multiplying large numbers, is therefore not interrupted.
 
     Raises:
-        TemplateTimeError: it took longer.
+        TemplateTimeError: the code took longer.
     """
     due = clock() + seconds
 
