@@ -49,8 +49,8 @@ class BanditLearner:
     """One run of the bandit. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Raises:
-        SettingsError: ``resume`` ran under other structural settings.
-        GrpoError: ``resume`` lacks a bandit's state.
+        SettingsError: ``resume`` was recorded under other structural settings.
+        GrpoError: ``resume`` lacks the state of a bandit.
     """
 
     def __init__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> None:
@@ -85,7 +85,7 @@ class BanditLearner:
         return step
 
     def _log_reference(self) -> np.ndarray:
-        """log π_ref (R, C, A), cached by temperature."""
+        """Return log π_ref (R, C, A), cached by temperature."""
         temperature = self._settings.learner.temperature
         if self._reference is None or self._reference[0] != temperature:
             logits = start(self._task, self._streams.runs).logits
@@ -102,15 +102,15 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
     Args:
         step: the recorded update; its completions and rewards are reused.
-        settings: must have the task, the temperature and the group size that it ran under.
-        before: the update before it, in whose final state it began; None for the first.
+        settings: must have the task, the temperature and the group size of the recorded update.
+        before: the preceding update, in whose final state ``step`` began; None for the first.
 
     Returns:
         The update; under the step's own settings, ``step`` bit for bit.
 
     Raises:
-        GrpoError: ``before`` is not the update before, or holds no bandit's state.
-        NonFiniteError: a number of it is not finite.
+        GrpoError: ``before`` is not the preceding update, or does not contain the state of a bandit.
+        NonFiniteError: one of its numbers is not finite.
     """
     if (before.step if before else 0) + 1 != step.step:
         raise GrpoError(
@@ -144,10 +144,10 @@ def _batch(step: Step, prompts: int) -> Batch:
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:
-    """Make the record of an update from its first run.
+    """Create the record of an update from its first run.
 
     Raises:
-        NonFiniteError: a number of it is not finite.
+        NonFiniteError: one of its numbers is not finite.
     """
     batch, state = done.batch, done.state
     tokens, mask, context = (
@@ -239,7 +239,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
     Args:
         step: the update.
         advantage: (1, B) or (1, B, T).
-        norms: of the gradient of each pass.
+        norms: norms of the gradient of each pass.
     """
     losses = _losses(step, advantage)
     for passed, norm in enumerate(norms):
@@ -254,8 +254,9 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` (1,
-    B) or (1, B, T).
+    """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` is
+    (1, B) or
+    (1, B, T).
     """
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
@@ -285,7 +286,7 @@ def _first(x: np.ndarray) -> np.ndarray:
 
 
 def _norm(gradient: np.ndarray) -> float:
-    """Return the euclidean norm of the first run's gradient."""
+    """Return the Euclidean norm of the first run's gradient."""
     values = gradient[0].ravel()
     with np.errstate(all="ignore"):
         return math.sqrt(np.dot(values, values))

@@ -1,8 +1,9 @@
 """One update of R independent runs at once: sample, score, compute advantages, and take mu steps.
 
 Leading axis R: runs with their own seeds and, where numeric settings are arrays (R, 1, 1), their own settings. The
-interactive run is a single one; races and sweeps have thousands. A run's numbers do not depend, to the last bit, on the
-other runs.
+interactive run is a single run; races and sweeps have thousands. A run's numbers are independent of the other runs,
+down
+to the last bit.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class State:
 
     def sampler(self, staleness: int) -> np.ndarray:
         """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or
-        the oldest kept.
+        the oldest
+        available.
         """
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
@@ -91,17 +93,17 @@ class Update:
 
 
 def never() -> None:
-    """Do nothing: a poll that never interrupts."""
+    """Do nothing. Poll that never interrupts."""
 
 
 def start(work: Task, runs: int) -> State:
-    """``runs`` runs before their first update, with the task's starting policy."""
+    """Return ``runs`` runs before their first update, with the task's starting policy."""
     logits = _starting_logits(work, runs)
     return State(step=0, logits=logits, moments=no_moments(logits), critic=np.zeros_like(logits[..., :1]))
 
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
-    """Yield updates without end, of one run per seed. R is that of :class:`Streams`."""
+    """Yield updates endlessly, of one run per seed. R is that of :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     reference = policy.log_probs(state.logits, settings.learner.temperature)
@@ -124,11 +126,11 @@ def update(
     """Compute the update after ``state``, without side effects on its arguments.
 
     Args:
-        settings: objective, learner and optimizer; numeric fields may be arrays (R, 1, 1).
+        settings: objective, learner and optimizer; numeric fields can be arrays (R, 1, 1).
         work: the task.
         state: state of the runs, laid out by ``layout.runs_last``.
         streams: their random numbers.
-        poll: called before each token and each pass; may raise to stop the update.
+        poll: called before each token and each pass; can raise an exception to stop the update.
         batch: an existing batch, for a what-if; by default one is drawn.
         reference: log π_ref (R, C, A) at the temperature, if already computed.
 

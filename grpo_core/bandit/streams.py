@@ -1,7 +1,8 @@
-"""Stateless random numbers: those of a run at an update depend on the run's seed alone.
+"""Stateless random numbers: those of a run at an update depend only on the run's seed.
 
-A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number of
-the update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
+A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number
+of the
+update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
 generator state, and equal seeds give common random numbers.
 """
 
@@ -19,14 +20,15 @@ UPDATES, NUMBERS = 64, 4096
 
 
 AT_ONCE = 64
-"""Runs whose numbers are drawn before they are transposed to runs-last order: few enough to stay in the cache."""
+"""Number of runs whose numbers are drawn before they are transposed to runs-last order, small enough for the cache."""
 
 
 class Streams:
     """The random number streams of R runs, one for each seed.
 
-    A single run is computed together with a twin of the same seed: NumPy sums a single run's numbers in another order
-    than those of many runs, and a run's last bits must not depend on the other runs.
+    A single run is computed together with a duplicate that has the same seed: NumPy sums a single run's numbers in
+    another
+    order than those of many runs, and a run's last bits must not depend on the other runs.
 
     Attributes:
         seeds: (R,), at least two.
@@ -47,7 +49,7 @@ class Streams:
         return len(self.seeds)
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count).
+        """Return ``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count).
 
         The array is reused: it is valid until the next call.
         """
@@ -66,7 +68,7 @@ class Streams:
         return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Further numbers for redrawing at update ``step``, ``attempt`` (1, 2, ...), (some ``runs``, count)."""
+        """Return further numbers for redrawing at update ``step``, ``attempt`` (1, 2, ...), (some ``runs``, count)."""
         numbers = np.empty((len(runs), count))
         for row, run in enumerate(runs.tolist()):
             self._fill(numbers[row], run, step, attempt)

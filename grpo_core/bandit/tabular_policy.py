@@ -28,7 +28,7 @@ class Completions:
     Attributes:
         tokens: (R, B, T) integer.
         mask: (R, B, T) boolean.
-        context: (R, B, T) integer, the context in which each token was chosen.
+        context: (R, B, T) integer, the context in which each token was sampled.
     """
 
     tokens: np.ndarray
@@ -42,9 +42,9 @@ class Completions:
 
 
 def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> Array:
-    """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1).
+    """Return log softmax(z / temperature), (R, C, A), in nats. ``temperature`` is a number, or (R, 1, 1).
 
-    ``axis``: the axis of the actions, if not the last.
+    ``axis`` is the axis of the actions, if not the last.
     """
     xp = array_namespace(logits)
     z = tempered(logits, temperature)
@@ -54,7 +54,7 @@ def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> A
 
 
 def tempered(x: Array, temperature: Array | float) -> Array:
-    """Divide ``x`` (R, C, A) by the temperature, a number or (R, 1, 1). Returns ``x`` itself for the temperature 1."""
+    """Divide ``x`` (R, C, A) by the temperature, a number or (R, 1, 1). Return ``x`` itself if the temperature is 1."""
     return x if isinstance(temperature, float) and temperature == 1 else x / temperature
 
 
@@ -65,7 +65,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
         prob: π (R, C, A).
         task: provides the transitions.
         uniforms: (R, B, T) in [0, 1), one per token; those of padding are not used.
-        poll: called before each token; may raise to stop.
+        poll: called before each token; can raise an exception to stop.
     """
     runs, rows, longest = uniforms.shape
     contexts, states = prob.shape[1], len(task.next_state)
@@ -121,8 +121,9 @@ def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action takes the
-    rounding error.
+    """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action absorbs the
+    rounding
+    error.
     """
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape

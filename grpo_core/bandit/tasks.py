@@ -1,7 +1,8 @@
 """Prompts and rewards of the tabular policy: one-action landscapes, the length toy, the chain.
 
-A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and leads
-to the next state or to the end; the reward is given once, for the whole completion. A *context* is a pair of prompt and
+A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and
+leads to
+the next state or to the end; the reward is given once, for the full completion. A *context* is a pair of prompt and
 state: row p S + s of every table of distributions.
 """
 
@@ -28,14 +29,17 @@ class Task:
     """A task in the form that policy, sampler and scorer use.
 
     Attributes:
-        next_state: (S, A) integer, the state after an action, ``END`` where it ends the completion.
-        start: (P, S, A) logits of the starting policy, which is the reference policy too.
-        longest: T, tokens of the longest completion.
-        reward: rewards (R, B) of completions.
-        parts: parts of the rewards (R, B, K), named by ``reward_names``; None if rewards have no parts.
-        step_rewards: a checker's reward for the step that ends with each token (R, B, T), NaN where none ends; None
-            where completions have no steps.
-        action_rewards: (C, A) reward of every action, None if a single action has no reward of its own.
+        next_state: (S, A) integer, the state after an action; ``END`` if the action ends the completion.
+        start: (P, S, A) logits of the starting policy, which is also the reference policy.
+        longest: T, the number of tokens of the longest completion.
+        reward: function that returns the rewards (R, B) of completions.
+        parts: function that returns the parts of the rewards (R, B, K), named by ``reward_names``; None if rewards
+        have no
+            parts.
+        step_rewards: function that returns a checker's reward for the step that ends with each token (R, B, T), NaN
+        if none
+            ends; None if completions have no steps.
+        action_rewards: (C, A) reward of every action; None if single actions have no reward of their own.
         vocabulary, prompts, context_names, reward_names: names of the entries of A, P, C and K.
     """
 
@@ -107,7 +111,7 @@ def _landscape(config: BanditTask) -> Task:
 
 
 def _length(config: BanditTask) -> Task:
-    """Build the length toy: an answer, right or wrong, then as many more tokens as the policy likes, which are worth
+    """Build the length toy: an answer, right or wrong, followed by any number of further tokens, which are worth
     nothing.
 
     State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) continue with action 0 and stop with 1.
@@ -127,8 +131,10 @@ def _length(config: BanditTask) -> Task:
 def _chain(config: BanditTask) -> Task:
     """Build the chain of ``max_length`` decisions, each with one right action.
 
-    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be right by
-    chance once in A^T completions and could not be learned. The parts say which decisions were right. A step checker
+    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be
+    earned by
+    chance only once in A^T completions and could not be learned. The parts say which decisions were right. A step
+    checker
     rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
     """
     levels, right, steps = _levels(config), right_actions(config), config.max_length
@@ -179,11 +185,11 @@ def _prompts(config: BanditTask) -> tuple[str, ...]:
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the name of every pair of prompt and state. The prompt is omitted where there is only one."""
+    """Return the name of every pair of prompt and state. The prompt is omitted if there is only one."""
     if config.prompts == 1:
         return states
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)
 
 
 TASKS: dict[str, Callable[[BanditTask], Task]] = {"length": _length, "chain": _chain}
-"""The tasks of several tokens. Every other landscape is a single decision."""
+"""The tasks with several tokens. Every other landscape is a single decision."""

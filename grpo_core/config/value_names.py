@@ -26,7 +26,7 @@ CHOICES = {
 
 
 def worded(value: Any) -> str:
-    """Display text of a setting's value: None is shown as off, numbers without superfluous digits."""
+    """Return the display text of a setting's value: None is shown as off, numbers without superfluous digits."""
     if value is None:
         return tr("off")
     if isinstance(value, bool):

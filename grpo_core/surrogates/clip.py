@@ -24,13 +24,13 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = r A where the active branch depends on r, else 0. At a bound it still depends on r."""
+    """d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still depends on r."""
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)
 
 
 def stopped(b: Batch) -> Array:
-    """Return whether the advantage is not 0 and the surrogate no longer depends on r. Boolean, shaped as r."""
+    """Return whether the advantage is not 0 and the surrogate no longer depends on r, boolean, in the shape of r."""
     return ~_follows(b) & (b.advantage != 0)
 
 
@@ -124,7 +124,7 @@ def _is_open(o: Objective, r: float, a: float) -> bool:
 
 
 def _condition(r: str, o: Objective) -> str:
-    """LaTeX condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer depends on r."""
+    """Return the LaTeX condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer depends on r."""
     low, rising, falling = r"1 - \varepsilon", r"1 + \varepsilon^{+}", ""
     if o.dual_clip is not None:
         rising, falling = (rising, "c") if o.dual_clip >= 1 + o.clip_high else ("c", rising)
@@ -135,7 +135,7 @@ def _condition(r: str, o: Objective) -> str:
 
 
 def _branch(o: Objective, r: float, a: float) -> str:
-    """Return the name the active branch of the minimum, in words."""
+    """Return the name of the active branch of the minimum, in words."""
     (low, high), cap = band(o), o.dual_clip
     width = f"{plain(low)} to {plain(high)}"
     if a == 0:
@@ -165,7 +165,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
 
 
 def script(o: Objective) -> Script:
-    """Return the clipped surrogate in an exported script. Without a dual clip a second minimum is omitted."""
+    """Return the clipped surrogate as in an exported script. Without a dual clip, the second minimum is omitted."""
     constants: dict[str, object] = {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
     end = (
         "clipped = ~follows & (A != 0) & MASK",
@@ -193,7 +193,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Return the terms of min(r A, clip(r, low, high) A), with the numbers of the bounds."""
+    """Return the terms of min(r A, clip(r, low, high) A), with the numeric values of the bounds."""
     low, high = (f"{bound:.6g}" for bound in band(o))
     clip = Term(
         key="clipped",

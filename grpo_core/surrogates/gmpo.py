@@ -39,7 +39,7 @@ def stopped(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Return the gradient by the mean log-ratio, which equals S."""
+    """Return the gradient with respect to the mean log-ratio, which equals S."""
     return upstream * mean_ratio(b) * b.advantage
 
 
@@ -92,7 +92,7 @@ def band(o: Objective) -> tuple[float, float]:
 
 
 def script(o: Objective) -> Script:
-    """GMPO in an exported script. The surrogate is its own slope."""
+    """Return GMPO as in an exported script. The surrogate is its own slope."""
     return Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(

@@ -15,7 +15,7 @@ PAPER = tr("after Williams 1992")
 
 
 def value(b: Batch) -> Array:
-    """Return a log π."""
+    """A log π."""
     return b.advantage * b.logp
 
 
@@ -43,7 +43,7 @@ def slope(t: Reading) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """REINFORCE in an exported script. The slope is A."""
+    """Return REINFORCE as in an exported script. The slope is A."""
     return Script(lines=("surrogate = A * logp", "slope = A  # d surrogate / d log π"))
 
 

@@ -68,14 +68,14 @@ def slope(t: Reading) -> Expression:
 
 
 def _gate_of(t: Reading) -> tuple[float, float]:
-    """τ, chosen by the sign of the advantage, and σ(τ (r − 1))."""
+    """Return τ, chosen by the sign of the advantage, and σ(τ (r − 1))."""
     r, a = t.ratio, t.advantage
     tau = t.objective.sapo_temperature_pos if a > 0 else t.objective.sapo_temperature_neg
     return tau, 0.5 + 0.5 * math.tanh(tau * (r - 1) / 2)
 
 
 def script(o: Objective) -> Script:
-    """SAPO in an exported script, with the gate written by its sigmoid."""
+    """Return SAPO as in an exported script, with the gate written as a sigmoid."""
     return Script(
         constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
         lines=(
