@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Poll = Callable[[], None]
 Answer = Callable[..., Iterator[object]]
-"""Function of a question's arguments and ``poll``, which it calls before each pass and which may raise to stop it."""
+"""Function of a question's arguments and ``poll``, which it calls before each pass and which can raise to stop it."""
 Pack = Callable[[Any], tuple[Any, Sequence[bytes]]]
 """Function that converts a value to JSON values and bytes."""
 Unpack = Callable[[Any, Sequence[bytes]], Any]
@@ -27,12 +27,12 @@ TELL = 0.05
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
-    """Return a :data:`Pack` of what is JSON as it is."""
+    """Return a value that is valid JSON unchanged, as a :data:`Pack`."""
     return value, ()
 
 
 def from_json(tree: Any, blobs: Sequence[bytes]) -> Any:
-    """Return the inverse of :func:`as_json`."""
+    """Return the value packed by :func:`as_json`."""
     return tree
 
 
@@ -42,10 +42,10 @@ def answer(
     """Answer questions from ``connection`` until it closes.
 
     Args:
-        connection: the other end belongs to :class:`grpo_core.child.asking.Asked`.
+        connection: connection whose other end belongs to :class:`grpo_core.child.asking.Asked`.
         table: possible questions, by name.
-        pack: for each result.
-        unpack: for the list of arguments.
+        pack: converts each result.
+        unpack: converts the list of arguments back.
 
     Raises:
         MemoryError: an answer ran out of memory; the process must end.
@@ -78,7 +78,7 @@ def _answer(connection: Connection, table: Mapping[str, Answer], request: Messag
 
 
 class _Poll:
-    """The poll of an answer: raises if the question was cancelled, and reports the number of passes."""
+    """The poll of an answer, which raises if the question was cancelled, and reports the number of passes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._readable = connection, readable(connection)

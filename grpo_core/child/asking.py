@@ -24,11 +24,12 @@ _NO_LIMITS = Limits()
 
 
 class Asked:
-    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Used by one
+    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Must be used
+    by one
     thread at a time.
 
     Attributes:
-        lost: message on its unexpected end, with “{how}” for how it ended.
+        lost: message if it ends unexpectedly, with “{how}” as a placeholder for how it ended.
         usable: whether it can be asked another question.
         busy: whether its answer is still in progress.
 
@@ -51,9 +52,9 @@ class Asked:
 
         Args:
             main: its main function, which calls ``answer`` with a table.
-            lost: message on its unexpected end.
-            pack: for the list of arguments.
-            unpack: for each result.
+            lost: message if it ends unexpectedly.
+            pack: converts the list of arguments.
+            unpack: converts each result back.
             limits: limits on its resources.
             environment: additional environment variables.
             error: exception type for its unexpected end.
@@ -65,7 +66,7 @@ class Asked:
 
     @property
     def pid(self) -> int | None:
-        """The process's number, None once it has been closed."""
+        """The process ID, or None once the process has been closed."""
         return self._process.pid
 
     @property
@@ -74,7 +75,7 @@ class Asked:
         return self._process.has_ended
 
     def await_ready(self) -> None:
-        """Wait until it has started.
+        """Wait until the process has started.
 
         Raises:
             GrpoError: it has ended instead.
@@ -132,13 +133,13 @@ class Asked:
         """Ask a question, yield its results as they arrive, and call ``poll`` at least once per pass.
 
         Args:
-            what: a name of the process's table.
-            arguments: what it is asked with.
-            poll: may raise to cancel the question.
+            what: a name in the process's table.
+            arguments: arguments of the question.
+            poll: can raise an exception to cancel the question.
             seconds: maximum time without a message, after which the process is killed; None for no limit.
 
         Raises:
-            Cancelled: ``poll`` raised it, and the process has stopped.
+            Cancelled: raised by ``poll``, and the process has stopped.
             GrpoError: the answer failed, or the process has ended or timed out.
         """
         owed, end = 0, None if seconds is None else time.monotonic() + seconds
@@ -179,7 +180,7 @@ class Asked:
         self._process.kill()
 
     def close(self) -> None:
-        """Close the connection, upon which the process ends by itself."""
+        """Close the connection, which makes the process end by itself."""
         self.usable = self.busy = False
         self._process.connection.close()
         self._process.close(PATIENCE)

@@ -1,4 +1,4 @@
-"""The command line: train a run into a file and look into one, without a window and without Qt."""
+"""The command line, which trains a run into a file and inspects run files, without a window and without Qt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDS = (".", "!", "?", "…", "”")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
+    """Run one command. Return the exit code: 0, 2 after an error reported in one message, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
             stream.reconfigure(errors="replace")

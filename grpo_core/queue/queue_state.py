@@ -25,8 +25,8 @@ class RunStatus:
     Attributes:
         done: updates in its file.
         last: the last measured value of each series.
-        trouble: why it has ended early, in a sentence, or empty.
-        note: how it was resumed, in a sentence, or empty; known only while the queue is running.
+        trouble: a message that says why it ended early, or empty.
+        note: a sentence on how it was resumed, or empty; known only while the queue is running.
     """
 
     done: int = 0
@@ -35,7 +35,7 @@ class RunStatus:
     note: str = ""
 
     def finished(self, queue: Queue) -> bool:
-        """Return whether the run is finished, or has ended early."""
+        """Return whether the run is finished or has ended early."""
         return self.done >= queue.updates or bool(self.trouble)
 
     def after(self, done: int, scalars: Mapping[str, float], trouble: str = "", note: str = "") -> RunStatus:
