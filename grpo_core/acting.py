@@ -1,4 +1,4 @@
-"""Selection of the objective's fields that have an effect under the others, for forms that show only those."""
+"""Selection of the objective's fields that have an effect given the others, for forms that show only those."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 _OF_ONE_CHOICE = {
     name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
 }
-"""Fields that act only under some rows of a table."""
+"""Fields that have an effect only with some rows of a table."""

@@ -37,7 +37,10 @@ _NUMPY = SimpleNamespace(
         "sum": _reduction(np.add),
     }
 )
-"""NumPy 2 follows the standard by itself; the wrappers of its reductions take longer than a small array's numbers."""
+"""NumPy's namespace, which follows the standard by itself since NumPy 2, with faster reductions: the wrappers of
+NumPy's
+own take longer than the arithmetic on a small array.
+"""
 
 
 def array_namespace(*arrays: Array) -> Array:
@@ -66,7 +69,9 @@ def from_numpy(x: np.ndarray, like: Array) -> Array:
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers go to its device."""
+    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers are put on its
+    device.
+    """
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
     if type(like) is np.ndarray:
@@ -76,7 +81,8 @@ def as_array(x: Any, like: Array) -> Array:
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
     """Return an array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to
-    broadcast to ``shape``.
+    broadcast
+    to ``shape``.
     """
     xp = array_namespace(like)
     if not constant(value):
@@ -101,9 +107,9 @@ def ones(shape: tuple[int, ...], like: Array) -> Array:
 
 
 def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
-    """Clamp ``x`` to ``low`` and ``high`` (numbers or arrays; None: no bound). NaN stays NaN.
+    """Clamp ``x`` to ``low`` and ``high``, which are numbers, arrays, or None for no bound. NaN stays NaN.
 
-    Exactly at a bound the gradient is passed in full, as by torch.clamp; minimum and maximum would halve it there.
+    Exactly at a bound the gradient is passed in full, as in torch.clamp; minimum and maximum would halve it there.
     """
     xp = array_namespace(x)
     if low is not None:
@@ -134,8 +140,8 @@ def constant(value: Any) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a numeric field is 0, in every run if it holds one value per run. False for a :func:`traced`
-    one.
+    """Return whether a numeric field is 0, in every run if it has one value per run. False for a :func:`traced`
+    field.
     """
     if constant(value):
         return bool(value == 0)

@@ -19,7 +19,7 @@ def preset_named(name: str) -> Preset:
     """Return the preset called ``name``, ignoring case.
 
     Raises:
-        SettingsError: there is none; the message suggests similar names.
+        SettingsError: there is no such preset; the message suggests similar names.
     """
     for known, preset in PRESETS.items():
         if known.lower() == name.lower():
@@ -33,7 +33,7 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
     """Apply ``preset`` to ``base`` (by default the bandit's settings), then each ``path=value``.
 
     Raises:
-        SettingsError: an unknown preset or path, or a value that is not allowed.
+        SettingsError: a preset or path is unknown, or a value is not allowed.
     """
     settings = Settings() if base is None else base
     changes = dict(_assignment(text, settings) for text in assignments)
@@ -94,7 +94,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """Comma-separated suggestions for a misspelled name. Empty if none is similar."""
+    """Return comma-separated suggestions for a misspelled name. Empty if no name is similar."""
     lowered = {other.lower(): other for other in known}
     lasts = {other.rpartition(".")[2].lower(): other for other in known}
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):

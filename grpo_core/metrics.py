@@ -21,15 +21,15 @@ class Metric:
     """Name and display properties of a series.
 
     Attributes:
-        title: the name shown.
+        title: the displayed name.
         help: one sentence.
-        short: a shorter name, for labels of curves; empty for one that no curve shows.
-        symbol: the letter, empty where it has none.
+        short: a shorter name, for labels of curves; empty if no curve shows the series.
+        symbol: its symbol, empty if it has none.
         unit: empty for a pure number.
-        low, high: fixed axis where the range is known, else None.
-        colour: name of the meaning in the theme's colour table.
-        decimals: shown by default.
-        share: whether it is a fraction of a whole; a single value is then shown in percent.
+        low, high: fixed axis limits if the range is known, otherwise None.
+        colour: its key in the theme's colour table.
+        decimals: number of decimals shown by default.
+        share: whether it is a fraction of a total; a single value is then shown in percent.
         scored: whether it is known once the update's completions are scored; the others follow with its last pass.
         sparse: whether only some updates have it.
         language: whether only language models' updates have it.
@@ -117,7 +117,7 @@ METRICS: dict[str, Metric] = {
         ),
     ),
 }  # fmt: skip # table, one row per line
-"""Every series by name. A series that a step cannot provide is NaN there."""
+"""Series by name. A series that a step cannot provide is NaN there."""
 
 
 def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[str, float]:
@@ -131,7 +131,10 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """:func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in one call."""
+    """Return the :func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in
+    one
+    call.
+    """
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -150,7 +153,7 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """Return the series that follow from one update, or, (S,) each, from stacked ones. ``terms`` as for
+    """Return the series that follow from one update, or, (S,) each, from stacked ones. ``terms`` is as for
     :func:`metrics`.
     """
     values: dict[str, Any] = {}

