@@ -35,15 +35,13 @@ def advantages(
         objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
         rewards: (..., P, G). NaN (unscored, or an empty slot of a ragged group) is excluded from every mean and std.
         baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, for example.
-        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes
-        can be
-            missing, or 1, if runs share it.
+        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes can
+            be missing, or 1, if runs share it.
         all_scored: whether the caller knows that no reward is NaN, which saves the check.
 
     Returns:
         (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
-        equal
-        and groups of one give exactly 0; with the other baselines a zero or undefined std divides by 1.
+        equal and groups of one give exactly 0; with the other baselines a zero or undefined std divides by 1.
 
     Raises:
         ShapeError: the baseline or the KL does not fit the rewards.
@@ -76,8 +74,7 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
 
     Returns:
         (..., P, G, T); 0 where no step ends. With ``group_mean``, a group whose steps all have the same reward gives
-        exactly
-        0.
+        exactly 0.
 
     Raises:
         ShapeError: there are fewer axes.
@@ -90,8 +87,8 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
 
 
 def from_here_on(scores: Array) -> Array:
-    """Return the advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the
-    steps that end at that token or later. (..., T) -> (..., T).
+    """Return the advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps
+    that end at that token or later. (..., T) -> (..., T).
     """
     xp = array_namespace(scores)
     return xp.flip(xp.cumulative_sum(xp.flip(scores, axis=-1), axis=-1), axis=-1)
@@ -142,9 +139,8 @@ def equal_rewards(rewards: Array) -> Array:
 
 
 def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array, Array | None, Array | float]:
-    """Replace NaN rewards (..., P, G) by 0. Also return the mask of scored ones (None if all are) and the number
-    scored in
-    each group, (..., P, 1), or a single number if all are.
+    """Replace NaN rewards (..., P, G) by 0. Also return the mask of scored ones (None if all are) and the number scored
+    in each group, (..., P, 1), or a single number if all are.
     """
     unscored = None if all_scored else xp.isnan(rewards)
     if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):

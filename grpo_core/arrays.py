@@ -38,8 +38,7 @@ _NUMPY = SimpleNamespace(
     }
 )
 """NumPy's namespace, which follows the standard by itself since NumPy 2, with faster reductions: the wrappers of
-NumPy's
-own take longer than the arithmetic on a small array.
+NumPy's own take longer than the arithmetic on a small array.
 """
 
 
@@ -81,8 +80,7 @@ def as_array(x: Any, like: Array) -> Array:
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
     """Return an array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to
-    broadcast
-    to ``shape``.
+    broadcast to ``shape``.
     """
     xp = array_namespace(like)
     if not constant(value):

@@ -35,9 +35,8 @@ class Baseline:
     """A baseline that can be subtracted from rewards.
 
     Attributes:
-        value: function of (xp, rewards (..., P, G) with 0 where unscored, number scored in each group as (..., P, 1)
-        or one
-            number for all, the given baseline) that returns b.
+        value: function of (xp, rewards (..., P, G) with 0 where unscored, number scored in each group as (..., P, 1) or
+            one number for all, the given baseline) that returns b.
         mean: kind of mean, "group" or "batch"; empty if it is not a mean.
         subtracts: whether anything is subtracted; otherwise b is 0.
         within_group: whether it depends only on the group, so that equal rewards give an advantage of exactly 0.

@@ -91,9 +91,8 @@ class NonFiniteError(GrpoError):
 
 
 def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """Convert ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns
-    whether to
-    stop.
+    """Convert ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether
+    to stop.
     """
 
     def asked() -> bool:

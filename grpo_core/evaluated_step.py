@@ -228,9 +228,8 @@ class EvaluatedStep:
 
     @property
     def through_distributions(self) -> bool:
-        """Whether the loss depends on the policy's full distributions, not only on log π of the sampled tokens,
-        because of an
-        exact KL or an entropy bonus.
+        """Whether the loss depends on the policy's full distributions, not only on log π of the sampled tokens, because
+        of an exact KL or an entropy bonus.
         """
         return self.has_entropy_bonus or needs_distributions(self.objective)
 
@@ -244,8 +243,7 @@ class EvaluatedStep:
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
         """Return the full gradient of a pass: d loss / d logits (C, A) if a table of logits is trained or the loss
-        depends on
-        full distributions, otherwise d loss / d log π (B, T). None if those distributions are not recorded.
+        depends on full distributions, otherwise d loss / d log π (B, T). None if those distributions are not recorded.
         """
         logits = self.logit_gradient(passed)
         if logits is not None:
@@ -264,8 +262,8 @@ class EvaluatedStep:
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
     def at_reference(self, passed: int) -> bool:
-        """Return whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0
-        is 0 as well.
+        """Return whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is
+        0 as well.
         """
         reference = self.step.ref_logp
         return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())

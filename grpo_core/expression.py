@@ -44,9 +44,8 @@ def exponential(x: float) -> float:
 
 
 class Reading(Protocol):
-    """The quantities of one token in one pass that an expression can read. Each quantity that is read becomes an
-    input of the
-    explanation.
+    """The quantities of one token in one pass that an expression can read. Each quantity that is read becomes an input
+    of the explanation.
     """
 
     @property

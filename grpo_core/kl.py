@@ -84,8 +84,7 @@ class Estimator:
         pulls_nowhere: whether, as a loss without the ratio, its expected on-policy gradient is 0.
         exponential: whether it grows exponentially in d.
         note: remark on its use as a loss; ``alone`` applies without the ratio as a factor, ``with_ratio`` with each
-        token's
-            ratio.
+            token's ratio.
         script, script_slope: value and derivative as NumPy expressions of an array ``d``.
     """
 
@@ -119,9 +118,8 @@ def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
 def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
     """Return KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
 
-    An action that π never takes (log π = −inf) adds nothing. ``prob`` is π, if already computed. ``axis`` is the
-    axis of the
-    actions, if it is not the last.
+    An action that π never takes (log π = −inf) adds nothing. ``prob`` is π, if already computed. ``axis`` is the axis
+    of the actions, if it is not the last.
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
@@ -140,9 +138,8 @@ def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
 
 
 def _all_taken(prob: Array) -> bool:
-    """Return whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the check would
-    force a
-    synchronisation.
+    """Return whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the check would force
+    a synchronisation.
     """
     return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 

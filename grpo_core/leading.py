@@ -21,9 +21,8 @@ class Contribution:
 
     Attributes:
         title: its displayed name.
-        of: function that returns each token's contribution, (B, T), from the record, the terms of a pass and d loss
-        / d log
-            π; None if the record lacks it.
+        of: function that returns each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
+            log π; None if the record lacks it.
         missing: the message shown in that case.
     """
 
@@ -115,7 +114,7 @@ class Group:
         rows: its completions, (n,), from 0.
         low, high: its smallest and largest reward; NaN if none was scored.
         silent: whether it has no signal: every advantage is 0, or, if no advantages are recorded, all rewards are
-        equal.
+            equal.
     """
 
     number: int

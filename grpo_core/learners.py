@@ -41,8 +41,7 @@ class Learner(Protocol):
 
     Attributes:
         settings: can be assigned between two steps. Live settings take effect at the next update; a structural one
-        raises a
-            ``SettingsError`` that names it.
+            raises a ``SettingsError`` that names it.
     """
 
     settings: Settings
@@ -104,8 +103,8 @@ def learner(
     earlier: Earlier = nothing_earlier,
     cancelled: Callable[[], bool] = never,
 ) -> Learner:
-    """Create a learner at its start, or at the end of ``resume``. With equal settings it continues the same run bit
-    for bit.
+    """Create a learner at its start, or at the end of ``resume``. With equal settings it continues the same run bit for
+    bit.
 
     Args:
         settings: settings of the run; when resuming, only live settings may differ from those of ``resume``.
@@ -151,8 +150,8 @@ def language_learner(
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
-    """Return the consecutive updates that lead up to ``last``, starting at the newest one that has weights, or at
-    the first.
+    """Return the consecutive updates that lead up to ``last``, starting at the newest one that has weights, or at the
+    first.
 
     Raises:
         GrpoError: one of them is no longer recorded.

@@ -1,9 +1,8 @@
 """Memory needed for training, itemised by model: weights, gradients, optimizer states, activations, keys and values.
 
 Most items follow from the parameter count; the two that depend on a model's shape (activations and the cache of keys
-and
-values) are estimates for a dense transformer and are marked as such. ``grpo_core.lm.ledger`` fills the same ledger from
-the tensors of a model that is actually being trained.
+and values) are estimates for a dense transformer and are marked as such. ``grpo_core.lm.ledger`` fills the same ledger
+from the tensors of a model that is actually being trained.
 """
 
 from __future__ import annotations
@@ -190,9 +189,8 @@ def shape(parameters: float) -> tuple[float, float]:
 def compute(training: Training) -> dict[str, float]:
     """Return the floating-point operations for one prompt's group, from sampling to the gradient, by kind of work.
 
-    Two per parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts
-    is left
-    out.
+    Two per parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
+    left out.
     """
     tokens = float(max(training.generated, 1) * training.length)
     own, helpers = training.parameters, training.parameters * training.helper_share
@@ -241,9 +239,8 @@ def _trained(model: str, parameters: float, training: Training) -> list[Block]:
 
 
 def _activations(model: str, parameters: float, training: Training) -> Block:
-    """Estimate the activations after arXiv:2205.05198 equation 1, without attention maps (fused attention never
-    stores them),
-    and section 5.
+    """Estimate the activations after arXiv:2205.05198 equation 1, without attention maps (fused attention never stores
+    them), and section 5.
     """
     width, depth = shape(parameters)
     each = 2.0 if training.recompute else 34.0

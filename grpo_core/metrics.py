@@ -132,8 +132,7 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
     """Return the :func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in
-    one
-    call.
+    one call.
     """
     named = []
     for together in neighbours(steps):
@@ -216,8 +215,8 @@ def at_start(origin: Origin) -> dict[str, float]:
 
 
 def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
-    """Return the mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no
-    group has two scored completions.
+    """Return the mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no group
+    has two scored completions.
     """
     scored = ~np.isnan(rewards)
     n = scored.sum(axis=-1)

@@ -5,16 +5,16 @@ of answer i, with r = π(token) / π_old(token):
 
     objective = Σ_it W_it [ min( r_it A_i , clip(r_it, 1 − ε, 1 + ε) A_i )  −  β KL_it ]
 
-GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is its negative. The variants differ in four choices. Each
-is a table in its own file, and they are applied here in this order:
+GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is its negative. The variants differ in four choices. Each is
+a table in its own file, and they are applied here in this order:
 
 1. ``level``      whether r belongs to a token or to a full completion (``levels.py``);
 2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates/`` has one file per algorithm);
 3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
 4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
-If the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies
-the surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
+If the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies the
+surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
 
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
@@ -50,8 +50,7 @@ from grpo_core.text import tr
 
 ABOVE_ANY_CAP = 14.0
 """Log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
-cannot
-overflow.
+cannot overflow.
 """
 
 
@@ -102,17 +101,15 @@ def evaluate(
         advantage: (..., B), or (..., B, T) for one per token.
         mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.
         ref_logp: log-probabilities under the reference policy, (..., B, T).
-        sampling_logp: log-probabilities under the sampling policy, if it differs from that of ``old_logp``, (..., B,
-        T);
-            used if ``importance_cap`` is set.
+        sampling_logp: log-probabilities under the sampling policy, if it differs from that of ``old_logp``,
+            (..., B, T); used if ``importance_cap`` is set.
         gate: multiplies the surrogate only (importance weights that a trainer recorded, off-policy masks), (..., B, T).
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
             counts fully masked completions too.
         exact_kl, entropy: from the full distribution, (..., B, T); the learner must add their gradient.
         entropy_coefficient: scalar or (..., 1, 1); replaces ``entropy_bonus``, for trainers that adapt it.
         entropy_weight: W_H, a token's weight in the entropy bonus, (..., B, T); by default W, as in the rest of the
-        loss.
-            TRL's bonus is a mean over tokens, regardless of the normalisation of the loss.
+            loss. TRL's bonus is a mean over tokens, regardless of the normalisation of the loss.
 
     Raises:
         ShapeError: an argument does not fit ``logp``.
@@ -242,14 +239,12 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 
     With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
     except where the cap C applies; without the cap, a few tokens could dominate. After Ionides 2008, Truncated
-    Importance
-    Sampling; TRL calls the cap ``vllm_importance_sampling_cap``.
+    Importance Sampling; TRL calls the cap ``vllm_importance_sampling_cap``.
 
     Args:
         cap: C, a number or (..., 1, 1).
-        old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). If one of
-        them is
-            not finite, the weight is that of equal log-probabilities.
+        old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). If one of them
+            is not finite, the weight is that of equal log-probabilities.
         mask: boolean (..., B, T); None if there is no padding.
     """
     xp = array_namespace(old_logp, sampling_logp)

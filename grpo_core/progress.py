@@ -49,9 +49,8 @@ class Progress:
         phase: current phase of the computation.
         done: the token, chunk of rows or pass in progress, counted from 1; 0 in phases without a count.
         total: the largest value of ``done``; 0 in phases without a count.
-        written: the completions of the watched group, during sampling and once afterwards; None if they are
-        unchanged since
-            the last report, or unknown.
+        written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
+            since the last report, or unknown.
         groups: (P,) the written share of each group while completions are sampled, from 0 to 1: the mean over its
             completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
     """
@@ -121,9 +120,8 @@ class UpdateProgress:
         written: Callable[[int], Written | None] = nothing_written,
         groups: Callable[[], tuple[float, ...]] = no_groups,
     ) -> None:
-        """Begin update ``step``. ``written`` returns the completions of a group sampled so far, ``groups`` the
-        written share of
-        each group; both are called only when a report is due.
+        """Begin update ``step``. ``written`` returns the completions of a group sampled so far, ``groups`` the written
+        share of each group; both are called only when a report is due.
         """
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
         self._groups = groups
@@ -145,8 +143,7 @@ class UpdateProgress:
 
     def _fresh(self, phase: Phase, now: float) -> Written | None:
         """Return the completions if they have changed since the last report, at most once per :data:`INTERVAL`, and
-        once more
-        when sampling ends in an update longer than that.
+        once more when sampling ends in an update longer than that.
         """
         group, samples = self._group(), phase is Phase.SAMPLING
         final = not samples and not self._complete and now >= self._began + INTERVAL

@@ -47,9 +47,8 @@ class Answer:
         tokens: (T,) including the end-of-sequence token.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
-        top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that
-        order, if
-            the distribution is not kept; only for display.
+        top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that order,
+            if the distribution is not kept; only for display.
         reward: its reward.
         parts: (K,) parts of the reward, before weighting.
     """

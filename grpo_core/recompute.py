@@ -32,9 +32,8 @@ def under(step: Step, objective: Objective | None) -> Step:
     """Return ``step`` without the inputs that belong to another objective. Its settings are unchanged.
 
     Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
-    rows of a
-    pass as one batch with its own default denominator. An advantage given by the source is kept unless a setting that
-    advantages depend on has changed.
+    rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
+    setting that advantages depend on has changed.
     """
     ran = step.settings.objective
     if objective is None or objective == ran:
@@ -58,8 +57,7 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
     """Reshape ``per_row`` (B, ...) to (P, G, ...), with NaN in the empty slots of ragged groups. A leading axis of
-    stacked
-    updates is kept.
+    stacked updates is kept.
     """
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
@@ -101,8 +99,7 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
     """Return Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its
-    reward, or
-    None if the KL is not in the reward or the update has no reference.
+    reward, or None if the KL is not in the reward or the update has no reference.
     """
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
@@ -159,10 +156,8 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
     """Return the loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
     If policy and reference differ by hundreds of nats, as at extreme temperatures, ``exp`` gives infinity, which is
-    shown as
-    such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage` of the
-    same step
-    and objective, if already computed: it is as expensive as the loss.
+    shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
+    of the same step and objective, if already computed: it is as expensive as the loss.
     """
     parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -261,8 +256,7 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 def importance_weights(step: Step) -> np.ndarray | None:
     """Return the importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or
-    :data:`USUAL_CAP`
-    if it has none. None if no sampler's log-probabilities are recorded.
+    :data:`USUAL_CAP` if it has none. None if no sampler's log-probabilities are recorded.
     """
     if step.sampling_logp is None:
         return None
@@ -273,8 +267,7 @@ def importance_weights(step: Step) -> np.ndarray | None:
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     """Return the entropy of the policy at every token's position before pass ``passed``, (B, T): exact if the
-    distributions
-    are recorded, otherwise as measured by the source. None without either.
+    distributions are recorded, otherwise as measured by the source. None without either.
     """
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
@@ -354,8 +347,8 @@ def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return the index of each row within its group, and (P, G). Cached, since nearly all updates of a run have
-    equal groups.
+    """Return the index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal
+    groups.
     """
     group = np.frombuffer(groups, kind)
     counts = np.bincount(group)

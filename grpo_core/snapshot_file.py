@@ -32,8 +32,7 @@ def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
 
 
 def holds_weights(step: Step) -> bool:
-    """Return whether a run can continue from ``step`` without replaying it, because its weights are in the run file
-    or in an
-    existing file next to it.
+    """Return whether a run can continue from ``step`` without replaying it, because its weights are in the run file or
+    in an existing file next to it.
     """
     return bool(step.resume) and (NAME not in step.resume or named_file(step.resume) is not None)

@@ -147,8 +147,7 @@ def rows(
     evaluated: EvaluatedStep | None = None,
 ) -> list[Row]:
     """Return the table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in
-    sampling
-    order.
+    sampling order.
 
     Args:
         step: the update.

@@ -64,8 +64,8 @@ class StoredTimes:
 
 
 def _key(settings: Settings) -> str:
-    """Return the key shared by all settings under which an update takes the same time: the model's files, the amount
-    of computation, and the number of threads.
+    """Return the key shared by all settings under which an update takes the same time: the model's files, the amount of
+    computation, and the number of threads.
     """
     model, task, learner = settings.model, settings.language, settings.learner
     counts = (

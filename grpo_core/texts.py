@@ -23,8 +23,7 @@ def prompt_text(step: Step, group: int, origin: Origin) -> str:
 
 def question_text(step: Step, group: int, origin: Origin) -> str:
     """Return the question of group ``group`` without the chat template: for a model from a folder the last message
-    before the
-    answer, otherwise :func:`prompt_text`.
+    before the answer, otherwise :func:`prompt_text`.
 
     Template markers are separate tokens, such as ``<|im_start|>`` or ``[INST]``; roles are alone on a line.
     """

@@ -63,8 +63,7 @@ def _types(part: Any) -> set[str]:
 
 def _byte_of_letter() -> dict[str, int]:
     """Return the byte of each letter in byte-level vocabularies (GPT-2, ``bytes_to_unicode``): printable bytes are
-    written
-    as themselves, the others as letters from U+0100 on.
+    written as themselves, the others as letters from U+0100 on.
     """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]

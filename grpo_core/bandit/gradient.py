@@ -132,12 +132,10 @@ def logit_gradient(
 
 def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
     """Return the logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is
-    determined
-    up to a constant.
+    determined up to a constant.
 
     Return None with Adam, whose step depends on moments from before the update, and after the last pass of an update
-    that is
-    rescaled to a fixed length.
+    that is rescaled to a fixed length.
     """
     dist_logp, optimizer = step.distribution(passed), step.settings.optimizer
     whole = optimizer.step_length is not None and passed == step.passes - 1

@@ -1,8 +1,7 @@
 """Memory layout of arrays of many runs, in which the run axis is first in the shape but last in memory.
 
 NumPy then sums over rewards, tokens and actions with vector instructions across thousands of runs, several times as
-fast
-as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters operate on flat memory.
+fast as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters operate on flat memory.
 """
 
 from __future__ import annotations
@@ -36,11 +35,10 @@ def runs_first_view(x: np.ndarray) -> np.ndarray:
 def keep_freed_memory() -> None:
     """Make glibc's allocator keep the memory of freed arrays for reuse. Other allocators are not affected.
 
-    By default the memory is returned to the system after every update, and the system clears each page before
-    handing it out
-    again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up to
-    32 MiB
-    ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching it.
+    By default the memory is returned to the system after every update, and the system clears each page before handing
+    it out again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up
+    to 32 MiB ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching
+    it.
     """
     np.empty(LARGEST_KEPT, dtype=np.uint8)
 

@@ -196,8 +196,8 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run
-    share them.
+    """Return the prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
+    them.
     """
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
     row.flags.writeable = group.flags.writeable = False
@@ -255,8 +255,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
     """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` is
-    (1, B) or
-    (1, B, T).
+    (1, B) or (1, B, T).
     """
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}

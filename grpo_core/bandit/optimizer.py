@@ -34,8 +34,7 @@ def stepped(optimizer: Optimizer, parameters: Array, gradient: Array, moments: M
     """Take one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1). Return the new parameters and Adam's new state.
 
     A gradient above the maximum norm is first scaled down to it; weight decay is decoupled from the gradient, as in
-    AdamW
-    (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has its own norm.
+    AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has its own norm.
     """
     if optimizer.max_grad_norm is not None:
         xp = array_namespace(gradient)

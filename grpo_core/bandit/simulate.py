@@ -2,8 +2,7 @@
 
 Leading axis R: runs with their own seeds and, where numeric settings are arrays (R, 1, 1), their own settings. The
 interactive run is a single run; races and sweeps have thousands. A run's numbers are independent of the other runs,
-down
-to the last bit.
+down to the last bit.
 """
 
 from __future__ import annotations
@@ -48,9 +47,8 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or
-        the oldest
-        available.
+        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the
+        oldest available.
         """
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 

@@ -1,8 +1,7 @@
 """Stateless random numbers: those of a run at an update depend only on the run's seed.
 
-A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number
-of the
-update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
+A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number of
+the update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
 generator state, and equal seeds give common random numbers.
 """
 
@@ -27,8 +26,7 @@ class Streams:
     """The random number streams of R runs, one for each seed.
 
     A single run is computed together with a duplicate that has the same seed: NumPy sums a single run's numbers in
-    another
-    order than those of many runs, and a run's last bits must not depend on the other runs.
+    another order than those of many runs, and a run's last bits must not depend on the other runs.
 
     Attributes:
         seeds: (R,), at least two.

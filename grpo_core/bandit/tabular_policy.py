@@ -122,8 +122,7 @@ def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
     """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action absorbs the
-    rounding
-    error.
+    rounding error.
     """
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape

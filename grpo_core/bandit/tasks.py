@@ -1,8 +1,7 @@
 """Prompts and rewards of the tabular policy: one-action landscapes, the length toy, the chain.
 
-A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and
-leads to
-the next state or to the end; the reward is given once, for the full completion. A *context* is a pair of prompt and
+A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and leads
+to the next state or to the end; the reward is given once, for the full completion. A *context* is a pair of prompt and
 state: row p S + s of every table of distributions.
 """
 
@@ -33,12 +32,10 @@ class Task:
         start: (P, S, A) logits of the starting policy, which is also the reference policy.
         longest: T, the number of tokens of the longest completion.
         reward: function that returns the rewards (R, B) of completions.
-        parts: function that returns the parts of the rewards (R, B, K), named by ``reward_names``; None if rewards
-        have no
-            parts.
-        step_rewards: function that returns a checker's reward for the step that ends with each token (R, B, T), NaN
-        if none
-            ends; None if completions have no steps.
+        parts: function that returns the parts of the rewards (R, B, K), named by ``reward_names``; None if rewards have
+            no parts.
+        step_rewards: function that returns a checker's reward for the step that ends with each token (R, B, T), NaN if
+            none ends; None if completions have no steps.
         action_rewards: (C, A) reward of every action; None if single actions have no reward of their own.
         vocabulary, prompts, context_names, reward_names: names of the entries of A, P, C and K.
     """
@@ -131,11 +128,9 @@ def _length(config: BanditTask) -> Task:
 def _chain(config: BanditTask) -> Task:
     """Build the chain of ``max_length`` decisions, each with one right action.
 
-    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be
-    earned by
-    chance only once in A^T completions and could not be learned. The parts say which decisions were right. A step
-    checker
-    rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
+    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be earned
+    by chance only once in A^T completions and could not be learned. The parts say which decisions were right. A step
+    checker rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
     """
     levels, right, steps = _levels(config), right_actions(config), config.max_length
     position = np.arange(steps)

@@ -1,15 +1,12 @@
 """The update of R runs as compiled by JAX, using the functions of :mod:`grpo_core.bandit.simulate` on traced arrays.
 
 Only tasks with a single decision are supported. Loss, advantages, softmax, optimizer and measures are the functions
-that
-train with NumPy. Only sampling and the sum over tokens are rewritten: equal actions have equal gradients, so the
-loss is
-evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results equal
-NumPy's up to rounding.
+that train with NumPy. Only sampling and the sum over tokens are rewritten: equal actions have equal gradients, so the
+loss is evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results
+equal NumPy's up to rounding.
 
-Tables are (C, A, R), runs last, so that each instruction operates on many runs. Formulas that expect the runs first
-get a
-view.
+Tables are (C, A, R), runs last, so that each instruction operates on many runs. Formulas that expect the runs first get
+a view.
 """
 
 from __future__ import annotations
@@ -65,8 +62,7 @@ class Updates:
 
     def after(self, state: State, uniforms: Array) -> tuple[State, Array]:
         """Return the runs after the next update, and log π before it, (C, A, R). ``uniforms`` has one number per
-        completion, (C,
-        G, R).
+        completion, (C, G, R).
         """
         before, shape = state.logits, state.logits.shape
         old = dist = self._kept(self._log_probs, before)
@@ -193,9 +189,8 @@ class _Drawn(NamedTuple):
     advantage: Array
 
     def times(self, table: Array) -> Array:
-        """Multiply ``table`` (C, A, R) by the number of times each action was drawn. The result is 0 where it was
-        not drawn, even
-        if the table has NaN there.
+        """Multiply ``table`` (C, A, R) by the number of times each action was drawn. The result is 0 where it was not
+        drawn, even if the table has NaN there.
         """
         return jnp.where(self.count > 0, table * self.count, 0.0)
 

@@ -24,9 +24,8 @@ _NO_LIMITS = Limits()
 
 
 class Asked:
-    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Must be used
-    by one
-    thread at a time.
+    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Must be used by
+    one thread at a time.
 
     Attributes:
         lost: message if it ends unexpectedly, with “{how}” as a placeholder for how it ended.

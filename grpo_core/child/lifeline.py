@@ -20,9 +20,8 @@ _INPUT = 0
 def live_with_parent() -> None:
     """Make this child process end with its parent. Must be called first, in the main thread.
 
-    Signals that a terminal sends to all its processes (on Ctrl-C, and when it is closed) are ignored here: the
-    parent handles
-    them and closes the connection.
+    Signals that a terminal sends to all its processes (on Ctrl-C, and when it is closed) are ignored here: the parent
+    handles them and closes the connection.
     """
     for name in ("SIGINT", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -35,9 +34,8 @@ def live_with_parent() -> None:
 def _wake_at_parents_end() -> None:
     """Wake this process, if suspended (SIGSTOP), when its parent has ended, so that it notices and ends.
 
-    Only Linux supports this. SIGCONT has no effect on a running process, which matters because the signal is sent
-    when the
-    parent's *thread* that started this process ends, which can be earlier.
+    Only Linux supports this. SIGCONT has no effect on a running process, which matters because the signal is sent when
+    the parent's *thread* that started this process ends, which can be earlier.
     """
     if sys.platform == "linux":
         import ctypes

@@ -80,8 +80,7 @@ class ChildProcess:
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
         """Send one message. A process that does not read a long message is killed after ``patience`` seconds, by
-        default
-        :data:`PATIENCE`, so that this never blocks for long.
+        default :data:`PATIENCE`, so that this never blocks for long.
 
         Raises:
             OSError: the process is gone.

@@ -2,9 +2,8 @@
 
 A child is a new interpreter that imports one function and calls it with its end of a connection, like Python's own
 ``multiprocessing`` with “spawn”. Unlike there, nothing is pickled, the parent's main module is not imported again,
-there
-is no resource tracker process, and a child can have children. In a packaged program, which has no interpreter, the
-program starts itself with :data:`COMMAND`.
+there is no resource tracker process, and a child can have children. In a packaged program, which has no interpreter,
+the program starts itself with :data:`COMMAND`.
 """
 
 from __future__ import annotations

@@ -276,9 +276,8 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
-    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same
-    bits, or
-    with results equal up to rounding if JAX computed the ensemble, which is then reported.
+    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same bits,
+    or with results equal up to rounding if JAX computed the ensemble, which is then reported.
     """
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)

@@ -140,8 +140,7 @@ def trl_script(options: argparse.Namespace) -> int:
 
 def _base(options: argparse.Namespace) -> Settings | None:
     """Return the defaults of the requested kind of run. For a model from a folder, print a description of it and its
-    memory
-    need.
+    memory need.
     """
     if options.model is None:
         return language_settings() if options.language else None
@@ -161,9 +160,8 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
     replaces.
 
     Raises:
-        RunFileError: ``out`` exists and must not be replaced. Without ``force`` nothing is replaced, with it only a
-        run that
-            is not being written.
+        RunFileError: ``out`` exists and must not be replaced. Without ``force`` nothing is replaced, with it only a run
+            that is not being written.
     """
     if not out.exists():
         yield out

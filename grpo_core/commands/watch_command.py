@@ -156,9 +156,8 @@ def _told(event: Event, options: argparse.Namespace) -> Grade | None:
 
 
 def _called(command: Sequence[str], values: str) -> str:
-    """Call the user's command. Return an error message if it could not be started, took too long or failed,
-    otherwise an
-    empty string.
+    """Call the user's command. Return an error message if it could not be started, took too long or failed, otherwise
+    an empty string.
     """
     try:
         done = subprocess.run(

@@ -207,8 +207,7 @@ class LanguageTask:
     @property
     def part_weights(self) -> tuple[float, ...]:
         """Reward per unit of each part: right answer, well-formed working, “=” characters. For an answer in words:
-        right answer,
-        form, brevity. For an agent: right answer, calls.
+        right answer, form, brevity. For an agent: right answer, calls.
         """
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight

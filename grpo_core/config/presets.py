@@ -51,13 +51,11 @@ class Preset:
         )
 
     def differences(self, settings: Settings) -> dict[str, tuple[Any, Any]]:
-        """Return a dict of dotted path -> (value here, value in ``settings``) for all settings that differ. The
-        number of passes
-        is ignored.
+        """Return a dict of dotted path -> (value here, value in ``settings``) for all settings that differ. The number
+        of passes is ignored.
 
-        Equivalent to comparing with ``applied_to(settings)``, but without creating and validating settings, since it
-        is called at
-        each step of a slider.
+        Equivalent to comparing with ``applied_to(settings)``, but without creating and validating settings, since it is
+        called at each step of a slider.
         """
         own = self.objective if settings.task.longest is None else self._objective_for(settings)
         pairs = {f"objective.{name}": (getattr(own, name), getattr(settings.objective, name)) for name in _SWITCHES}

@@ -25,9 +25,8 @@ def settings_from_json(text: str | bytes, version: str = "") -> Settings:
         version: for text from a file, the version of the program that wrote it, or the version that it requires.
 
     Raises:
-        SettingsError: the text is not JSON, or has an unknown field or a value that is not allowed; the message
-        names the
-            dotted path, and the version if it is newer than this program.
+        SettingsError: the text is not JSON, or has an unknown field or a value that is not allowed; the message names
+            the dotted path, and the version if it is newer than this program.
     """
     try:
         data = json.loads(text)
@@ -75,8 +74,7 @@ def _build(cls: type, data: Any, path: str) -> Any:
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
     """Return the resolved type of each field. Cached, because a run has thousands of settings objects and resolving
-    types
-    dominates the parsing.
+    types dominates the parsing.
     """
     return typing.get_type_hints(cls)
 

@@ -152,8 +152,7 @@ class Settings:
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
         """Return a dict of dotted path -> (value here, value there) for all settings that differ, or just “task” for
-        tasks of
-        different kinds.
+        tasks of different kinds.
         """
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
@@ -181,8 +180,7 @@ class Settings:
         """Return a dict of dotted path -> (value here, value there) for all differences that need a new run.
 
         Replacing a landscape's rewards by custom ones, or the reverse, leaves the actions unchanged, so that the run
-        can
-        continue.
+        can continue.
         """
         return {
             path: (now, then)
@@ -213,8 +211,7 @@ class Settings:
 
     def _differing(self) -> Iterator[tuple[str, Any]]:
         """Yield the dotted path and value of every setting that differs from its default, and of those that identify
-        the kind
-        of task.
+        the kind of task.
         """
         usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
         for path, value in flat(self).items():
@@ -225,9 +222,8 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Return whether a change at a dotted path takes effect at the next update. A change of a structural setting
-    needs a new
-    run.
+    """Return whether a change at a dotted path takes effect at the next update. A change of a structural setting needs
+    a new run.
     """
     if path == "task":
         return False
@@ -260,13 +256,11 @@ def language_settings() -> Settings:
 
 
 def default_threads() -> int:
-    """Return the default number of threads for a model from a folder: half the number of logical processors, which
-    is the
-    number of cores if each runs two threads.
+    """Return the default number of threads for a model from a folder: half the number of logical processors, which is
+    the number of cores if each runs two threads.
 
-    torch's threads wait for each other by spinning, so with one thread per processor any other process delays them
-    all. With
-    two threads on two busy cores, an update of a tiny model took 5 to 15 times as long as with one.
+    torch's threads wait for each other by spinning, so with one thread per processor any other process delays them all.
+    With two threads on two busy cores, an update of a tiny model took 5 to 15 times as long as with one.
     """
     return min(max((os.cpu_count() or 1) // 2, 1), 256)
 

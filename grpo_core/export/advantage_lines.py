@@ -1,8 +1,7 @@
 """Code of an exported script, first half: constants, and the computation of advantages from rewards.
 
 Each function returns lines of Python for plain NumPy, with only the branches that the objective takes; ``script.py``
-puts
-them below the data that they read. The formulas are those of ``advantages.py``.
+puts them below the data that they read. The formulas are those of ``advantages.py``.
 """
 
 from __future__ import annotations
@@ -88,9 +87,8 @@ def advantage_lines(step: Step) -> list[str]:
 
 
 def _by_step(step: Step) -> list[str]:
-    """Return the lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed
-    from each
-    token on.
+    """Return the lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed from
+    each token on.
     """
     o = step.settings.objective
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]

@@ -1,8 +1,7 @@
 """Code of an exported script, second half: the loss of each pass and its gradient.
 
 Lines of Python for plain NumPy, with only the branches that the objective takes. Lines that depend on a setting come
-from
-the tables used in training: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
+from the tables used in training: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
 """
 
 from __future__ import annotations

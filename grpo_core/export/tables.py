@@ -93,8 +93,8 @@ def export_folder(
 
 
 def export_step(run: Path, target: Path, number: int, *, passed: int | None = None, force: bool = False) -> None:
-    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed`` selects one pass, counted
-    from 0.
+    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed`` selects one pass, counted from
+    0.
 
     Raises:
         RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
@@ -146,9 +146,8 @@ def _writing(path: Path) -> Iterator[IO[str]]:
 
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
-    """Write the series, one row per update. A series that the run does not have is empty. The best action is named
-    as in the
-    samples.
+    """Write the series, one row per update. A series that the run does not have is empty. The best action is named as
+    in the samples.
     """
     writer = CsvWriter(file, "\n")
     writer.writerow(("update", *METRICS))

@@ -47,8 +47,7 @@ class FolderPolicy(FolderWeights):
 
     Raises:
         SettingsError: the folder cannot be used, contains other files than when the run began, or needs more memory
-        than is
-            available.
+            than is available.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -167,8 +166,7 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on
-        which ran out of memory. Return False if it was already a single row.
+        depending on which ran out of memory. Return False if it was already a single row.
         """
         super().make_space()
         rows, self._sampling = self._sampling, 0
@@ -201,9 +199,8 @@ class FolderPolicy(FolderWeights):
         against_reference: bool = False,
         first: Measured | None = None,
     ) -> Measured:
-        """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its
-        divergence from the
-        reference and the alternatives selected in ``first``.
+        """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its divergence
+        from the reference and the alternatives selected in ``first``.
         """
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
@@ -296,10 +293,8 @@ class FolderPolicy(FolderWeights):
         self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
     ) -> dict[str, Any]:
         """Return the log-probabilities and entropies of every pass, measured while the distributions were available,
-        and the
-        likeliest tokens of each position before the first pass, with their log-probabilities before the first pass,
-        after the
-        last pass and under the reference.
+        and the likeliest tokens of each position before the first pass, with their log-probabilities before the first
+        pass, after the last pass and under the reference.
         """
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None

@@ -75,9 +75,8 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     """Load the model and tokenizer of ``files``, with weights in ``precision`` (“float32”, “bfloat16”).
 
     Raises:
-        SettingsError: transformers cannot load it. Before the weights are read, the model's tensors are compared
-        with its
-            configuration.
+        SettingsError: transformers cannot load it. Before the weights are read, the model's tensors are compared with
+            its configuration.
         GrpoError: transformers is not installed.
     """
     transformers, _ = libraries()
@@ -140,8 +139,7 @@ def without_adapters() -> Iterator[None]:
     """Context in which transformers ignores adapters stored with the model that it loads.
 
     By default it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files`
-    accepts only
-    a few of them and reports the others.
+    accepts only a few of them and reports the others.
     """
     from transformers import modeling_utils
     from transformers.models.auto import auto_factory
@@ -162,8 +160,7 @@ def without_adapters() -> Iterator[None]:
 
 def _configuration(transformers: Any, files: ModelFiles) -> Any:
     """Load the model's configuration, with transformers' default implementations of attention and experts. A
-    configuration
-    could name third-party code for them, which would be downloaded and run.
+    configuration could name third-party code for them, which would be downloaded and run.
     """
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
     if getattr(config, "is_encoder_decoder", False):
@@ -174,9 +171,8 @@ def _configuration(transformers: Any, files: ModelFiles) -> Any:
 
 
 def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
-    """Reject files whose tensors do not fit the configuration, before any weight is read. Architectures whose
-    tensors have
-    other names in files than in memory are checked when they are read.
+    """Reject files whose tensors do not fit the configuration, before any weight is read. Architectures whose tensors
+    have other names in files than in memory are checked when they are read.
     """
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 

@@ -59,8 +59,8 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: slice, dist: Distributions) -> Tensor:
-        """Return the log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are
-        stored without gradients.
+        """Return the log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored
+        without gradients.
         """
         longest = dist.context.shape[1]
         there = self._mask[rows, :longest]
@@ -76,9 +76,8 @@ class Measuring:
         return logp
 
     def take_reference(self, rows: slice, dist: Distributions, reference: Distributions) -> None:
-        """Measure the distance of ``rows`` from the reference: the exact KL, and the reference's log-probabilities
-        of the
-        selected tokens.
+        """Measure the distance of ``rows`` from the reference: the exact KL, and the reference's log-probabilities of
+        the selected tokens.
 
         Args:
             rows: indices of the rows in the batch.
@@ -103,8 +102,7 @@ class Measuring:
 
     def _look_up(self, name: str, rows: slice, dist: Distributions) -> None:
         """Store the log-probabilities of the selected tokens under ``dist`` in half precision, which is enough for
-        three
-        decimals.
+        three decimals.
         """
         if self._chosen is None:
             return

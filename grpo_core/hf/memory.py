@@ -51,8 +51,7 @@ class Need:
         moments: the optimizer's state for the trained weights.
         kept: the copy of the trained weights and their moments that a cancelled update returns to.
         gradients: gradients of the trained weights; twice that if several chunks of rows are accumulated, since the
-        part of
-            the prompts is computed after that of the completions.
+            part of the prompts is computed after that of the completions.
         learning: distributions and activations of the rows that are trained on at once.
         comparing: the same while they are compared with the reference; 0 without a reference.
         sampling: keys and values of the sampled rows, and the memory needed to extend them.
@@ -126,8 +125,7 @@ def need(files: ModelFiles, settings: Settings) -> Need:
 
 def keeps_copy(settings: Settings) -> bool:
     """Return whether a copy of the trained weights is kept during an update. It is not needed if every weight is
-    trained in
-    one pass, since such an update is cancelled before its step.
+    trained in one pass, since such an update is cancelled before its step.
     """
     return bool(settings.model.adapter_rank) or settings.learner.mu > 1
 

@@ -17,9 +17,8 @@ from grpo_core.hf.loading import load
 class Reference:
     """The frozen reference: the trained model with its adapter off, or a second model loaded on first use.
 
-    Training a new adapter leaves the folder's model unchanged; training every weight, or an existing adapter from
-    the folder,
-    does not.
+    Training a new adapter leaves the folder's model unchanged; training every weight, or an existing adapter from the
+    folder, does not.
 
     Args:
         trained: the trained model.

@@ -2,9 +2,8 @@
 
 transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 if it has none. Here every token
 is drawn from the full distribution at the run's temperature, with one uniform number per token. Rows with the same
-prompt
-share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a device other
-than the CPU, each row has its own entry, in a cache allocated at its final length
+prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a device
+other than the CPU, each row has its own entry, in a cache allocated at its final length
 (``grpo_core/lm/device_sampling.py``).
 """
 
@@ -59,9 +58,8 @@ def sample(
         prompt_of: (B,).
         uniforms: (B, T).
         ends: tokens that end a completion.
-        padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length
-        has its
-            own batch.
+        padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length has
+            its own batch.
         sharing: whether a prefix of all prompts can be computed once.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
@@ -122,7 +120,7 @@ def sampled_on_device(
 
     Args:
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
-        bias.
+            bias.
         kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
         model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as for
             :func:`sample`.
@@ -150,8 +148,7 @@ def sampled_on_device(
 
 def keeps_rows(model: Any) -> bool:
     """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
-    recurrent
-    state do not.
+    recurrent state do not.
     """
     device = next(model.parameters()).device
     with torch.no_grad():
@@ -232,8 +229,7 @@ class CachedRows:
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
     """Return a mask as a bias of the attention scores: 0, or the smallest finite number, so that padding rows, which
-    attend
-    to nothing, stay finite.
+    attend to nothing, stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
@@ -248,8 +244,7 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
     Returns:
         The cache of P rows, in which the mask can have gaps; logits (P, V) of the next token; the mask (P, L) of the
-        cache;
-        the position (P,) of each prompt's last token.
+        cache; the position (P,) of each prompt's last token.
     """
     device = next(model.parameters()).device
     shared = _beginning(prompt_tokens) if sharing else 0
@@ -350,16 +345,14 @@ def _sample_into(
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active.
-    ``before`` (n,)
-    lists the active entries in order.
+    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
+    (n,) lists the active entries in order.
     """
     return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
     """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). The sum is
-    computed
-    in float64, since float32 rounds it over a large vocabulary.
+    computed in float64, since float32 rounds it over a large vocabulary.
     """
     return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

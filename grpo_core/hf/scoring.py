@@ -59,9 +59,8 @@ class Distributions:
 
     Attributes:
         logp: (C, V) log-probabilities in float32, at the sampling temperature.
-        context: (n, T), index of the distribution before token t of each row; arbitrary in padding. T is the length
-        of the
-            longest completion of these rows.
+        context: (n, T), index of the distribution before token t of each row; arbitrary in padding. T is the length of
+            the longest completion of these rows.
     """
 
     logp: Tensor
@@ -95,9 +94,8 @@ def distributions(model: Any, batch: Batch, rows: slice, temperature: float, way
 
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
-    """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of
-    these rows.
-    Return None if that is not possible, or slower.
+    """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these
+    rows. Return None if that is not possible, or slower.
     """
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
@@ -157,9 +155,8 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 
 def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Return the logits from one plain forward pass over each row's prompt and completion, padded on the right,
-    where the
-    causal mask alone hides the padding.
+    """Return the logits from one plain forward pass over each row's prompt and completion, padded on the right, where
+    the causal mask alone hides the padding.
     """
     device = next(model.parameters()).device
     prompts = batch.prompt_tokens[batch.prompt_of[rows]]
@@ -177,9 +174,9 @@ def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 @torch.no_grad()
 def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: bool = False) -> Ways:
-    """Verify which shortcuts are valid for this model, by comparing log-probabilities of random tokens with those of
-    a plain
-    forward pass of each row alone. ``on_device`` also tests, on the CPU, the shortcuts that only other devices need.
+    """Verify which shortcuts are valid for this model, by comparing log-probabilities of random tokens with those of a
+    plain forward pass of each row alone. ``on_device`` also tests, on the CPU, the shortcuts that only other devices
+    need.
 
     A model for which a shortcut is not valid uses the plain method.
     """
@@ -219,8 +216,7 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
 
 def _longest_in_a_tree(model: Any) -> int:
     """Return the maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 if
-    attention
-    would store a table of all pairs of its tokens.
+    attention would store a table of all pairs of its tokens.
     """
     config = model.config.get_text_config()
     if config._attn_implementation != "sdpa":

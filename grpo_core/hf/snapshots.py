@@ -46,8 +46,8 @@ class Snapshots:
         self, folder: str, weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
     ) -> dict[str, np.ndarray]:
         """Write a new file with ``weights``, by name, and the optimizer's state ``memory``. Return the entry of
-        ``resume`` that
-        names it, empty if writing failed. A failure does not end the run, which is then replayed when it is resumed.
+        ``resume`` that names it, empty if writing failed. A failure does not end the run, which is then replayed when
+        it is resumed.
         """
         path = Path(folder).expanduser() / f"{uuid.uuid4().hex}.safetensors"
         partial = path.with_suffix(".partial")

@@ -1,8 +1,7 @@
 """Export of a run's settings as a script for TRL 1.16: the same model, prompts, rewards and loss, for larger machines.
 
 Settings that differ from TRL's defaults are written out. Settings that its ``GRPOTrainer`` does not support are
-rejected
-with an error message. The script records its training, so that the run can be opened in the window.
+rejected with an error message. The script records its training, so that the run can be opened in the window.
 """
 
 from __future__ import annotations
@@ -47,9 +46,8 @@ def script(settings: Settings) -> str:
     """Return a Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
 
     Raises:
-        SettingsError: TRL's ``GRPOTrainer`` does not support a setting, which the message names; or the folder
-        cannot be
-            used.
+        SettingsError: TRL's ``GRPOTrainer`` does not support a setting, which the message names; or the folder cannot
+            be used.
     """
     refuse_what_trl_cannot(settings)
     files = look(Path(settings.model.folder))

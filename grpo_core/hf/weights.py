@@ -21,10 +21,9 @@ from grpo_core.text import tr
 class FolderWeights(TrainedWeights):
     """The weights that an update changes (an adapter's, or all of a model's), with their optimizer state.
 
-    An adapter is small: a copy of it is kept in memory before each update, and its state is stored in the run file.
-    A full
-    model is large: a copy is kept only for updates of several passes, and its state is stored in a file in the snapshot
-    folder, which the run file names.
+    An adapter is small: a copy of it is kept in memory before each update, and its state is stored in the run file. A
+    full model is large: a copy is kept only for updates of several passes, and its state is stored in a file in the
+    snapshot folder, which the run file names.
 
     Args:
         model: the model; weights that require a gradient are trained.
@@ -74,8 +73,7 @@ class FolderWeights(TrainedWeights):
 
     def kept_for(self, settings: Settings) -> Kept | None:
         """Return a snapshot to return to, or None if every weight is trained in one pass, since such an update is
-        cancelled
-        before its step.
+        cancelled before its step.
         """
         self._moved = False
         return self.kept() if keeps_copy(settings) else None
@@ -98,8 +96,7 @@ class FolderWeights(TrainedWeights):
     @contextmanager
     def set_aside(self) -> Iterator[None]:
         """Context in which the model's weights can be changed freely: they and the optimizer's state are saved in a
-        file in the
-        snapshot folder, and restored afterwards.
+        file in the snapshot folder, and restored afterwards.
 
         Raises:
             GrpoError: they could not be written, in which case nothing has changed, or could not be read back.
@@ -125,8 +122,7 @@ class FolderWeights(TrainedWeights):
 
     def state(self) -> State:
         """Return the adapter and its optimizer state. If every weight is trained, return the name of a file that
-        contains them,
-        or nothing if no snapshots are requested; such a run is replayed.
+        contains them, or nothing if no snapshots are requested; such a run is replayed.
         """
         if not self._whole:
             return super().state()

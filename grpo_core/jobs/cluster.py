@@ -1,8 +1,7 @@
 """Jobs on a cluster: the same calls as in a local child process, answered by workers of Dask ``distributed``.
 
 The protocol is in ``cluster_calls.py``. docs/clusters.md warns that anyone who can reach a scheduler can run code on
-its
-workers.
+its workers.
 """
 
 from __future__ import annotations
@@ -39,14 +38,13 @@ class Cluster:
 
     Args:
         where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
-        “local”
-            for workers on this machine, “local:4” for four of them, or “slurm:FILE” for SLURM jobs as described by
-            :class:`grpo_core.jobs.slurm.SlurmJobs`.
+            “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for SLURM jobs as described
+            by :class:`grpo_core.jobs.slurm.SlurmJobs`.
         poll: called while waiting for the first SLURM job; can raise an exception to cancel.
 
     Raises:
         GrpoError: no scheduler answers, it has no worker, a worker's versions differ, or ``distributed`` is not
-        installed.
+            installed.
     """
 
     def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
@@ -200,9 +198,8 @@ class Cluster:
     def repeats(
         self, settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None]
     ) -> Iterator[Repeats]:
-        """Repeat updates on the cluster, like :func:`grpo_core.experiments.repeats.repeated`, bit for bit. All
-        results are
-        yielded at the end.
+        """Repeat updates on the cluster, like :func:`grpo_core.experiments.repeats.repeated`, bit for bit. All results
+        are yielded at the end.
 
         This is a single call: so few runs side by side take no longer than half of them.
         """

@@ -24,8 +24,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
     """Continue the queue in ``folder`` with all of its runs at once, and yield after every update.
 
     For arguments, yields and errors see :func:`grpo_core.queue.queue.training` and
-    :class:`~grpo_core.jobs.cluster.Cluster`.
-    ``poll`` can raise an exception to stop.
+    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` can raise an exception to stop.
     """
     queue = read(folder)
     with claimed(folder):

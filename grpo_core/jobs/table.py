@@ -62,9 +62,8 @@ def raced(
     *,
     poll: Poll,
 ) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that
-    a window
-    shows.
+    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
+    window shows.
 
     ``fast`` says whether to use JAX.
 
@@ -96,9 +95,8 @@ def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
-    """Yield the memory used by the shipped language model's process after its first update: the blocks, and the
-    total bytes,
-    which torch reports if it is installed and NumPy does not count.
+    """Yield the memory used by the shipped language model's process after its first update: the blocks, and the total
+    bytes, which torch reports if it is installed and NumPy does not count.
     """
     from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner

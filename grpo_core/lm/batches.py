@@ -169,8 +169,8 @@ def _sampled(
     poll: Poll,
     begin: Callable[[np.ndarray, ReadRows], None],
 ) -> tuple[Table, np.ndarray]:
-    """Sample G completions of each prompt, (tokens, mask, logp), and the likeliest completions of ``watched``, in
-    one call.
+    """Sample G completions of each prompt, (tokens, mask, logp), and the likeliest completions of ``watched``, in one
+    call.
 
     ``begin`` receives the tokens of all prompts, and a function that reads the rows during sampling.
     """

@@ -2,8 +2,8 @@
 
 A completion is a conversation in a single string. The model calls the tool with an expression in parentheses; the tool
 replies with the value and a space, in tokens that the model did not write; then the model continues:
-``47*8+56=(47*8)376
-(376+56)432 432``. The calculator performs one operation at a time and replies ``? `` to anything else.
+``47*8+56=(47*8)376 (376+56)432 432``. The calculator performs one operation at a time and replies ``? `` to anything
+else.
 """
 
 from __future__ import annotations
@@ -71,9 +71,8 @@ class Calculator:
         self._calls = calls
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """Return the tool's tokens after a completion (L,) whose last token the model wrote, or None if the
-        completion ends
-        there.
+        """Return the tool's tokens after a completion (L,) whose last token the model wrote, or None if the completion
+        ends there.
         """
         if VOCABULARY[tokens[-1]] != CLOSE:
             return []

@@ -30,9 +30,8 @@ class Characters:
 
 
 def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
-    """Return the fields of the step that are known before the first pass: ``context`` (B, T), the row of each token
-    in the
-    table of distributions, and the reference's distributions.
+    """Return the fields of the step that are known before the first pass: ``context`` (B, T), the row of each token in
+    the table of distributions, and the reference's distributions.
     """
     known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
     if reference is not None:

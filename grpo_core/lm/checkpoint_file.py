@@ -1,8 +1,7 @@
 """Reader that loads the character transformer's checkpoints, safetensors files, into NumPy arrays.
 
 The format (github.com/huggingface/safetensors): the length of the header in 8 bytes, little-endian; the header, JSON
-with
-each tensor's type, shape and offsets; the numbers.
+with each tensor's type, shape and offsets; the numbers.
 """
 
 from __future__ import annotations

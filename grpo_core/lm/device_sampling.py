@@ -1,9 +1,8 @@
 """Sampling of completions without waiting for the device: all token data stay on the model's device.
 
 On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to
-read
-each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time. Here,
-every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
+read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time.
+Here, every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
 whether all completions have ended.
 """
 
@@ -27,8 +26,7 @@ between the first token and the last, and at most this many tokens are computed 
 
 class Rows(Protocol):
     """Completions that a model is computing: its key-value cache, with an entry for each completion and capacity for
-    all
-    tokens.
+    all tokens.
     """
 
     @property
@@ -50,8 +48,7 @@ def sent(array: np.ndarray, device: torch.device) -> Tensor:
 
 def inverse_kind(device: torch.device) -> torch.dtype:
     """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 if the device
-    supports
-    it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
+    supports it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
     """
     return torch.float32 if device.type == "mps" else torch.float64
 

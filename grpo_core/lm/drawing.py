@@ -45,9 +45,8 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Return the share of each group that has been written, (P,), as in
-        :attr:`grpo_core.progress.Progress.groups`, in order
-        of index.
+        """Return the share of each group that has been written, (P,), as in :attr:`grpo_core.progress.Progress.groups`,
+        in order of index.
         """
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 

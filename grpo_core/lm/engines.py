@@ -55,8 +55,7 @@ def chosen_engine(settings: Settings, recorded: Step | None = None) -> str:
 
     New runs on the CPU use NumPy, which is at least as fast as torch there and loads instantly
     (``benchmarks/bench_language.py``). Runs on other devices use torch, as do runs started with torch, if it can be
-    loaded.
-    Torch is imported only in these cases.
+    loaded. Torch is imported only in these cases.
 
     Args:
         settings: settings of a run of the character transformer.

@@ -66,9 +66,8 @@ class Environment(Protocol):
     """An environment that replies to a model within its completion."""
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """Return the tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no
-        reply, None if
-        that token ends the completion.
+        """Return the tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no reply,
+        None if that token ends the completion.
         """
 
 
@@ -110,7 +109,7 @@ class Sampling(Protocol):
             poll: called before every token with its number and T.
             drawing: called before the first token with a function that reads the rows during sampling.
             environment: replies to the model; its tokens are part of the completion and have the model's
-            log-probabilities.
+                log-probabilities.
         """
 
 
@@ -184,10 +183,9 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
             temperature: divides the logits.
             poll: called before every chunk of rows with its number and the number of chunks.
             against_reference: whether to measure the distance from the reference if it cannot be computed from the
-            record.
+                record.
             first: the scores before the first pass, whose likeliest tokens are looked up again if the full
-            distributions are
-                not recorded.
+                distributions are not recorded.
         """
 
     def score_reference(self, batch: BatchT, temperature: float, poll: Poll) -> ScoresT:

@@ -39,17 +39,15 @@ class PolicyLearner(Generic[PolicyT]):
         make_policy: creates the initial model, its reference and its optimizer.
         settings: settings of the next update.
         history: the recorded updates up to the point where the run continues: the first has weights, or is update 1;
-        the
-            others are replayed.
+            the others are replayed.
         cancelled: called before every token and every pass.
         progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
         group: returns the index of the group whose completions are reported during sampling.
 
     Attributes:
         policy: the model, its reference and the optimizer's state.
-        drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the
-        machine and
-            with the versions that recorded them.
+        drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
+            and with the versions that recorded them.
         recorded_by: the engine that computed the last recorded update; this learner's own if there is none.
 
     Raises:
@@ -164,8 +162,7 @@ class PolicyLearner(Generic[PolicyT]):
 
         Returns:
             The update, without a state to continue from. Under the step's own settings, its passes equal those of
-            ``step`` bit
-            for bit.
+            ``step`` bit for bit.
 
         Raises:
             NonFiniteError: one of its numbers is not finite.
@@ -244,9 +241,8 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Record the difference between this engine's scores and those that another engine recorded in ``step``
-        under the same
-        weights.
+        """Record the difference between this engine's scores and those that another engine recorded in ``step`` under
+        the same weights.
         """
         if step.prompt_tokens is None or not step.scored_after:
             return
@@ -285,7 +281,7 @@ class LanguageLearner(PolicyLearner[Any]):
 
     Args:
         make_policy: None for the default engine of a new run, or the engine that computed the last update of
-        ``history``.
+            ``history``.
     """
 
     def __init__(

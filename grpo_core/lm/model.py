@@ -65,9 +65,8 @@ class Transformer(nn.Module):
         return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so
-        the causal
-        mask hides padding, which can be any token.
+        """Return the logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so the
+        causal mask hides padding, which can be any token.
         """
         length = tokens.shape[-1]
         x = self.start(tokens, torch.arange(length, device=tokens.device))

@@ -66,8 +66,7 @@ class Packing:
     @cached_property
     def allowed(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the attention masks, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
-        tokens on
-        [its prompt, itself, padding] (M, 1, T − 1, S).
+        tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
         """
         prompts, width, own = self.shape
         # a row of padding attends to itself, so that its softmax is finite
@@ -140,8 +139,7 @@ def packed(
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Deduplicate ``rows`` (B, n). Return the indices of the first occurrences (M,), in order, and for each row the
-    index
-    of its duplicate among them (B,).
+    index of its duplicate among them (B,).
     """
     numbers: dict[bytes, int] = {}
     first, which = list[int](), list[int]()

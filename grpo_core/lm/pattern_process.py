@@ -2,8 +2,7 @@
 
 A pattern such as ``(a+)+$`` tries every way to divide a string, twice as many for each additional character, and
 Python's matcher blocks all other threads of its process meanwhile. Matching therefore runs in this process, with a
-timer
-thread of the operating system that can end the process without the interpreter.
+timer thread of the operating system that can end the process without the interpreter.
 
 This file imports nothing that takes long to import: the process starts within a tenth of a second.
 """
@@ -32,9 +31,8 @@ compiled = lru_cache(maxsize=4096)(re.compile)
 def serve(connection: Connection) -> None:
     """Answer requests from ``connection`` until it closes.
 
-    A request contains a pattern and a string; the response is true or false, or an error message if the pattern is
-    not a
-    regular expression. Without a string (null), the pattern is only compiled, and the response is true.
+    A request contains a pattern and a string; the response is true or false, or an error message if the pattern is not
+    a regular expression. Without a string (null), the pattern is only compiled, and the response is true.
     """
     warnings.simplefilter("ignore")  # of patterns whose meaning differs between Python versions
     with Path(os.devnull).open("wb") as nowhere:

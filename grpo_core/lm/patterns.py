@@ -2,8 +2,7 @@
 
 ``re`` itself has no time limit; the package ``regex`` has one, but interprets some patterns differently, and a recorded
 run's rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits
-when
-a match takes too long and is restarted for the next.
+when a match takes too long and is restarted for the next.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 can call a calculator but mostly guesses (:mod:`grpo_core.lm.calculator`).
 
 GRPO elicits what a model already samples now and then. The data therefore contain both ways of evaluating an
-expression:
-a share by precedence, the rest from left to right. Both are free of mistakes, so that after pretraining hardly anything
-but the habit is left to unlearn. One working in twenty repeats its last result (``=14=14``), which is harmless until a
-reward pays for "=".
+expression: a share by precedence, the rest from left to right. Both are free of mistakes, so that after pretraining
+hardly anything but the habit is left to unlearn. One working in twenty repeats its last result (``=14=14``), which is
+harmless until a reward pays for "=".
 """
 
 from __future__ import annotations
@@ -100,8 +99,8 @@ def pretrained(
 
 
 def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean (B, T −
-    1).
+    """Return the data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean
+    (B, T − 1).
     """
     numbers = np.random.default_rng((recipe.seed, step))
     rows, learned = list[list[int]](), list[list[int]]()
@@ -122,8 +121,7 @@ def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
     """Return a random prompt (``2+3*4=``) and a working of it, which runs from left to right with the probability of
-    the
-    habit.
+    the habit.
     """
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text
@@ -135,8 +133,7 @@ def example(numbers: np.random.Generator) -> tuple[str, str]:
 
 def called(numbers: np.random.Generator) -> tuple[str, list[Part]]:
     """Return a random prompt of the calculator task with the completion of an agent that seldom calls the tool
-    properly: it
-    guesses, calls the tool with more than one operation at once, stops halfway, or calculates.
+    properly: it guesses, calls the tool with more than one operation at once, stops halfway, or calculates.
     """
     expression = calculator.expression(numbers)
     terms, value = problems.terms(expression), problems.answer(expression)

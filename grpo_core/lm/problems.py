@@ -3,8 +3,7 @@
 A working writes the whole expression after each operation until a number is left. Two solvers write workings: one
 respects precedence, the other works from left to right, whatever the operations. The latter is the habit that the
 shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers are between 0
-and
-99.
+and 99.
 """
 
 from __future__ import annotations
@@ -83,8 +82,7 @@ def is_held_out(expression: str) -> bool:
 
 def well_formed(prompt: str, text: str) -> bool:
     """Return whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer
-    operations
-    than the one before, ending in a number.
+    operations than the one before, ending in a number.
     """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
@@ -135,8 +133,7 @@ def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
 
 def is_small(expression: str) -> bool:
     """Return whether all intermediate results of both solvers are between 0 and 99. A number must not begin with a
-    minus
-    sign.
+    minus sign.
     """
     for habit in (False, True):
         parts = _PARTS.findall(expression)

@@ -30,8 +30,7 @@ SHIPPED = "shipped:"
 
 def located(file: str) -> Path:
     """Return the path of the prompts named in the settings, either a path or “shipped:” and the name of a list that
-    comes
-    with the program.
+    comes with the program.
     """
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
@@ -49,22 +48,19 @@ def each_prompt(
     """Yield the prompts of a file with the columns (or keys) “prompt” and “answer”.
 
     With millions of prompt objects, Python's garbage collector would now and then stop every thread for a third of a
-    second.
-    Code that reads a large file in the GUI process should therefore keep the strings instead.
+    second. Code that reads a large file in the GUI process should therefore keep the strings instead.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
         checker: kind of answer: "exact", "number" or "regex".
         longest: maximum number of characters of a prompt for the character model; None for a model whose tokenizer
-        reads any
-            text.
+            reads any text.
         cancelled: called before each prompt.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.
         GrpoError: the file cannot be used; the message names the file and the line, and says what is wrong and what
-        would be
-            right.
+            would be right.
     """
     try:
         path = path.expanduser()
@@ -184,8 +180,7 @@ def _check_characters(where: str, prompt: str, longest: int) -> None:
 
     Raises:
         GrpoError: it cannot or does not; the message names the location ``where``, and says what is wrong and what
-        would be
-            right.
+            would be right.
     """
     try:
         tokens = encode(prompt)

@@ -35,8 +35,7 @@ class PromptSource:
     Args:
         task: settings of the task.
         context: maximum number of tokens of prompt and completion together in the character model; None for a model
-        whose
-            tokenizer reads any text.
+            whose tokenizer reads any text.
 
     Raises:
         GrpoError: the user's file cannot be used.
@@ -66,8 +65,7 @@ class PromptSource:
 
     def held_out(self) -> list[Prompt]:
         """Return the fixed prompts on which accuracy is measured. Every eighth of the user's prompts is held out, if
-        there are
-        at least sixteen.
+        there are at least sixteen.
         """
         return list(self._held_out)
 

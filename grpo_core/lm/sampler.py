@@ -30,9 +30,8 @@ def sample(
     drawing: Callable[[ReadRows], None] | None = None,
     environment: Environment | None = None,
 ) -> Sampled:
-    """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in
-    padding. With
-    an environment, the host reads every token before the next, on any device.
+    """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding.
+    With an environment, the host reads every token before the next, on any device.
     """
     if model.embed.weight.device.type != "cpu" and environment is None:
         return sampled_on_device(
@@ -71,8 +70,7 @@ def sampled_on_device(
     drawing: Callable[[ReadRows], None] | None = None,
 ) -> Sampled:
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
-    Probabilities
-    are summed in float32, as in :func:`sample`.
+    Probabilities are summed in float32, as in :func:`sample`.
     """
     device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     rows.keep(sent(prompt_of.astype(np.int64), device))
@@ -145,12 +143,10 @@ def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
     """Compute the prompts. Return per block keys and values (P, 2, H, S, D / H), bias of the scores (P, 1, 1, S),
-    lengths
-    of the prompts (P,), and logits of the first token (P, V).
+    lengths of the prompts (P,), and logits of the first token (P, V).
 
-    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns,
-    so that
-    all completions begin in the same column; columns not yet filled are masked.
+    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns, so
+    that all completions begin in the same column; columns not yet filled are masked.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)
@@ -184,8 +180,7 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
     Returns:
         Function from (tokens (B,), their positions (B,), cache, bias, column of the cache) to the logits of the next
-        token
-        (B, V). It adds the token to the cache and unmasks its column in ``bias``.
+        token (B, V). It adds the token to the cache and unmasks its column in ``bias``.
     """
     blocks = []
     for block in model.blocks:
@@ -215,7 +210,6 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
     """Apply a linear layer, (its bias, its transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
-    without
-    its overhead.
+    without its overhead.
     """
     return torch.addmm(layer[0], x, layer[1])

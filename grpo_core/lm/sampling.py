@@ -155,9 +155,8 @@ def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: 
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of ``numbers`` (n,), each below ``count``, in ascending order, and the index of
-    each number
-    among them (n,).
+    """Return the distinct values of ``numbers`` (n,), each below ``count``, in ascending order, and the index of each
+    number among them (n,).
     """
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
@@ -165,9 +164,8 @@ def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active.
-    ``before`` (n,)
-    lists the active entries in order.
+    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
+    (n,) lists the active entries in order.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

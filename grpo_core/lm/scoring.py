@@ -37,14 +37,12 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
 
 class _Placed(torch.autograd.Function):
     """Scatter of the packed tokens' queries, keys and values (N, 3, H, D / H) to the tables in which they attend to
-    each
-    other: three of (P, T_prompt, H, D / H) for the prompts, and for the M distinct completions one of
+    each other: three of (P, T_prompt, H, D / H) for the prompts, and for the M distinct completions one of
     (M, T − 1, H, D / H) and two of (M, S, H, D / H).
 
     Autograd's backward pass of this indexing would fill and copy several entire tables. But padding has no gradient:
-    padded
-    keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from its own
-    cells, and the gradient of a prompt's token is the sum over its cells in every completion's keys and values.
+    padded keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from
+    its own cells, and the gradient of a prompt's token is the sum over its cells in every completion's keys and values.
     """
 
     @staticmethod

@@ -2,8 +2,7 @@
 files.
 
 The folder contains a manifest with the plan (``queue_plan.py``) and one ordinary run file for each run. Progress is
-read
-from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
+read from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ class Progress(NamedTuple):
         scalars: the metrics of the update.
         left: estimated seconds until the queue is finished.
         trouble: why the run ends here, without another update; empty otherwise.
-        note: on the first update of a resumed run, whether another engine continues it, or how far the replay
-        differs; empty
-            otherwise.
+        note: on the first update of a resumed run, whether another engine continues it, or how far the replay differs;
+            empty otherwise.
     """
 
     place: int
@@ -114,9 +112,8 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
-    """Train a run until it has ``updates`` updates. After each, yield their number, its metrics, and a note on how
-    the run
-    was resumed.
+    """Train a run until it has ``updates`` updates. After each, yield their number, its metrics, and a note on how the
+    run was resumed.
     """
     from grpo_core.lm.learner import PolicyLearner
 

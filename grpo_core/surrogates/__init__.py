@@ -1,14 +1,11 @@
 """Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file per algorithm.
 
-A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one
-token, the
-lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All code
-that
-depends on the surrogate reads the table below; no other code refers to a surrogate by name.
+A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
+the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
+code that depends on the surrogate reads the table below; no other code refers to a surrogate by name.
 
-The pulls are closed forms; torch's autograd on the values gives the same numbers (a test compares them for every
-entry of
-the table).
+The pulls are closed forms; torch's autograd on the values gives the same numbers (a test compares them for every entry
+of the table).
 """
 
 from __future__ import annotations

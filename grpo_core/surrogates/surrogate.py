@@ -37,9 +37,8 @@ class Script:
     Attributes:
         constants: names in capitals, unique in the script, and their values.
         lines: lines that compute ``surrogate`` and ``slope``, its derivative with respect to the quantity of its
-            :class:`Path`, from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T); also ``clipped`` if the
-            surrogate can
-            clip.
+            :class:`Path`, from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T); also ``clipped`` if the surrogate
+            can clip.
     """
 
     constants: dict[str, object] = field(default_factory=dict)
@@ -52,8 +51,7 @@ class Clip:
 
     Attributes:
         stopped: function that marks the tokens whose gradient was stopped (or whose weight was reduced), boolean
-        (..., B,
-            T).
+            (..., B, T).
         explained: the same for one token: value 1 or 0, the condition as LaTeX, and a description of the outcome.
         band: the range of ratios, (lowest, highest), in which the clip never has an effect.
         after: the ratio after the clip, as in the formula.

@@ -215,8 +215,8 @@ class NumpyPolicy(Characters):
         return {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the weights, the critic and the optimizer's state in the format of
-        ``grpo_core.lm.trained_weights``, float32.
+        """Return the weights, the critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
+        float32.
         """
         memory = self._memory
         snapshot = {

@@ -44,8 +44,8 @@ def limited(gradient: np.ndarray, limit: float | None) -> float:
 def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory: Memory | None) -> Memory | None:
     """Take one step on ``weights`` (n,) in place, overwriting ``gradient``. Return the new state.
 
-    AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with
-    m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
+    AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with m̂ = m / (1 − β₁ᵗ)
+    and v̂ = v / (1 − β₂ᵗ).
     """
     rate = wanted.learning_rate
     with np.errstate(over="ignore", invalid="ignore"):  # the learner reports non-finite numbers

@@ -23,8 +23,7 @@ class CachedPrefixes:
     """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`).
 
     The cache has S = T_prompt + T columns. Prompts are right-aligned in its first T_prompt columns, so that all
-    completions
-    begin in the same column; columns not yet filled are left out.
+    completions begin in the same column; columns not yet filled are left out.
 
     Args:
         weights: weights of the model.

@@ -15,12 +15,10 @@ _NAMES = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy
 
 def set_threads(count: int) -> bool:
     """Set the number of threads for matrix products in the whole process. Return False if NumPy's library does not
-    support
-    it.
+    support it.
 
     OpenBLAS, which comes with NumPy, uses one thread per processor by default, even for products that one thread
-    computes
-    faster.
+    computes faster.
     """
     told = _setters()
     for tell in told:

@@ -167,9 +167,8 @@ def _linear_back(dy: np.ndarray, x: np.ndarray, layer: Layer, own: Layer) -> np.
 
 
 def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
-    """Apply LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row. Also return the values
-    needed for
-    the backward pass.
+    """Apply LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row. Also return the values needed
+    for the backward pass.
     """
     centred = x - _mean(x)
     variance = np.einsum("nd,nd->n", centred, centred)[:, None] / x.shape[-1]
@@ -202,8 +201,8 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """Return a V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H,
-    columns, d).
+    """Return a V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns,
+    d).
     """
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
     share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
@@ -229,9 +228,8 @@ def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np
 def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, batch: Packing) -> np.ndarray:
     """Compute d loss / d (queries, keys, values) of the packed tokens, (N, 3 D).
 
-    Padding has no gradient: padded keys are masked, and the output of padded queries is not read. A prompt's keys
-    and values
-    sum their gradients over all its completions.
+    Padding has no gradient: padded keys are masked, and the output of padded queries is not read. A prompt's keys and
+    values sum their gradients over all its completions.
     """
     _, width, own = batch.shape
     split, each = len(batch.prompt_cells), d_mixed.reshape(len(d_mixed), heads, -1)

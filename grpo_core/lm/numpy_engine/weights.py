@@ -1,8 +1,7 @@
 """The weights of the character transformer: one flat vector, with views of it for the layers.
 
 Names and order match torch's ``Transformer.named_parameters()``, so that checkpoints and snapshots in run files work
-with
-both engines.
+with both engines.
 """
 
 from __future__ import annotations
@@ -92,8 +91,7 @@ class Weights:
 
     def initialize(self, seed: int) -> None:
         """Initialise random weights as in GPT-2: normal with std 0.02, and std 0.02/√(2 L) for weights that write to
-        the
-        residual stream. They equal torch's for the same seed except for the last bit.
+        the residual stream. They equal torch's for the same seed except for the last bit.
         """
         numbers = NormalNumbers(seed)
         for name, weight in self.named.items():
