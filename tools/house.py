@@ -1,6 +1,6 @@
-"""Draws the parts of both packages from their imports, as ``docs/house.md``.
+"""Draw the dependencies between the parts of both packages, derived from their imports, as ``docs/house.md``.
 
-python -m tools.house
+    python -m tools.house
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def _drawing(package: str) -> Iterator[str]:
 
 
 def _parts(package: str) -> dict[str, set[str]]:
-    """Return each part of a package, and those that it imports, for type checking or inside functions too."""
+    """Return the parts of a package with the parts that each imports, including imports for type checking and inside
+    functions.
+    """
     uses: dict[str, set[str]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         part = path.relative_to(ROOT / package).with_suffix("").parts[0]
@@ -63,7 +65,7 @@ def _parts(package: str) -> dict[str, set[str]]:
 
 
 def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
-    """Return the parts from the ground up, each in the row above the highest that it uses."""
+    """Return the parts in rows from bottom to top, each in the row above the highest part that it uses."""
     height: dict[str, int] = {}
     while left := [part for part in uses if part not in height]:
         placed = [part for part in left if uses[part] <= height.keys()]
@@ -74,7 +76,7 @@ def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _direct(part: str, uses: dict[str, set[str]]) -> set[str]:
-    """Return the parts that a part uses, without those that it reaches by another of them."""
+    """Return the parts that a part uses, without those that it also reaches through another part."""
     return uses[part] - {further for used in uses[part] for further in _reached(used, uses)}
 
 

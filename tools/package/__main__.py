@@ -1,10 +1,10 @@
-"""Make a package: ``python -m tools.package slim`` or ``full``.
+"""Build a package: ``python -m tools.package slim`` or ``full``.
 
-python -m tools.package slim          the folder and the archive
-python -m tools.package slim folder   the folder alone, where its programs are signed before it is packed
-python -m tools.package slim pack     the archive of the folder that is there
-python -m tools.package slim check    the folder alone, tried in another place; a third of the time
-python -m tools.package slim trial    nothing is made: the archive that is there is unpacked and tried
+    python -m tools.package slim          build the folder and the archive
+    python -m tools.package slim folder   build only the folder, to sign its programs before it is packed
+    python -m tools.package slim pack     pack the existing folder into the archive
+    python -m tools.package slim check    build only the folder and try it in another place, in a third of the time
+    python -m tools.package slim trial    build nothing; unpack and try the existing archive
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 
 
 def main(arguments: list[str]) -> int:
-    """Make the package of that kind, try it, or try the one that was made."""
+    """Build the package of the given kind, try it, or try an existing one."""
     kind = arguments[0] if arguments else "slim"
     made = stamp(ROOT, kind)
     if arguments[1:] == ["trial"]:
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def pack(made: Stamp) -> int:
-    """Write the archive of the folder that is there, and return the exit status."""
+    """Write the archive of the existing folder, and return the exit status."""
     folder = DIST / made.folder
     if not folder.is_dir():
         raise SystemExit(f"There is no folder {made.folder} in dist; make it first.")
@@ -64,10 +64,10 @@ def pack(made: Stamp) -> int:
 
 
 def build(made: Stamp) -> Path:
-    """Run PyInstaller. Returns the folder.
+    """Run PyInstaller. Return the folder.
 
     Raises:
-        SystemExit: it failed, or torch is not the one that belongs into a package.
+        SystemExit: PyInstaller failed, or torch is not the variant that belongs in a package.
     """
     if made.kind == "full":
         _check_torch()
@@ -87,8 +87,10 @@ def build(made: Stamp) -> Path:
 
 
 def finish(made: Stamp, folder: Path) -> int:
-    """Strip the libraries, and add what is not the program: licences, bill of materials, first steps, entries for the
-    desktop. Returns the number of licences."""
+    """Strip the libraries, and add everything that is not part of the program: licences, bill of materials, first
+    steps,
+    desktop entries. Return the number of licences.
+    """
     strip(folder)
     if sys.platform == "linux":
         for tables in (folder / "_internal").glob("PySide6/Qt/lib/libicudata.so.*"):
@@ -114,9 +116,9 @@ def finish(made: Stamp, folder: Path) -> int:
 
 
 def strip(folder: Path) -> None:
-    """Take debug information and local names out of the libraries named here.
+    """Remove debug information and local names from the libraries listed here.
 
-    Others stay as they are: those in wheels that were patched after they were linked do not survive it.
+    The others are left unchanged: libraries in wheels that were patched after linking do not survive stripping.
     """
     if sys.platform != "linux" or shutil.which("strip") is None:
         return
@@ -126,7 +128,7 @@ def strip(folder: Path) -> None:
 
 
 def archive_of(made: Stamp) -> Path:
-    """Return the archive that was made last.
+    """Return the most recently built archive.
 
     Raises:
         SystemExit: there is none.
@@ -138,7 +140,7 @@ def archive_of(made: Stamp) -> Path:
 
 
 def size(folder: Path) -> int:
-    """Return the bytes of all files in ``folder``."""
+    """Return the total size in bytes of all files in ``folder``."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
