@@ -163,8 +163,8 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Return the nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX,
-    compiled before.
+    """Return the nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX, compiled
+    before.
 
     The two take turns. None without JAX.
     """

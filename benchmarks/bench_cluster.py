@@ -3,8 +3,8 @@
     python -m benchmarks.bench_cluster
 
 Both get the same parts and bring every result back. They take turns; times are medians of five, without the start of
-workers and processes. Beside them is the processor time of everything that took part, which says on a busy machine
-what the times cannot.
+workers and processes. Beside them is the processor time of everything that took part, which says on a busy machine what
+the times cannot.
 """
 
 from __future__ import annotations

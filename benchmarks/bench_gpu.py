@@ -106,8 +106,8 @@ def learns(device: str, updates: int) -> tuple[float, float]:
 
 
 def stops(settings: Settings) -> tuple[float, bool]:
-    """Return the milliseconds from asking in the middle of an update until it is given up, and whether the update
-    that follows is the one that was given up.
+    """Return the milliseconds from asking in the middle of an update until it is given up, and whether the update that
+    follows is the one that was given up.
     """
     asked = itertools.count()
     cancelled_at = [-1]

@@ -1,6 +1,6 @@
 """Draw the dependencies between the parts of both packages, derived from their imports, as ``docs/house.md``.
 
-    python -m tools.house
+python -m tools.house
 """
 
 from __future__ import annotations

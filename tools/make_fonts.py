@@ -3,8 +3,7 @@
     python -m tools.make_fonts FOLDER      FOLDER contains, at any depth, the files named below
 
 The files come from the Debian packages fonts-inter, fonts-jetbrains-mono and fonts-noto-core. This needs fonttools,
-which
-the program itself does not need. All fonts are under the SIL Open Font License.
+which the program itself does not need. All fonts are under the SIL Open Font License.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ PATH = Path(__file__).parents[1] / "resources" / "formulas.json"
 
 
 def pieces() -> list[str]:
-    """Return the LaTeX of every piece of the objectives of the presets, of those in a first window, and of a
-    weighted one.
+    """Return the LaTeX of every piece of the objectives of the presets, of those in a first window, and of a weighted
+    one.
 
     Also included is every piece that is needed to show a change from the first objective to one of the others.
     """

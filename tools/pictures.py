@@ -1,10 +1,10 @@
 # ruff: noqa: E402
 """Contact sheets of every panel and of complete windows: theme x scale x empty, mid-run and full, in one process.
 
-    python -m tools.pictures [PANEL ...]            sheets into pictures/
-    python -m tools.pictures language [PANEL ...]   the same for a language model's run
-    python -m tools.pictures readme                 the README's screenshots into docs/
-    python -m tools.pictures --language=pseudo      any of these in a longer language (pseudo-rtl: mirrored)
+python -m tools.pictures [PANEL ...]            sheets into pictures/
+python -m tools.pictures language [PANEL ...]   the same for a language model's run
+python -m tools.pictures readme                 the README's screenshots into docs/
+python -m tools.pictures --language=pseudo      any of these in a longer language (pseudo-rtl: mirrored)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write a sheet of the panel “KL over β” in each of its views: theme x scale.
 
-    python -m tools.sweep_pictures        writes pictures/kl_over_beta_views.png
+python -m tools.sweep_pictures        writes pictures/kl_over_beta_views.png
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
 def _trl_losses(
     settings: Settings, policy: folder_policy.FolderPolicy, step: Step, given: np.ndarray, folder: Path
 ) -> tuple[list[float], np.ndarray]:
-    """Return the loss of each pass by ``GRPOTrainer.compute_loss``, with steps of plain gradient descent between,
-    and the log-probabilities (B, T) before the first.
+    """Return the loss of each pass by ``GRPOTrainer.compute_loss``, with steps of plain gradient descent between, and
+    the log-probabilities (B, T) before the first.
     """
     assert step.prompt_tokens is not None
     trainer = importlib.import_module("speed").trl_trainer(

@@ -2,11 +2,11 @@
 
     .venv-trl/bin/python benchmarks/trl/speed.py --model FOLDER [--rank 8] [--updates 5] [--threads 1] [--device cuda]
 
-On a GPU the memory that each side allocates at most in an update is printed too; both models are loaded throughout.
-No gradient checkpointing and no reference in either. The learning rate is 0, so that both sample from the same
-distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts,
-as it does for a user; TRL does neither. Exit code 1 where ours is slower by the processor time of an update,
-on a GPU by its wall time.
+On a GPU the memory that each side allocates at most in an update is printed too; both models are loaded throughout. No
+gradient checkpointing and no reference in either. The learning rate is 0, so that both sample from the same
+distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts, as
+it does for a user; TRL does neither. Exit code 1 where ours is slower by the processor time of an update, on a GPU by
+its wall time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Build a package: ``python -m tools.package slim`` or ``full``.
 
-    python -m tools.package slim          build the folder and the archive
-    python -m tools.package slim folder   build only the folder, to sign its programs before it is packed
-    python -m tools.package slim pack     pack the existing folder into the archive
-    python -m tools.package slim check    build only the folder and try it in another place, in a third of the time
-    python -m tools.package slim trial    build nothing; unpack and try the existing archive
+python -m tools.package slim          build the folder and the archive
+python -m tools.package slim folder   build only the folder, to sign its programs before it is packed
+python -m tools.package slim pack     pack the existing folder into the archive
+python -m tools.package slim check    build only the folder and try it in another place, in a third of the time
+python -m tools.package slim trial    build nothing; unpack and try the existing archive
 """
 
 from __future__ import annotations
@@ -88,8 +88,7 @@ def build(made: Stamp) -> Path:
 
 def finish(made: Stamp, folder: Path) -> int:
     """Strip the libraries, and add everything that is not part of the program: licences, bill of materials, first
-    steps,
-    desktop entries. Return the number of licences.
+    steps, desktop entries. Return the number of licences.
     """
     strip(folder)
     if sys.platform == "linux":

@@ -64,8 +64,7 @@ _WITH_MODELS = (
     "yaml",
 )
 """Packages needed by a model from a folder. Nothing is downloaded by them, but their libraries import OpenSSL, as
-pyarrow
-does.
+pyarrow does.
 """
 FAMILIES = (
     "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
@@ -90,8 +89,8 @@ _OF_TORCH = (
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
 UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
 """Libraries that other libraries of pyarrow refer to on Linux without using anything from them. The references are
-removed
-too (``run_paths.forget``). A trial resolves every function at startup (LD_BIND_NOW), so that a missing one is noticed.
+removed too (``run_paths.forget``). A trial resolves every function at startup (LD_BIND_NOW), so that a missing one is
+noticed.
 """
 _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
@@ -156,8 +155,7 @@ def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = No
     Args:
         toc: (name in the folder, source, kind), as found by PyInstaller.
         needs: returns the file names of the shared libraries that a library refers to; libraries that no kept file
-        refers to
-            are dropped as well.
+            refers to are dropped as well.
     """
     left = [entry for entry in toc if _used(_path(entry))]
     if needs is not None:

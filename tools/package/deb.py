@@ -1,9 +1,8 @@
 """A package for Debian and Ubuntu, made from the archive of ``make package``, and trials of both in clean root systems.
 
-    python -m tools.package.deb         make the .deb from the slim archive in dist/; lintian must accept it
-    python -m tools.package.deb trial   in each clean Debian, as a user: install the .deb, self-test, start and
-    remove it,
-                                        then unpack and self-test the archive
+python -m tools.package.deb         make the .deb from the slim archive in dist/; lintian must accept it
+python -m tools.package.deb trial   in each clean Debian, as a user: install, self-test, start and remove the .deb,
+                                    then unpack and self-test the archive
 """
 
 from __future__ import annotations

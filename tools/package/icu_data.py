@@ -1,8 +1,7 @@
 """The Unicode tables in Qt's wheel for Linux (``libicudata``, 32 MB), without those that Qt never opens.
 
 Qt uses them for sorting and text encodings. Its names for dates, currencies, regions and languages are in Qt itself,
-and
-so are the rules for line and word breaks. The names of time zones are not shown anywhere.
+and so are the rules for line and word breaks. The names of time zones are not shown anywhere.
 """
 
 from __future__ import annotations
@@ -52,9 +51,8 @@ def trim(library: Path) -> int:
 def smaller(table: bytes) -> bytes:
     """Return ICU's common data (``ucmndata.h``) without the folders that are left out.
 
-    It consists of a header, the number of entries, the offsets of each entry's name and data relative to that
-    number, the
-    names in order, and the data at multiples of 16.
+    It consists of a header, the number of entries, the offsets of each entry's name and data relative to that number,
+    the names in order, and the data at multiples of 16.
     """
     head = struct.unpack_from("<H", table)[0]
     body = table[head:]
@@ -79,8 +77,8 @@ def smaller(table: bytes) -> bytes:
 
 
 def _table(library: bytes, name: str) -> bytes:
-    """Return the table in a library. It is found by its header: its size, two bytes of magic, the name of its format
-    at 12.
+    """Return the table in a library. It is found by its header: its size, two bytes of magic, the name of its format at
+    12.
     """
     at = library.find(b"CmnD") - 12
     if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":

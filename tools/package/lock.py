@@ -3,8 +3,7 @@
     python -m tools.package.lock   regenerates it, at the versions of constraints.txt
 
 It contains the digest of each wheel for every system and Python that packages are built for, and ``.ci/release
-prepare``
-reads it. constraints.txt cannot contain digests: pip rejects an editable installation together with them.
+prepare`` reads it. constraints.txt cannot contain digests: pip rejects an editable installation together with them.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ from pathlib import Path
 
 
 def absolute_run_path(library: Path) -> str:
-    """Return the run path of ``library`` if it contains a folder of the build machine. Empty if there is no run
-    path, or only
-    one relative to the library.
+    """Return the run path of ``library`` if it contains a folder of the build machine. Empty if there is no run path,
+    or only one relative to the library.
 
     Raises:
         SystemExit: patchelf is not installed.
@@ -25,8 +24,7 @@ def absolute_run_path(library: Path) -> str:
 
 def remove_absolute_run_paths(folder: Path) -> int:
     """Remove run paths that contain a folder of the build machine from all libraries below ``folder``. Return the
-    number of
-    libraries changed.
+    number of libraries changed.
 
     Raises:
         SystemExit: patchelf is not installed.

@@ -52,9 +52,8 @@ class Stamp:
 def stamp(root: Path, kind: str) -> Stamp:
     """Return the stamp of the source tree at ``root``.
 
-    If git is not available, as under Wine, the environment variables ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH``
-    take its
-    place.
+    If git is not available, as under Wine, the environment variables ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH`` take
+    its place.
 
     Raises:
         SystemExit: there is no such kind.

@@ -1,7 +1,7 @@
 """Build the wheel and the source archive, and check that a new user can install them.
 
-    python -m tools.package.wheel         build both, in dist/
-    python -m tools.package.wheel check   build both, and try them in new environments, in each Python available here
+python -m tools.package.wheel         build both, in dist/
+python -m tools.package.wheel check   build both, and try them in new environments, in each Python available here
 """
 
 from __future__ import annotations

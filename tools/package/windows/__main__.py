@@ -1,10 +1,10 @@
 """Build a package for Windows on Linux: ``python -m tools.package.windows``.
 
-    python -m tools.package.windows             build the archive and the installer, in dist/
-    python -m tools.package.windows check       build both, and try both
-    python -m tools.package.windows trial       build nothing; try what exists
-    python -m tools.package.windows installer   build only the installer, from an existing package; also on Windows
-    python -m tools.package.windows pin         regenerate the list of wheels and digests, for other constraints
+python -m tools.package.windows             build the archive and the installer, in dist/
+python -m tools.package.windows check       build both, and try both
+python -m tools.package.windows trial       build nothing; try what exists
+python -m tools.package.windows installer   build only the installer, from an existing package; also on Windows
+python -m tools.package.windows pin         regenerate the list of wheels and digests, for other constraints
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Its library, extension modules and their libraries are those built and signed by the Python Software Foundation. The
 standard library is that of the Python that runs this, which has the same minor version. No wheel contains
-``python.exe``
-and ``python3.dll``: the former is replaced by a stub, the latter by a table of names that refers to the real library.
+``python.exe`` and ``python3.dll``: the former is replaced by a stub, the latter by a table of names that refers to the
+real library.
 """
 
 from __future__ import annotations

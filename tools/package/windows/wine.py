@@ -26,8 +26,8 @@ NEEDED = {
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> int:
     """Run a Windows program and pass on its output. Return its exit status.
 
-    Input and output are pipes: under Wine, a Windows program that writes to a file, or has no input, finds no
-    standard streams.
+    Input and output are pipes: under Wine, a Windows program that writes to a file, or has no input, finds no standard
+    streams.
 
     Raises:
         subprocess.TimeoutExpired: the program took longer than ``timeout`` seconds and was ended.
