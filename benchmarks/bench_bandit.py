@@ -1,12 +1,13 @@
 """The bandit's speed: one run with everything recorded, the many runs of a race or a sweep, and the same update as a
-plain Python loop.
+plain
+Python loop.
 
     python -m benchmarks.bench_bandit
 
-The loop is written independently, with lists and ``math`` alone; it draws the same numbers and must end at the same
-logits within 1e-9. Many runs are computed as the window has them computed, with all that is measured of each after
-every update; the loop they are held against measures exact KL and reward. Times are medians of rounds in which the
-competitors take turns.
+The loop is written independently, using only lists and ``math``; it draws the same numbers and must end at the same
+logits within 1e-9. Many runs are computed as for the window, with all measures of each run after every update; the loop
+that they are compared with measures exact KL and reward. Times are medians of rounds in which the competitors take
+turns.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
 
 
 def naive_measures(settings: Settings, seed: int) -> Iterator[tuple[float, float]]:
-    """Exact KL and expected reward after each update of the same loop."""
+    """Yield the exact KL and expected reward after each update of the same loop."""
     task = settings.bandit
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     for logits in naive_updates(settings, seed):
@@ -111,7 +112,7 @@ def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
 
 
 def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Return the seconds a call of each competitor: (function, calls a round). They take turns."""
+    """Return the seconds per call of each competitor, given as (function, calls per round). They take turns."""
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(ROUNDS):
         for name, (call, calls) in competitors.items():
@@ -123,7 +124,10 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """Yield a run as its process records it: metrics of updates that are computed together, and the bytes of each."""
+    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and
+    the bytes
+    of each update.
+    """
     run = learner(settings)
     while True:
         steps = list(islice(run, MOST_TOGETHER))
@@ -133,7 +137,9 @@ def recorded(settings: Settings) -> Iterator[Step]:
 
 
 def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
-    """Return the shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
+    """Return a function that computes only the gradient of the shared loss, on a batch like the bandit's with
+    ``runs`` runs.
+    """
     done = next(updates(settings, range(runs)))
     logp, mask = done.logp[-1], done.batch.completions.mask
     return lambda: objective.gradient(
@@ -142,7 +148,9 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
 
 
 def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
-    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds. The largest is shared by processes on all cores."""
+    """Return a function that computes ``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds. The largest sweep is
+    distributed over processes on all cores.
+    """
     points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
     if runs == MANY:
         return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))
@@ -163,8 +171,9 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Return the nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX, compiled
-    before.
+    """Return the nanoseconds of processor time of one update of a run among ``MANY``: with NumPy on one core, and
+    with JAX,
+    compiled beforehand.
 
     The two take turns. None without JAX.
     """
