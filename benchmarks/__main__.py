@@ -1,8 +1,7 @@
 """Run all or the given benchmarks: ``python -m benchmarks [bandit plots ...]``.
 
-Each runs in a separate process, unaffected by the windows, threads or memory of the previous one. The output ends
-with a
-table of requirements, for information only: a missed requirement is not an error.
+Each runs in a separate process, unaffected by the windows, threads or memory of the previous one. The output ends with
+a table of requirements, for information only: a missed requirement is not an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """The bandit's speed: one run with everything recorded, the many runs of a race or a sweep, and the same update as a
-plain
-Python loop.
+plain Python loop.
 
     python -m benchmarks.bench_bandit
 
@@ -124,9 +123,8 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and
-    the bytes
-    of each update.
+    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and the
+    bytes of each update.
     """
     run = learner(settings)
     while True:
@@ -137,8 +135,8 @@ def recorded(settings: Settings) -> Iterator[Step]:
 
 
 def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
-    """Return a function that computes only the gradient of the shared loss, on a batch like the bandit's with
-    ``runs`` runs.
+    """Return a function that computes only the gradient of the shared loss, on a batch like the bandit's with ``runs``
+    runs.
     """
     done = next(updates(settings, range(runs)))
     logp, mask = done.logp[-1], done.batch.completions.mask
@@ -171,9 +169,8 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Return the nanoseconds of processor time of one update of a run among ``MANY``: with NumPy on one core, and
-    with JAX,
-    compiled beforehand.
+    """Return the nanoseconds of processor time of one update of a run among ``MANY``: with NumPy on one core, and with
+    JAX, compiled beforehand.
 
     The two take turns. None without JAX.
     """

@@ -4,8 +4,8 @@ processes.
     python -m benchmarks.bench_cluster
 
 Both get the same parts and return every result. They take turns; times are medians of five, without the start of
-workers
-and processes. The processor time of all processes involved is also given, since it is reliable even on a busy machine.
+workers and processes. The processor time of all processes involved is also given, since it is reliable even on a busy
+machine.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
     python -m benchmarks.bench_frames
 
 The real program offscreen, 1366 x 768, layout Bandit. "Alone" is the same run recorded to the same kind of file by a
-loop
-without Qt, taking turns with the window.
+loop without Qt, taking turns with the window.
 """
 
 from __future__ import annotations

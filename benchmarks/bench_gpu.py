@@ -110,8 +110,7 @@ def learns(device: str, updates: int) -> tuple[float, float]:
 
 def stops(settings: Settings) -> tuple[float, bool]:
     """Return the milliseconds from a request in the middle of an update until it is cancelled, and whether the next
-    update
-    equals the cancelled one.
+    update equals the cancelled one.
     """
     asked = itertools.count()
     cancelled_at = [-1]

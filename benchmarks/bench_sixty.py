@@ -3,8 +3,7 @@
     python -m benchmarks.bench_sixty
 
 The real program offscreen, 1366 x 768, with its runs in a separate process. Every number is the median of rounds in
-which
-it takes turns with its control: the same window at rest, or the same run recorded without a window.
+which it takes turns with its control: the same window at rest, or the same run recorded without a window.
 """
 
 from __future__ import annotations
@@ -173,8 +172,7 @@ def processor_seconds(processes: list[psutil.Process]) -> float:
 
 def idle_and_left(felt: Felt) -> tuple[float, float]:
     """Return the percentage of one processor that the program uses at rest, and the number of its processes that
-    outlive its
-    window.
+    outlive its window.
     """
     own = psutil.Process()
     children = [child for child in own.children(recursive=True) if "resource_tracker" not in " ".join(child.cmdline())]

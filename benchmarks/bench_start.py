@@ -1,15 +1,12 @@
-"""Time from process start to the first painted window, warm, and the time that the window is then frozen: the wait
-that a
-user experiences.
+"""Time from process start to the first painted window, warm, and the time that the window is then frozen: the wait that
+a user experiences.
 
     python -m benchmarks.bench_start
 
 Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome
-page)
-and one that reopens a run. Its modules are already compiled, as in every installed copy, even if the environment
-prevents
-Python from writing byte code. Then a language model is started in a window, until its first update is painted. The
-breakdown of the import time follows.
+page) and one that reopens a run. Its modules are already compiled, as in every installed copy, even if the environment
+prevents Python from writing byte code. Then a language model is started in a window, until its first update is painted.
+The breakdown of the import time follows.
 """
 
 from __future__ import annotations
@@ -94,9 +91,8 @@ def compiled(folder: Path) -> dict[str, str]:
 
 
 def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
-    """Return the seconds from the start of a process to its first painted window, and the longest freeze of its
-    thread after
-    that.
+    """Return the seconds from the start of a process to its first painted window, and the longest freeze of its thread
+    after that.
     """
     environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]

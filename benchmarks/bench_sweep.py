@@ -4,10 +4,8 @@
 
 The loops are written independently, in Python using only lists and ``math``, and in JavaScript for Node if it is
 installed. All compute the exact KL and the expected reward after every update. The Python loop runs a share of the
-seeds
-and its time is scaled up. The sweep is measured in one process, and as for the window, distributed over processes on
-all
-free cores; the loops use one core. Competitors take turns; times are medians.
+seeds and its time is scaled up. The sweep is measured in one process, and as for the window, distributed over processes
+on all free cores; the loops use one core. Competitors take turns; times are medians.
 """
 
 from __future__ import annotations
@@ -89,8 +87,7 @@ def timed(call: Callable[[], object]) -> float:
 
 def check(settings: Settings, jobs: Jobs) -> str:
     """Check that all compute the same: distributed bit for bit, the Python loop seed by seed, the other generator
-    within its
-    spread.
+    within its spread.
     """
     swept = ours(settings)
     for one, other in zip(shared(settings, jobs), swept, strict=True):

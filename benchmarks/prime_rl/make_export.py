@@ -4,9 +4,8 @@
 
 PRIME_RL is a checkout of prime-rl (559b447), ROLLOUTS a ``traces.jsonl`` of verifiers, OUT the folder of the run. Needs
 torch, pydantic, prime-pydantic-config, msgspec, jaxtyping and beartype. The trainer's log-probabilities are the
-sampler's
-with noise; packing, loss, export and configuration are prime-rl's. The metrics are written in the format of its file
-monitor. The test fixture was created from ``tests/data/sources/verifiers``.
+sampler's with noise; packing, loss, export and configuration are prime-rl's. The metrics are written in the format of
+its file monitor. The test fixture was created from ``tests/data/sources/verifiers``.
 """
 
 from __future__ import annotations

@@ -44,9 +44,8 @@ LOSSES: dict[str, dict[str, Any]] = {
 def same_loss(name: str, folder: Path) -> tuple[bool, str]:
     """Return whether both passes over one batch have TRL's loss, and what was found.
 
-    The advantages are random and not centred: those of a group would add up to 0, and so, nearly, would the loss of
-    a first
-    pass, for which no relative difference can be measured.
+    The advantages are random and not centred: those of a group would add up to 0, and so, nearly, would the loss of a
+    first pass, for which no relative difference can be measured.
     """
     changes = dict(LOSSES[name])
     settings = small(saved(folder / "model", changes.pop("kind", "llama"))).replace({**BASE, **changes})
@@ -99,9 +98,8 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
 def _trl_losses(
     settings: Settings, policy: folder_policy.FolderPolicy, step: Step, given: np.ndarray, folder: Path
 ) -> tuple[list[float], np.ndarray]:
-    """Return the loss of each pass from ``GRPOTrainer.compute_loss``, with steps of plain gradient descent in
-    between, and
-    the log-probabilities (B, T) before the first pass.
+    """Return the loss of each pass from ``GRPOTrainer.compute_loss``, with steps of plain gradient descent in between,
+    and the log-probabilities (B, T) before the first pass.
     """
     assert step.prompt_tokens is not None
     trainer = importlib.import_module("speed").trl_trainer(

@@ -1,9 +1,8 @@
 """The original loss functions of verl and OpenRLHF, from their wheels, without the packages' other dependencies.
 
 Both need a GPU's libraries to install (ray, vllm, deepspeed). The files with the formulas need only torch, so the
-wheels
-are downloaded without their dependencies, unpacked next to this environment, and these files imported; every name that
-they import from elsewhere is replaced by a class that does nothing.
+wheels are downloaded without their dependencies, unpacked next to this environment, and these files imported; every
+name that they import from elsewhere is replaced by a class that does nothing.
 """
 
 from __future__ import annotations

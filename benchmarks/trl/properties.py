@@ -1,8 +1,7 @@
 """Loss, gradient and advantage compared with TRL, verl and OpenRLHF: their own functions, over drawn batches.
 
 Each property is one of ``PROPERTIES``: it draws a batch and settings and returns the difference between the two
-programs.
-The following differ by design, and are therefore not properties:
+programs. The following differ by design, and are therefore not properties:
 
 - verl, OpenRLHF: a fully masked completion does not count among the completions of a mean; in DeepSeekMath's mean, and
   in TRL, it does. Here the divisor is given explicitly.
@@ -120,8 +119,7 @@ def trainer() -> Any:
 
 def trl_loss(kind: str) -> Apart:
     """Return a comparison with the loss of one micro-batch from ``GRPOTrainer._compute_loss``, with drawn
-    log-probabilities
-    instead of the model's.
+    log-probabilities instead of the model's.
     """
 
     def compared(data: Any) -> float:
@@ -207,9 +205,8 @@ def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: floa
 
 
 def trl_advantage(data: Any) -> float:
-    """Compare with the advantages from ``GRPOTrainer._generate_and_score_completions``, with drawn rewards instead
-    of the
-    functions'.
+    """Compare with the advantages from ``GRPOTrainer._generate_and_score_completions``, with drawn rewards instead of
+    the functions'.
     """
     batch = data.draw(here.batches(smallest=2, unscored=True))
     scaled = data.draw(st.sampled_from(("group", "batch", "none")))
@@ -239,8 +236,7 @@ KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
 def verl_loss(kind: str) -> Apart:
     """Return a comparison with the loss from one of verl's ``compute_policy_loss_...``, with ``kl_penalty`` as its
-    actor adds
-    it.
+    actor adds it.
     """
 
     def compared(data: Any) -> float:

@@ -5,10 +5,9 @@ turns.
 
 On a GPU, the peak memory that each side allocates in an update is also printed; both models are loaded throughout.
 Neither uses gradient checkpointing or a reference. The learning rate is 0, so that both sample from the same
-distribution
-throughout. Ours also scores the completions once more after the step and completes the watched prompts, as it does
-for a
-user; TRL does neither. The exit code is 1 if ours is slower, in processor time per update, or in wall time on a GPU.
+distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts, as
+it does for a user; TRL does neither. The exit code is 1 if ours is slower, in processor time per update, or in wall
+time on a GPU.
 """
 
 from __future__ import annotations

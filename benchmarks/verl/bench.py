@@ -2,9 +2,8 @@
 
     make bench-verl ARGS='--only gspo "dual clip"'
 
-Needs the packages of ``requirements.txt`` in this folder. Prints a row per run; the exit code is 1 if a result is
-not as
-expected.
+Needs the packages of ``requirements.txt`` in this folder. Prints a row per run; the exit code is 1 if a result is not
+as expected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A platform for verl that is this machine's processor, so that its FSDP engine can train without a GPU.
 
-verl 0.9.1 supports only accelerators, but platforms and engines can be registered, which is done here. Nothing in
-verl is
-changed: FSDP2 itself runs on processors, over gloo.
+verl 0.9.1 supports only accelerators, but platforms and engines can be registered, which is done here. Nothing in verl
+is changed: FSDP2 itself runs on processors, over gloo.
 """
 
 from __future__ import annotations
