@@ -87,7 +87,7 @@ class Window:
 
 @contextmanager
 def timed(owner: object, name: str, key: str, spent: dict[str, list[float]]) -> Iterator[None]:
-    """Context in which every call of the method is timed, in milliseconds, into ``spent[key]``."""
+    """Context manager in which every call of the method is timed, in milliseconds, into ``spent[key]``."""
     method = getattr(owner, name)
 
     @functools.wraps(method)

@@ -95,7 +95,7 @@ def openrlhf(name: str) -> Any:
 
 @contextmanager
 def _absent(*names: str) -> Iterator[dict[str, ModuleType]]:
-    """Context in which files can be imported although modules that they import are missing or cannot be loaded.
+    """Context manager in which files can be imported although modules that they import are missing or cannot be loaded.
 
     The substitutes are removed afterwards, since other libraries check whether deepspeed is installed.
     """

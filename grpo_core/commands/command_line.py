@@ -49,7 +49,7 @@ class PlainOutput:
 
 @contextmanager
 def plain_output() -> Iterator[None]:
-    """Context in which all output goes through :class:`PlainOutput`."""
+    """Context manager in which all output goes through :class:`PlainOutput`."""
     with redirect_stdout(_plain(sys.stdout)), redirect_stderr(_plain(sys.stderr)):
         yield
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Context in which the first Ctrl-C only makes the yielded function return True. A second one has its usual
+    """Context manager in which the first Ctrl-C only makes the yielded function return True. A second one has its usual
     effect.
     """
     asked: list[int] = []

@@ -40,8 +40,8 @@ class Standing:
 
 @contextmanager
 def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> Iterator[Standing]:
-    """Context with the model of the run file ``run`` after update ``number``, by default the last. The model is loaded,
-    and updates after the last stored weights are replayed.
+    """Context manager with the model of the run file ``run`` after update ``number``, by default the last. The model is
+    loaded, and updates after the last stored weights are replayed.
 
     Raises:
         GrpoError: the run is not of a model from a folder, has no such update, or its model cannot be loaded.

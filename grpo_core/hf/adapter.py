@@ -18,8 +18,8 @@ from grpo_core.text import tr
 
 
 def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float, seed: int) -> Any:
-    """Prepare ``model`` for training, either with an adapter whose weights alone require gradients, or with all weights
-    trained.
+    """Prepare ``model`` for training, either with an adapter whose weights are the only ones that require gradients, or
+    with all weights trained.
 
     Args:
         model: the folder's model, without an adapter.

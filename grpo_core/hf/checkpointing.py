@@ -26,7 +26,7 @@ def prepare_checkpointing(model: Any) -> None:
 
 @contextlib.contextmanager
 def checkpointed(model: Any, wanted: bool = True) -> Iterator[None]:
-    """Context in which forward passes store no activations inside the layers of ``model``, and no cache.
+    """Context manager in which forward passes store no activations inside the layers of ``model``, and no cache.
 
     transformers checkpoints layers that are in training mode. Only the layers themselves are put into training mode,
     not their submodules, so that dropout stays off.

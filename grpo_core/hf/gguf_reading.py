@@ -14,7 +14,7 @@ Python loop over every token of the vocabulary, and builds the table of names on
 
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
-    """Context in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
+    """Context manager in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
     try:
         import gguf
         from transformers import modeling_gguf_pytorch_utils as reading

@@ -71,7 +71,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """Context in which the learner is in its state before ``step``. Its previous state is restored afterwards.
+        """Context manager in which the learner is in its state before ``step``. Its previous state is restored
+        afterwards.
 
         Args:
             step: a recorded update of this run.

@@ -136,7 +136,7 @@ def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def without_adapters() -> Iterator[None]:
-    """Context in which transformers ignores adapters stored with the model that it loads.
+    """Context manager in which transformers ignores adapters stored with the model that it loads.
 
     By default it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files`
     accepts only a few of them and reports the others.

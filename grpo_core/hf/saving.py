@@ -76,7 +76,7 @@ def _require(folder: Path, *names: str) -> None:
 
 @contextlib.contextmanager
 def _as_system_errors() -> Iterator[None]:
-    """Context in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
+    """Context manager in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
     try:
         yield
     except SafetensorError as error:

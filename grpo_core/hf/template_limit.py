@@ -27,7 +27,8 @@ class TemplateTimeError(Exception):
 
 @contextmanager
 def limited(seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Context that interrupts a template's code, and any Python function it calls, after ``seconds``, in this thread.
+    """Context manager that interrupts a template's code, and any Python function it calls, after ``seconds``, in this
+    thread.
 
     The time is checked before each line of the template's code and before each function call. A single operation of the
     interpreter, such as multiplying large numbers, is therefore not interrupted.

@@ -95,8 +95,8 @@ class FolderWeights(TrainedWeights):
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """Context in which the model's weights can be changed freely: they and the optimizer's state are saved in a
-        file in the snapshot folder, and restored afterwards.
+        """Context manager in which the model's weights can be changed freely: they and the optimizer's state are saved
+        in a file in the snapshot folder, and restored afterwards.
 
         Raises:
             GrpoError: they could not be written, in which case nothing has changed, or could not be read back.

@@ -55,7 +55,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def load(model: Transformer, path: Path) -> dict[str, str]:
-    """Load the weights at ``path`` into ``model``. Returns the file's metadata.
+    """Load the weights at ``path`` into ``model``. Return the file's metadata.
 
     Raises:
         SettingsError: the file cannot be read, is not a checkpoint, or belongs to a model of another size.

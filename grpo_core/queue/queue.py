@@ -155,7 +155,7 @@ class Pace:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Context that locks the queue against other processes."""
+    """Context manager that locks the queue against other processes."""
     try:
         claim = lock(folder / MANIFEST)
     except RunFileError:

@@ -142,7 +142,7 @@ def commit_moment() -> int:
 
 @contextlib.contextmanager
 def _renamed(modules: Container[str] | None = None) -> Iterator[None]:
-    """Context in which the renamed tree is the working folder, for setuptools to build. ``modules`` is as for
+    """Context manager in which the renamed tree is the working folder, for setuptools to build. ``modules`` is as for
     :func:`write_renamed`.
     """
     moment = commit_moment()

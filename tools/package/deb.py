@@ -186,7 +186,7 @@ def _started(root: Path) -> float:
 
 @contextmanager
 def _mounted(what: str, place: Path) -> Iterator[None]:
-    """Context in which a folder of this system is mounted in the clean root system."""
+    """Context manager in which a folder of this system is mounted in the clean root system."""
     subprocess.run(["mount", "--bind", what, str(place)], check=True)
     try:
         yield
