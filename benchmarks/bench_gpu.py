@@ -53,8 +53,8 @@ SMALL = Size(widths=(16,), lengths=(8,), rows=(2, 3), updates=2)
 
 
 def sized(size: Size, device: str, width: int, length: int, precision: str = "float32") -> Settings:
-    """Return the settings of an untrained model, whose completions have the maximum length, which is the hardest
-    case.
+    """Return the settings of an untrained model, whose completions have the maximum length,
+    which is the hardest case.
     """
     model = Model(
         width=width,

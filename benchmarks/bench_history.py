@@ -43,8 +43,8 @@ def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
 
 
 def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[list[float], list[float]]:
-    """Return the milliseconds per frame of the training history alone, and of the entire window, while updates
-    arrive.
+    """Return the milliseconds per frame of the training history alone, and of the entire
+    window, while updates arrive.
     """
     panel, alone, whole = window.program.window.panels.of(TRAINING_HISTORY), [], []
     window.program.workspace.set_running(True)

@@ -69,8 +69,8 @@ ROWS = (
     Row(key="language", what="a language model's update, against its matrix products", must=5, unit="x"),
     Row(key="language_numpy", what="a language model's update by NumPy, one thread", must=40, unit="ms"),
 )
-"""All requirements, in the order of the table. All are medians on two shared cores, each measured next to its
-control.
+"""All requirements, in the order of the table. All are medians on two shared cores, each
+measured next to its control.
 """
 
 

@@ -68,8 +68,8 @@ def from_numpy(x: np.ndarray, like: Array) -> Array:
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers are put on its
-    device.
+    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers
+    are put on its device.
     """
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
@@ -138,8 +138,8 @@ def constant(value: Any) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a numeric field is 0, in every run if it has one value per run. False for a :func:`traced`
-    field.
+    """Return whether a numeric field is 0, in every run if it has one value per run. False for
+    a :func:`traced` field.
     """
     if constant(value):
         return bool(value == 0)

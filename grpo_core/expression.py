@@ -1,5 +1,5 @@
-"""A factor or condition of an explained formula, evaluated in plain Python. Used by the tables of algorithm
-variants.
+"""A factor or condition of an explained formula, evaluated in plain Python. Used by the tables
+of algorithm variants.
 """
 
 from __future__ import annotations

@@ -200,8 +200,8 @@ def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray)
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """Return the metrics before the first update: those of the starting policy, and NaN for those that need an
-    update.
+    """Return the metrics before the first update: those of the starting policy, and NaN for
+    those that need an update.
     """
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:

@@ -33,7 +33,7 @@ def check_batch(
     """Check the arguments of the loss against the shape (..., B, T) of ``logp``.
 
     Raises:
-        ShapeError: an argument does not fit; the message names the first such.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     frame = logp.shape
     if (
@@ -64,7 +64,7 @@ def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | Non
     """Check the arguments of the advantages against the shape (..., P, G) of ``rewards``.
 
     Raises:
-        ShapeError: an argument does not fit; the message names the first such.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     if baseline is kl is None and len(rewards.shape) > 1:
         return
@@ -85,7 +85,7 @@ def check_values(rewards: Array, values: Array, mask: Array) -> None:
     """Check the arguments of generalised advantage estimation against the shape (..., B, T) of ``values``.
 
     Raises:
-        ShapeError: an argument does not fit; the message names the first such.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     _values(values.shape, rewards.shape, mask.shape)
 

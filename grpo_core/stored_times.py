@@ -28,8 +28,8 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """Return the measurement for the same model under settings that take the same time, or None if there is
-        none.
+        """Return the measurement for the same model under settings that take the same time, or
+        None if there is none.
         """
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):

@@ -90,8 +90,8 @@ def holds(name: str, _: Path) -> tuple[bool, str]:
 
 
 def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray, float]:
-    """Return our loss, its gradient with respect to log π, and the sum of the absolute values of the loss's
-    summands.
+    """Return our loss, its gradient with respect to log π, and the sum of the absolute values
+    of the loss's summands.
     """
     told = {"mask": batch.mask, "ref_logp": batch.ref, **more}
     terms = evaluate(goal, batch.logp, batch.old, batch.advantage, **told)

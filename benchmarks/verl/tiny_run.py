@@ -127,8 +127,8 @@ class Run:
         return self.worker.update_actor(unpadded(mine) if self.nested else mine)
 
     def step(self) -> dict[str, Any]:
-        """Run one step like ``RayPPOTrainer.fit``, from sampling to the update. Return the metrics that verl
-        reports.
+        """Run one step like ``RayPPOTrainer.fit``, from sampling to the update. Return the
+        metrics that verl reports.
         """
         from verl.trainer.ppo.ray_trainer import apply_kl_penalty, compute_advantage
         from verl.trainer.ppo.rollout_corr_helper import apply_bypass_mode, compute_rollout_correction_and_add_to_batch
@@ -170,8 +170,8 @@ class Run:
         return dict(self.worker.actor.engine.module.state_dict())
 
     def _sampled(self) -> Any:
-        """Sample completions of this step's prompts and return them as verl's batch, scored by their share of
-        digits.
+        """Sample completions of this step's prompts and return them as verl's batch, scored by
+        their share of digits.
         """
         import copy
 

@@ -56,8 +56,8 @@ def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Qu
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
-    """Train with a progress bar over all updates, here or on the cluster ``where``. Return whether everything is
-    done.
+    """Train with a progress bar over all updates, here or on the cluster ``where``. Return
+    whether everything is done.
     """
     from tqdm import tqdm
 

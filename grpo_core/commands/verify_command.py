@@ -35,8 +35,8 @@ def add_commands(add: Callable[..., Any]) -> None:
 
 
 def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Check every row of a run file against its checksum, and decode every update. The exit code is 1 if it is
-    damaged.
+    """Check every row of a run file against its checksum, and decode every update. The exit
+    code is 1 if it is damaged.
     """
     from tqdm import tqdm
 

@@ -67,8 +67,8 @@ class Settings:
             )
 
     def _check_model(self, task: LanguageTask) -> None:
-        """Reject combinations that a model from a folder does not support, and those that only such a model
-        supports.
+        """Reject combinations that a model from a folder does not support, and those that only
+        such a model supports.
         """
         if task.in_words and not self.model.folder:
             raise SettingsError(
@@ -297,8 +297,8 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields. Cached, because looking them up took most of the time of a
-    comparison.
+    """Return the names of a dataclass's fields. Cached, because looking them up took most of
+    the time of a comparison.
     """
     return tuple(field.name for field in dataclasses.fields(owner))
 

@@ -16,8 +16,8 @@ from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
-    """Return the lines of the loop over the passes: ratio, surrogate, KL, weight, loss, gradient, and printed
-    output.
+    """Return the lines of the loop over the passes: ratio, surrogate, KL, weight, loss,
+    gradient, and printed output.
     """
     o = step.settings.objective
     body = [
@@ -106,8 +106,8 @@ def _penalised(o: Objective, has_kl: bool) -> bool:
 
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:
-    """Return the lines of d loss / d log π of the sampled tokens, without the gradient through the full
-    distribution.
+    """Return the lines of d loss / d log π of the sampled tokens, without the gradient through
+    the full distribution.
     """
     match SURROGATES[o.surrogate].path:
         case Path.LOG_PROB:

@@ -1,5 +1,5 @@
-"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass instead of storing
-them.
+"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass
+instead of storing them.
 """
 
 from __future__ import annotations

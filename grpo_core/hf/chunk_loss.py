@@ -1,5 +1,5 @@
-"""Contribution of a chunk of rows to a batch's loss. The contributions of all chunks add up to the loss of the
-batch.
+"""Contribution of a chunk of rows to a batch's loss. The contributions of all chunks add up to
+the loss of the batch.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Inspection of a user's model before it is loaded: its architecture, its size, and any reason why it cannot be
-used.
+"""Inspection of a user's model before it is loaded: its architecture, its size, and any reason
+why it cannot be used.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class FolderPolicy(FolderWeights):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks in words have no
-        tool.
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks
+        in words have no tool.
         """
         assert environment is None
         self._sampling = min(len(prompt_of), self._sampled_at_most)
@@ -309,8 +309,8 @@ class FolderPolicy(FolderWeights):
         return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
-        """Return means over the visited positions of quantities that need full distributions, which are not
-        recorded.
+        """Return means over the visited positions of quantities that need full distributions,
+        which are not recorded.
         """
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         given = {name: table for name, table in means.items() if table is not None}

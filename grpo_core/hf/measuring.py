@@ -90,8 +90,8 @@ class Measuring:
         self._look_up("ref_top_logp", rows, reference)
 
     def _choose_from(self, rows: slice, dist: Distributions) -> None:
-        """Select the likeliest tokens of each position. If the sampled token is not among them, it replaces the
-        last.
+        """Select the likeliest tokens of each position. If the sampled token is not among them,
+        it replaces the last.
         """
         longest, places = dist.context.shape[1], min(LIKELIEST, dist.logp.shape[-1])
         if self._chosen is None:

@@ -28,8 +28,8 @@ LEARNED_FROM, COMPARED = 5, 7
 compared with the reference, without gradients.
 """
 LEFT_OVER = 0.65
-"""Share of the activations' memory that the allocator still holds when rows are compared. Measured, like the next
-one.
+"""Share of the activations' memory that the allocator still holds when rows are compared.
+Measured, like the next one.
 """
 BESIDE = 0.1 * GIB
 """Additional bytes for the comparison."""

@@ -72,8 +72,8 @@ class FolderWeights(TrainedWeights):
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:
-        """Return a snapshot to return to, or None if every weight is trained in one pass, since such an update is
-        cancelled before its step.
+        """Return a snapshot for undoing the next update, or None if every weight is trained in one pass, since such an
+        update is cancelled before its step.
         """
         self._moved = False
         return self.kept() if keeps_copy(settings) else None

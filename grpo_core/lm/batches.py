@@ -193,8 +193,8 @@ def _sampled(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run files store them that
-    way.
+    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run
+    files store them that way.
     """
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 

@@ -106,8 +106,8 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all, depending on
-    ``task``.
+    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all,
+    depending on ``task``.
     """
     return written(tokens, there) if task.has_tool and task.mask_tool else there
 

@@ -126,5 +126,5 @@ class CharacterPolicy(Policy):
         return {}
 
     def kept_for(self, settings: Settings) -> Kept:
-        """Return a snapshot to return to if the next update is abandoned."""
+        """Return a snapshot for undoing the next update."""
         return self.kept()

@@ -1,5 +1,5 @@
-"""The language model's learner, a generator of steps: sample, score, compute advantages, and descend the shared
-loss.
+"""The language model's learner, a generator of steps: sample, score, compute advantages, and
+descend the shared loss.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Return the number of bytes allocated by torch on the policy's device, or None if torch does not count them
-    (CPU).
+    """Return the number of bytes allocated by torch on the policy's device, or None if torch
+    does not count them (CPU).
     """
     device = next(policy.model.parameters()).device
     if device.type == "cuda":

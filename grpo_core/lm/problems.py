@@ -63,8 +63,8 @@ def answer(expression: str) -> int:
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """Return a random prompt of a difficulty. One in eight is held out, and no prompt is both held out and trained
-    on.
+    """Return a random prompt of a difficulty. One in eight is held out, and no prompt is both
+    held out and trained on.
     """
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty

@@ -49,8 +49,8 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """Return the P prompts of an update. The user's prompts are not repeated as long as there are enough of
-        them.
+        """Return the P prompts of an update. The user's prompts are not repeated as long as
+        there are enough of them.
         """
         count = self.task.prompts
         if not self._own:

@@ -128,7 +128,7 @@ class TrainedWeights:
                 }
 
     def kept(self) -> Kept:
-        """Return a snapshot on the model's device, to return to if the next update is abandoned."""
+        """Return a snapshot on the model's device, for undoing the next update."""
         memory = [
             {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
             for weight in self._weights

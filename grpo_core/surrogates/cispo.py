@@ -17,17 +17,17 @@ from grpo_core.typeset import number, plain
 
 
 def value(b: Batch) -> Array:
-    """sg(min(r, ε⁺)) A log π."""
+    """Return sg(min(r, ε⁺)) A log π."""
     return weight(b) * b.advantage * b.logp
 
 
 def weight(b: Batch) -> Array:
-    """min(r, ε⁺), held constant."""
+    """Return min(r, ε⁺), held constant."""
     return stop_gradient(clamp(b.ratio, high=b.objective.clip_high))
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = min(r, ε⁺) A."""
+    """Backpropagate with d/d log π =  min(r, ε⁺) A."""
     return upstream * weight(b) * b.advantage
 
 

@@ -19,12 +19,14 @@ DUAL_CLIP = "dual clip, arXiv:1912.09729"
 
 
 def value(b: Batch) -> Array:
-    """min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A)."""
+    """Return min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A)."""
     return b.xp.minimum(_capped(b) * b.advantage, _banded(b) * b.advantage)
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still depends on r."""
+    """Backpropagate with d/d log r =  r A where the active branch depends on r, otherwise 0. At a bound it still
+    depends on r.
+    """
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)
 

@@ -15,12 +15,12 @@ PAPER = tr("after Williams 1992")
 
 
 def value(b: Batch) -> Array:
-    """A log π."""
+    """Return A log π."""
     return b.advantage * b.logp
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = A."""
+    """Backpropagate with d/d log π =  A."""
     return upstream * b.advantage
 
 

@@ -20,13 +20,13 @@ PAPER = "SAPO, arXiv:2511.20347"
 
 
 def value(b: Batch) -> Array:
-    """(4 / τ) σ(τ (r − 1)) A."""
+    """Return (4 / τ) σ(τ (r − 1)) A."""
     tau, gate = _gate(b)
     return 4 / tau * gate * b.advantage
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = 4 σ (1 − σ) r A."""
+    """Backpropagate with d/d log r =  4 σ (1 − σ) r A."""
     _, gate = _gate(b)
     return upstream * 4 * gate * (1 - gate) * b.ratio * b.advantage
 

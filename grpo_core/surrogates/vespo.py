@@ -23,12 +23,12 @@ LIMIT, LOWEST = 20.0, math.log(1e-8)
 
 
 def value(b: Batch) -> Array:
-    """sg(φ) A log π."""
+    """Return sg(φ) A log π."""
     return weight(b) * b.advantage * b.logp
 
 
 def weight(b: Batch) -> Array:
-    """φ of the completion, held constant."""
+    """Return φ of the completion, held constant."""
     xp, o = b.xp, b.objective
     positive = b.advantage >= 0
     k = xp.where(positive, as_array(o.vespo_k_pos, b.logp), as_array(o.vespo_k_neg, b.logp))
@@ -38,7 +38,7 @@ def weight(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = φ A."""
+    """Backpropagate with d/d log π =  φ A."""
     return upstream * weight(b) * b.advantage
 
 

@@ -128,8 +128,8 @@ def known_files() -> list[Path]:
 
 
 def commit_moment() -> int:
-    """Return the time in seconds since 1970 for everything that is built: that of the commit, or of the source
-    archive.
+    """Return the time in seconds since 1970 for everything that is built: that of the commit,
+    or of the source archive.
     """
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:

@@ -1,5 +1,5 @@
-"""Contents of a package, and what is left out. ``build.spec`` reads this module. The package's self-test verifies
-it.
+"""Contents of a package, and what is left out. ``build.spec`` reads this module. The package's
+self-test verifies it.
 """
 
 from __future__ import annotations

@@ -195,8 +195,8 @@ def _mounted(what: str, place: Path) -> Iterator[None]:
 
 
 def _depends(home: Path) -> str:
-    """Return the packages with the system libraries that the program uses, and the oldest C library that is
-    sufficient.
+    """Return the packages with the system libraries that the program uses, and the oldest C
+    library that is sufficient.
     """
     binaries = [str(path) for path in home.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     shown = subprocess.run(["readelf", "-dVW", *binaries], capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,5 @@
-"""The licences of everything in a package, from the metadata of the installed packages: a table and a folder of
-texts.
+"""The licences of everything in a package, from the metadata of the installed packages: a table
+and a folder of texts.
 """
 
 from __future__ import annotations

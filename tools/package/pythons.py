@@ -16,8 +16,8 @@ _SAY = "import platform; print(platform.python_implementation(), platform.python
 
 @cache
 def installed() -> dict[str, Path]:
-    """Return the newest working patch release of each minor version of CPython, such as {"3.11":
-    /usr/bin/python3.11}.
+    """Return the newest working patch release of each minor version of CPython, such as
+    {"3.11": /usr/bin/python3.11}.
     """
     found: dict[str, tuple[tuple[int, ...], Path]] = {}
     for path in _candidates():

@@ -55,8 +55,8 @@ def run(package: Path) -> int:
 
 
 def _reads_recorded_runs(program: str, environment: dict[str, str]) -> int:
-    """Make the program read recorded runs, some of them in Parquet. Return the first non-zero exit status, otherwise
-    0.
+    """Make the program read recorded runs, some of them in Parquet. Return the first non-zero
+    exit status, otherwise 0.
     """
     for run in RECORDED:
         done = subprocess.run(

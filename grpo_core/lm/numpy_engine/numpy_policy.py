@@ -244,7 +244,7 @@ class NumpyPolicy(Characters):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """Return a snapshot to return to if the next update is abandoned."""
+        """Return a snapshot for undoing the next update."""
         memory = None if self._memory is None else self._memory.copy()
         return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
 

@@ -153,7 +153,7 @@ def _block_back(dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, head
 
 
 def linear(x: np.ndarray, layer: Layer) -> np.ndarray:
-    """y = x Wᵀ + b, (n, in) -> (n, out)."""
+    """Compute y = x Wᵀ + b, (n, in) -> (n, out)."""
     y = x @ layer.weight.T
     y += layer.bias
     return np.asarray(y)
@@ -180,8 +180,8 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Return the mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which take longer than the
-    sum.
+    """Return the mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which
+    take longer than the sum.
     """
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
