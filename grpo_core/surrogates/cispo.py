@@ -27,7 +27,7 @@ def weight(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π =  min(r, ε⁺) A."""
+    """Backpropagate with d/d log π = min(r, ε⁺) A."""
     return upstream * weight(b) * b.advantage
 
 

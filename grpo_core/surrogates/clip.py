@@ -24,7 +24,7 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log r =  r A where the active branch depends on r, otherwise 0. At a bound it still
+    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still
     depends on r.
     """
     slope = b.ratio * b.advantage

@@ -20,7 +20,7 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π =  A."""
+    """Backpropagate with d/d log π = A."""
     return upstream * b.advantage
 
 

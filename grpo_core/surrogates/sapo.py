@@ -26,7 +26,7 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log r =  4 σ (1 − σ) r A."""
+    """Backpropagate with d/d log r = 4 σ (1 − σ) r A."""
     _, gate = _gate(b)
     return upstream * 4 * gate * (1 - gate) * b.ratio * b.advantage
 

@@ -38,7 +38,7 @@ def weight(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π =  φ A."""
+    """Backpropagate with d/d log π = φ A."""
     return upstream * weight(b) * b.advantage
 
 
