@@ -111,7 +111,9 @@ def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
 
 
 def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Return the seconds per call of each competitor, given as (function, calls per round). They take turns."""
+    """Return the time in seconds per call of each competitor, which is given as (function, calls per round). They take
+    turns.
+    """
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(ROUNDS):
         for name, (call, calls) in competitors.items():
@@ -156,7 +158,7 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
 
 
 def completion(settings: Settings, group: int) -> float:
-    """Return the nanoseconds of processor time of one completion among 1,024 runs with groups of this size, on one
+    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of this size, on one
     core.
     """
     call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
@@ -169,7 +171,7 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Return the nanoseconds of processor time of one update of a run among ``MANY``: with NumPy on one core, and with
+    """Return the processor time in nanoseconds of one update of a run among ``MANY``: with NumPy on one core, and with
     JAX, compiled beforehand.
 
     The two take turns. None without JAX.

@@ -36,7 +36,7 @@ def processor_seconds() -> float:
 
 
 def timed(call: Callable[[], list[object]]) -> tuple[float, float]:
-    """Return the seconds, and the seconds of processor time, that a call takes."""
+    """Return the wall time and the processor time of a call, in seconds."""
     before, began = processor_seconds(), time.perf_counter()
     if len(call()) != len(BETAS):
         raise SystemExit("a sweep has lost a place")

@@ -109,8 +109,8 @@ def learns(device: str, updates: int) -> tuple[float, float]:
 
 
 def stops(settings: Settings) -> tuple[float, bool]:
-    """Return the milliseconds from a request in the middle of an update until it is cancelled, and whether the next
-    update equals the cancelled one.
+    """Return the time in milliseconds from a request in the middle of an update until it is cancelled, and whether the
+    next update equals the cancelled one.
     """
     asked = itertools.count()
     cancelled_at = [-1]
@@ -165,8 +165,8 @@ def rounding(settings: Settings) -> float:
 
 @torch.inference_mode()
 def launches(settings: Settings) -> tuple[float, float]:
-    """Return the microseconds of one token of all rows, launched operation by operation, and replayed as one CUDA
-    graph.
+    """Return the time in microseconds of one token of all rows: launched operation by operation, and replayed as one
+    CUDA graph.
     """
     policy = learner(settings).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens

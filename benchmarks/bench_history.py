@@ -43,8 +43,8 @@ def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
 
 
 def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[list[float], list[float]]:
-    """Return the milliseconds per frame of the training history alone, and of the entire
-    window, while updates arrive.
+    """Return the frame times in milliseconds of the training history alone, and of the entire window, while updates
+    arrive.
     """
     panel, alone, whole = window.program.window.panels.of(TRAINING_HISTORY), [], []
     window.program.workspace.set_running(True)
@@ -58,8 +58,8 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the milliseconds of a move to each of these updates, including the frame that shows it, and each panel's
-    share.
+    """Return the time in milliseconds of moving to each of these updates, including the frame that shows it, and each
+    panel's share.
     """
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str
 
 
 def reading(path: Path, places: np.ndarray) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of reading one update, and of reading one complete series."""
+    """Return the times in milliseconds of reading one update, and of reading one complete series."""
     with RunReader.open(path) as reader:
         steps, series = [], []
         for place in places.tolist():

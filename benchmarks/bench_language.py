@@ -55,7 +55,7 @@ def timed(
 
 
 def yardstick(step: Step) -> float:
-    """Return the milliseconds that the update's matrix products alone would take here."""
+    """Return the time in milliseconds that the update's matrix products alone would take here."""
     assert step.prompt_tokens is not None
     prompts = (step.prompt_tokens >= 0).sum(axis=-1)[step.group]
     tokens = int((prompts + step.mask.sum(axis=-1) - 1).sum())
@@ -66,7 +66,7 @@ def yardstick(step: Step) -> float:
 
 
 def uncached(model: Transformer, step: Step) -> float:
-    """Return the seconds to sample the same completions with a full forward pass for every token."""
+    """Return the time in seconds to sample the same completions with a full forward pass for every token."""
     assert step.prompt_tokens is not None
     prompts = step.prompt_tokens[step.group]
     lengths = (prompts >= 0).sum(axis=-1)

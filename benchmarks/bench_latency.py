@@ -117,7 +117,9 @@ class Bench:
         self._until_paused()
 
     def busy(self) -> tuple[float, float, float]:
-        """Return p50 and p99 in milliseconds and updates per second, while the worker trains at full speed."""
+        """Return the latency's p50 and p99 in milliseconds, and the updates per second, while the worker trains at full
+        speed.
+        """
         self._controller.run(None)
         head = self._controller.head
         p50, p99 = self.measured()
@@ -127,7 +129,7 @@ class Bench:
         return p50, p99, rate
 
     def measured(self) -> tuple[float, float]:
-        """Return p50 and p99 in milliseconds in the current state."""
+        """Return the latency's p50 and p99 in milliseconds in the current state."""
         self._probe.begin()
         QTimer.singleShot(round(SECONDS * 1000), self._loop, self._loop.quit)
         self._loop.exec()

@@ -153,7 +153,7 @@ class Felt:
         self.window.wait(200)
 
     def sliding(self) -> float:
-        """Return the milliseconds of processor time of a slider step including the frame that shows it, without
+        """Return the processor time in milliseconds of a slider step, including the frame that shows it, without
         training.
         """
         editing, costs = self.window.program.workspace.editing, []

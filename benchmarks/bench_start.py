@@ -30,7 +30,7 @@ from grpo_core.runs.run_file import RunWriter
 STARTS = 5
 SECONDS = 1.5
 WATCH = 1.0
-"""Seconds after the first paint during which the window's thread is watched."""
+"""Time in seconds after the first paint during which the window's thread is watched."""
 FORBIDDEN = ("torch", "matplotlib", "scipy")
 UPDATES = 200
 
@@ -91,8 +91,8 @@ def compiled(folder: Path) -> dict[str, str]:
 
 
 def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
-    """Return the seconds from the start of a process to its first painted window, and the longest freeze of its thread
-    after that.
+    """Return the time in seconds from the start of a process to its first painted window, and the longest freeze of its
+    thread after that.
     """
     environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]
@@ -107,8 +107,8 @@ def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -
 
 
 def seconds_to_first_update(home: Path) -> float:
-    """Return the seconds from the click that creates a language model, followed by one on Run, to its first painted
-    update.
+    """Return the time in seconds from the click that creates a language model, followed by one on Run, to its first
+    painted update.
     """
     from benchmarks.window import Window
 

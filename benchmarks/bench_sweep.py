@@ -79,7 +79,7 @@ def node(settings: Settings) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Return the seconds that ``call`` took."""
+    """Return the time in seconds that ``call`` took."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 QUIET = 0.5
-"""Seconds into an update before the first report. Most updates are finished by then."""
+"""Time in seconds from the start of an update to the first report. Most updates are finished by then."""
 INTERVAL = 0.1
 """Minimum number of seconds between two reports of one phase. A new phase is reported at once."""
 

@@ -21,9 +21,9 @@ Pack = Callable[[Any], tuple[Any, Sequence[bytes]]]
 Unpack = Callable[[Any, Sequence[bytes]], Any]
 """The inverse of a :data:`Pack`."""
 LOOK = 0.005
-"""Seconds between two checks of the connection."""
+"""Interval in seconds between two checks of the connection."""
 TELL = 0.05
-"""Seconds between two reports of the number of passes."""
+"""Interval in seconds between two reports of the number of passes."""
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:

@@ -15,11 +15,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 LOOK = 0.02
-"""Seconds between two checks for cancellation. A result is taken as soon as it arrives."""
+"""Interval in seconds between two checks for cancellation. A result is taken as soon as it arrives."""
 PATIENCE = 5.0
-"""Seconds within which a process must stop a cancelled question before it is killed."""
+"""Time limit in seconds for stopping a cancelled question, after which the process is killed."""
 STARTING = 60.0
-"""Seconds allowed for the start of a process."""
+"""Time limit in seconds for the start of a process."""
 _NO_LIMITS = Limits()
 
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PATIENCE = 5.0
-"""Seconds within which a process must read a long message."""
+"""Time limit in seconds for a process to read a long message."""
 CLOSING = 20.0
-"""Seconds that a process has to close its files and end."""
+"""Time in seconds that a process has to close its files and end."""
 _NO_LIMITS = Limits()
 
 

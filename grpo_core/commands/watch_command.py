@@ -20,7 +20,7 @@ SOUND, FOUND = 0, 1
 PATIENCE = 60.0
 """Time limit for a user's command, in seconds."""
 BETWEEN = 0.1
-"""Seconds between two checks for Ctrl-C."""
+"""Interval in seconds between two checks for Ctrl-C."""
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:

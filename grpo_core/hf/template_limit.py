@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 SECONDS = 2.0
-"""Seconds allowed for rendering one prompt. Typical templates take a thousandth of that."""
+"""Time limit in seconds for rendering one prompt. Typical templates take a thousandth of that."""
 LONGEST = 1_000_000
 """Maximum number of characters of a rendered prompt."""
 _TEMPLATE = "<template>"

@@ -25,9 +25,9 @@ from grpo_core.text import tr
 
 Key = TypeVar("Key")
 CONNECTS, LOST = 10, 30
-"""Seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
+"""Times in seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
 PAUSE = 0.1
-"""Seconds between two checks for cancellation."""
+"""Interval in seconds between two checks for cancellation."""
 NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
 CALLS_PER_WORKER = 2
 """Number of parts of an experiment per worker, which limits the wait for the last part."""

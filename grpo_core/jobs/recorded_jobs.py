@@ -21,7 +21,7 @@ from grpo_core.traces.importers.source import Source
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
-"""Seconds between two batches of numbers."""
+"""Interval in seconds between two batches of numbers."""
 
 
 def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:

@@ -20,7 +20,9 @@ from grpo_core.text import tr
 _TRIES = 2
 """Number of attempts. One process may have been slow because the whole computer was."""
 _PATIENCE = 4.0
-"""Seconds after which a process is killed that has not exited by itself, for example because it was suspended."""
+"""Time in seconds after which a process that has not exited by itself is killed, for example
+because it was suspended.
+"""
 
 
 class PatternMatcher:

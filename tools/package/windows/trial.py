@@ -19,7 +19,7 @@ from tools.package.windows.places import BUILD, DIST, WINE_ONLY
 SELF_TEST_SECONDS = 300.0
 CLOSING_SECONDS = 60.0
 TRAINED_SECONDS = 8.0
-"""Seconds that a run in the window trains before the screenshot is taken."""
+"""Time in seconds that a run in the window trains before the screenshot is taken."""
 TRIES = 3
 LEAST_COLOURS = 500
 """Minimum number of colours in a screenshot. A window with a run has thousands, an empty screen one."""
