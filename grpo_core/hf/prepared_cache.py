@@ -1,4 +1,4 @@
-"""A key-value cache allocated once for all tokens. transformers' own copies every layer's cache at every token."""
+"""A key-value cache allocated once for all tokens. The cache of transformers copies every layer at every token."""
 
 from __future__ import annotations
 

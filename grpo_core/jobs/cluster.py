@@ -201,7 +201,7 @@ class Cluster:
         """Repeat updates on the cluster, like :func:`grpo_core.experiments.repeats.repeated`, bit for bit. All results
         are yielded at the end.
 
-        This is a single call: so few runs side by side take no longer than half of them.
+        This is a single call: computing so few runs together takes no longer than computing half of them.
         """
         for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts

@@ -47,7 +47,9 @@ class Batch:
         return self.through_limit(upstream)
 
     def through_mean(self, upstream: Array, stopped: Array) -> Array:
-        """Backpropagate the gradient by a completion's mean log-ratio to dL/d log π. Tokens in ``stopped`` get 0."""
+        """Backpropagate the gradient with respect to a completion's mean log-ratio to dL/d log π. Tokens in ``stopped``
+        get 0.
+        """
         whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
         return self.through_limit(self.xp.where(stopped, 0.0, whole))
 
