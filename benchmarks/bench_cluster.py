@@ -58,7 +58,7 @@ def main() -> None:
             for number in range(ROUNDS + 1):
                 for name, way in ways.items():
                     taken = timed(way)
-                    if number:  # the first warms up
+                    if number:  # the first is a warm-up
                         times[name].append(taken)
     finally:
         jobs.close()

@@ -191,7 +191,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         felt = Felt(folder / "home")
-        felt.window.wait(1500)  # what comes after the first paint is bench_start's business
+        felt.window.wait(1500)  # everything after the first paint is measured by bench_start
         for number in range(ROUNDS):
             felt.stretch()
             idle.append(felt.late)

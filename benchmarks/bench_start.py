@@ -114,7 +114,7 @@ def seconds_to_first_update(home: Path) -> float:
 
     window = Window(home)
     program = window.program
-    window.wait(1000)  # whoever clicks has seen the window
+    window.wait(1000)  # a user who clicks has seen the window
     begin = time.perf_counter()
     program.actions["new_language_run"].trigger()
     program.player.run()

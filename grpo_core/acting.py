@@ -20,7 +20,7 @@ def acting_fields(objective: Objective) -> frozenset[str]:
     reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]
     names = {field.name for field in fields(objective)} - _OF_ONE_CHOICE
     names |= {*surrogate.knobs, *reduction.knobs}
-    if not compared_with.from_critic:  # a critic's estimate is divided by nothing
+    if not compared_with.from_critic:  # a critic's estimate is not divided
         names |= set(deviation.knobs)
     else:
         names -= {"std"}

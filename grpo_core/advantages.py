@@ -157,7 +157,7 @@ def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
     """Return whether a group's rewards are equal, (..., P, 1). They are if the group has at most one."""
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
-    size = xp.maximum(high, -low)  # the larger of |high| and |low|, for high is not below low
+    size = xp.maximum(high, -low)  # the larger of |high| and |low|, since high is not below low
     return high - low <= EQUAL * at_least_one(size)
 
 

@@ -120,7 +120,7 @@ def at_least_one(count: Any) -> Any:
     if constant(count):
         return max(count, 1.0)
     if type(count) is np.ndarray:
-        return np.fmax(count, 1.0)  # which takes the 1 beside a NaN, as below
+        return np.fmax(count, 1.0)  # which takes the 1 next to a NaN, as below
     xp = array_namespace(count)
     return xp.where(count > 1, count, 1.0)
 

@@ -38,7 +38,7 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
     settings = Settings() if base is None else base
     changes = dict(_assignment(text, settings) for text in assignments)
     if preset is not None:
-        # a preset may depend on the task: Dr. GRPO divides by its longest completion
+        # a preset can depend on the task: Dr. GRPO divides by its longest completion
         task = {path: value for path, value in changes.items() if path.startswith("task.")}
         settings = preset_named(preset).applied_to(settings.replace(task))
     return settings.replace(changes)

@@ -51,7 +51,7 @@ class Breakpoint:
     on: bool = True
 
     def __post_init__(self) -> None:
-        if self.series not in tuple(METRICS):  # whatever a file held: a list cannot be looked up
+        if self.series not in tuple(METRICS):  # a file can contain anything: a list cannot be looked up
             raise SettingsError("series", self.series, _no_such_series(self.series))
         if self.relation not in tuple(RELATIONS):
             raise SettingsError(

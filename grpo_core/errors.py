@@ -14,7 +14,7 @@ def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
     """Shorten ``value`` for quoting in a message. A string from a file can be as long as the file."""
     try:
         text = str(value)
-    except ValueError:  # a whole number of more digits than Python writes out
+    except ValueError:  # an integer with more digits than Python prints
         return tr("a number of thousands of digits")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 

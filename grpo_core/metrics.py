@@ -178,7 +178,7 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     now = step.distribution(last)
     if now is not None and step.context is not None and visited.any():
         values["max_prob"] = _mean(recompute.at_places(step.context, np.exp(now.max(axis=-1))), visited, 2)
-        if step.prompt_tokens is None:  # with other prompts every time, another best token means nothing
+        if step.prompt_tokens is None:  # if the prompts change every time, a change of the best token is meaningless
             values["best_action"] = _first_visited(step.context, visited, now.argmax(axis=-1))
     if step.settings.is_language and step.reward_parts is not None:
         values["accuracy"] = step.reward_parts[:, 0].mean()
@@ -224,6 +224,6 @@ def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
     if not enough.any():
         return np.full(rewards.shape[:-2], np.nan)
     mean = np.where(scored, rewards, 0.0).sum(axis=-1) / np.maximum(n, 1)
-    deviation = np.where(scored, rewards - mean[..., None], 0.0)  # nanstd would warn of groups without a reward
+    deviation = np.where(scored, rewards - mean[..., None], 0.0)  # nanstd would warn about groups without a reward
     variance = (deviation**2).sum(axis=-1) / np.maximum(n - 1, 1)
     return _mean(np.sqrt(variance), enough, 1)

@@ -148,7 +148,7 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
         with np.errstate(all="ignore"):
             shared = metrics(step, terms=evaluated.terms)
             first, ends = evaluated.terms(0), {0, step.passes - 1}
-            between = partial(recompute.terms, step, given=evaluated.advantage)  # not cached: may be hundreds
+            between = partial(recompute.terms, step, given=evaluated.advantage)  # not cached: there can be hundreds
             losses = [float((evaluated.terms if n in ends else between)(n).loss) for n in range(step.passes)]
     except GrpoError:
         return {}

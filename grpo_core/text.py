@@ -38,7 +38,7 @@ def misfit(source: str, translation: str) -> str:
     try:
         wanted = sorted(set(_fields(source)))
     except ValueError:
-        return ""  # braces that are not fields: nothing is filled in
+        return ""  # braces that are not placeholders: nothing is filled in
     try:
         found = sorted(set(_fields(translation)))
     except ValueError as error:

@@ -20,7 +20,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from app import language
 
-language.choose(sys.argv)  # before the panels are imported, whose constants are texts
+language.choose(sys.argv)  # before the panels are imported, whose constants are translated
 
 from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -191,7 +191,7 @@ def readme_language(program: Application, folder: Path) -> None:
     run(program, 3)
     language_window(program, folder / "language-light.png", explained=True)
     program.look.set("dark", 1.0)
-    run(program, 18)  # one further, and the held-out prompts were asked again
+    run(program, 18)  # one more update, and the held-out prompts would be evaluated again
     program.window.panels.of(EVOLUTION).place = 1
     language_window(program, folder / "language-dark.png", explained=False)
 
@@ -223,7 +223,7 @@ def language_window(program: Application, path: Path, *, explained: bool) -> Non
     if explained:
         explain_selected(program)
         settle(250)
-    for line in program.messages.lines:  # that the run began covers the history
+    for line in program.messages.lines:  # the message that the run began covers the history
         program.messages.remove(line.message.key)
     settle(100)
     program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))

@@ -78,7 +78,7 @@ def main() -> int:
         if step.step == 1 and not options.full:
             with (
                 training.policy.model.disable_adapter()
-            ):  # a fresh one changes nothing, so this is where update 1 began
+            ):  # a new adapter changes nothing, so this is where update 1 began
                 apart = _apart(training.policy.model, step)
             print(f"log-probabilities: {apart:.1e} from those of plain forward passes; wanted below {SAME}", flush=True)
         if options.settled and len(curve) >= options.settled and min(curve[-options.settled :]) >= goal:

@@ -30,7 +30,7 @@ from grpo_core.health import diagnose  # noqa: E402
 from grpo_core.health.grade import Grade  # noqa: E402
 from grpo_core.traces.importers.trace import Trace  # noqa: E402
 
-faults = importlib.import_module("faults")  # beside this script
+faults = importlib.import_module("faults")  # next to this script
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +227,7 @@ def rows(folder: Path, only: list[str]) -> Iterator[Row]:
             home = folder / f"{kind} {name}".replace(" ", "_")
             try:
                 yield measure(name, home)
-            except Exception as error:  # one run that fails is a line of the table, the others go on
+            except Exception as error:  # a run that fails is one row of the table, the others continue
                 text = " ".join(str(error).split())[:200]
                 yield Row(kind=kind, name=name, passed=False, seen=f"{type(error).__name__}: {text}")
 

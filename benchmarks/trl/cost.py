@@ -102,7 +102,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer()
         recorder = Timed(trainer, Path(folder) / "trace", text=True)
-        trl.step_callback = lambda recorder: None  # transformers need not be here
+        trl.step_callback = lambda recorder: None  # transformers may not be installed
         recorder.attach()
         held, processor = [], []
         for number in range(1, steps + 1):

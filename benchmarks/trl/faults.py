@@ -377,7 +377,7 @@ def plant(trainer: type[Any], name: str) -> type[Any]:
 
 def main() -> None:
     """Train and record the requested runs, by default all."""
-    tiny_run = importlib.import_module("tiny_run")  # beside this script
+    tiny_run = importlib.import_module("tiny_run")  # next to this script
     recorder = tiny_run.module_at(tiny_run.RECORDER)
     out = Path(sys.argv[1])
     known = {**FAULTS, **APART}

@@ -282,7 +282,7 @@ def verl_loss(kind: str) -> Apart:
             reduction=MEANS[mode],
             max_tokens=horizon if MEANS[mode] == "constant" else None,
         )
-        if kind == "geo_mean":  # whose mean is over all completions, while the KL's is over those with tokens
+        if kind == "geo_mean":  # its mean is over all completions, while the KL's is over those with tokens
             with_kl = ours(goal, batch, denominator=float(counted))
             without = goal.replace(beta=0.0)
             plain, every = ours(without, batch, denominator=float(counted)), ours(without, batch)

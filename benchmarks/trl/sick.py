@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-diseases = importlib.import_module("diseases")  # beside this script
+diseases = importlib.import_module("diseases")  # next to this script
 LONG = {"per_device_train_batch_size": 16, "max_completion_length": 24}
 
 

@@ -93,8 +93,8 @@ def trainer(
     from trl import GRPOConfig, GRPOTrainer
 
     words = tokenizer()
-    # TRL loads the reference policy from the folder of the model. Each process has a folder of its own: a process that
-    # writes the file again while another has it mapped into memory ends the other with a bus error.
+    # TRL loads the reference policy from the folder of the model. Each process has a separate folder: a process that
+    # rewrites the file while another has it mapped into memory ends the other with a bus error.
     folder = out / f"model{os.environ.get('RANK', '')}"
     model(1, words, dropout).save_pretrained(folder)
     words.save_pretrained(folder)

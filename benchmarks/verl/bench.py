@@ -228,7 +228,7 @@ def main() -> None:
             home = (options.keep or Path(temporary)) / name.replace(" ", "_")
             try:
                 passed, said = examined(name, home)
-            except Exception as error:  # one run that fails is a line of the table, the others go on
+            except Exception as error:  # a run that fails is one row of the table, the others continue
                 passed, said = False, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             rows.append((passed, name, said))
             print(f"{'ok' if passed else 'NOT':4}{name:28}{said}", flush=True)

@@ -91,7 +91,7 @@ class Run:
             else:
                 torch.distributed.init_process_group("gloo")
             EngineRegistry.register(model_type="language_model", backend="fsdp2", device="cpu")(FSDPEngineWithLMHead)
-        copied(out)  # imported by verl once in a process, which reads the variable at each run
+        copied(out)  # verl imports it once per process, but it reads the variable at each run
         os.environ["GRPO_LAB_TRACE"] = str(out / "trace")
         self.config = configuration(self.folder, settings)
         self.worker = ActorRolloutRefWorker(self.config.actor_rollout_ref, role="actor")

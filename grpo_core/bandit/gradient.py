@@ -123,7 +123,7 @@ def logit_gradient(
     result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
     if needs_distributions(objective):
         terms = recompute.terms(step, passed, objective, given=given)
-        ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # an entropy bonus reads none
+        ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # unused by an entropy bonus
         result = result + through_distributions(
             objective, terms, visits_of(context, dist_logp[None]), dist_logp[None], ref_dist_logp[None], temperature
         )

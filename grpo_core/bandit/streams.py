@@ -36,7 +36,7 @@ class Streams:
         self.seeds = tuple(seeds) if len(seeds) > 1 else 2 * tuple(seeds)
         self._philox = np.random.Philox(key=0)
         self._draw = np.random.Generator(self._philox)
-        # no numbers left over from before; tuples are read in a third of the time of arrays
+        # no numbers generated yet; tuples are read in a third of the time of arrays
         self._state: Any = {**self._philox.state, "buffer": (0, 0, 0, 0)}
         self._made = (0, -1)
         self._block = np.empty((0, 0, 0))
@@ -56,7 +56,7 @@ class Streams:
         if self._made != (count, index):
             self._made, shape = (count, index), (updates, count, self.runs)
             if self._block.shape != shape:
-                self._block = np.empty(shape)  # once: fresh memory costs a quarter of the numbers' time
+                self._block = np.empty(shape)  # only once: allocating takes a quarter as long as drawing the numbers
             drawn = np.empty((min(AT_ONCE, self.runs), updates, count))
             for first in range(0, self.runs, AT_ONCE):
                 here = drawn[: self.runs - first]

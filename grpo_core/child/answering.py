@@ -54,7 +54,7 @@ def answer(
         send(connection, {"is": "ready"})
         while True:
             request = receive(connection)
-            if request["do"] == "ask":  # else a “cancel” that came too late
+            if request["do"] == "ask":  # otherwise a “cancel” that came too late
                 _answer(connection, table, request, pack, unpack)
     except (EOFError, OSError):
         return
@@ -74,7 +74,7 @@ def _answer(connection: Connection, table: Mapping[str, Answer], request: Messag
     except MemoryError:
         raise
     except Exception as error:
-        send(connection, error_message(error))  # an OSError where it is the connection that has ended
+        send(connection, error_message(error))  # an OSError if the connection has ended
 
 
 class _Poll:

@@ -57,8 +57,8 @@ def _end_with_parent() -> None:
 def _wait_for_parents_end() -> bool:
     """Block until the parent has ended. Return False at once if that is not supported."""
     if sys.platform == "win32":
-        # Not by its input: while one thread reads a pipe, whatever asks Windows about that pipe waits for it, and the C
-        # runtime of each library that is loaded asks about the standard input.
+        # Not through its input: while one thread reads a pipe, everything that asks Windows about that pipe waits,
+        # and the C runtime of each library that is loaded asks about the standard input.
         import _winapi
 
         try:

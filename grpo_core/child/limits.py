@@ -26,7 +26,7 @@ class Limits:
 
     def apply(self) -> None:
         """Apply the limits to this process, except for those that the system rejects."""
-        if sys.platform == "win32":  # the priority is given at the start there
+        if sys.platform == "win32":  # there, the priority is set at the start
             return
         import resource
 

@@ -168,7 +168,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
         return
     if not force:
         raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
-    opened(out)[0].close()  # a sentence where it is no run file: such a one is not ours to replace
+    opened(out)[0].close()  # raises if it is not a run file, which must not be replaced
     file_lock = lock(out)
     try:
         yield free_name(out)

@@ -37,7 +37,7 @@ class Settings:
     def __post_init__(self) -> None:
         check(self)
         if self.is_recorded:
-            return  # values that the trainer accepted are not refused here
+            return  # values that the trainer accepted are not rejected here
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")

@@ -44,12 +44,12 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
     with new_folder(out) as folder, standing_after(run, number, poll) as standing:
         policy, step, reader = standing.learner.policy, standing.step, standing.reader
         require_space_for(out, 3 * 4 * policy.trained_parameters)
-        policy.snapshot_folder = str(folder)  # where every weight is trained, its state goes into a file there
+        policy.snapshot_folder = str(folder)  # if every weight is trained, its state is written to a file there
         resume = policy.state()
         if not resume:
             raise RunFileError(tr("The weights of {out} cannot be written; is the disk full?").format(out=out))
         if named_file(resume) is not None:
-            resume = {}  # the file is found beside the run, wherever the folder goes
+            resume = {}  # the file is found next to the run, wherever the folder is moved
         title = tr("{title}, checkpoint").format(title=reader.meta.title or run.stem)
         resumed = dataclasses.replace(step, resume=resume)
         settings = reader.settings_at(step.step + 1)

@@ -188,7 +188,7 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
     if steps and steps[0] < point:
         try:
             lineage.holder(steps[0])
-        except RunFileError as error:  # one sentence for all that lie there
+        except RunFileError as error:  # one message for all of them
             left_out.append(str(error))
             steps = range(point, max(steps.stop, point))
     thinned = lineage.thinned()

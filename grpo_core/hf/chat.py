@@ -65,7 +65,7 @@ class Chat:
             ) from None
         except GrpoError:
             raise
-        except Exception as error:  # a template is a sandboxed program from the folder and may raise anything
+        except Exception as error:  # a template is a sandboxed program from the folder and can raise anything
             raise GrpoError(
                 tr("The model's chat template cannot be filled in: {error}.").format(error=shortened(error))
             ) from None

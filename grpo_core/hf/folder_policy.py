@@ -59,7 +59,7 @@ class FolderPolicy(FolderWeights):
         if files.adapter is not None:
             files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
         require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
-        # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
+        # bfloat16 has 3 digits, in which small steps vanish: trained weights are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
         if not keeps_rows(loaded.model):

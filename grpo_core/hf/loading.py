@@ -101,7 +101,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
                 error=shortened(str(error).strip().splitlines()[0])
             ),
         ) from None
-    except Exception as error:  # a folder may make the library raise anything
+    except Exception as error:  # a folder can make the library raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))

@@ -191,7 +191,7 @@ class CachedRows:
         self._model, self._width, self._place = model, width, positions[:, -1]
         cache, within = prepared_cache(model, further) if prepared else None, shown
         self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
-        # transformers reads a mask (n, L) at every token, for which it waits. One (n, 1, T, L) is taken as it is
+        # transformers reads a mask (n, L) at every token and waits for it, but uses a mask (n, 1, T, L) unchanged
         self._added = cache is not None and is_plain(cache)
         if self._added:
             past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()

@@ -53,11 +53,11 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
     model: Any = policy.model.float()
     if hasattr(model, "peft_config"):
         model = merged(model)
-    if files.gguf:  # its weights are plain numbers by now, and transformers would still refuse them as quantized ones
+    if files.gguf:  # its weights are plain numbers now, but transformers would still reject them as quantized
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config
-    # the folder's own generation settings are copied as they are: transformers refuses to write some of those it reads
+    # the folder's own generation settings are copied unchanged: transformers refuses to write some that it reads
     model.generation_config = transformers.GenerationConfig.from_model_config(model.config)
     with _as_system_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -105,7 +105,7 @@ class Cluster:
             raise GrpoError(tr("The scheduler at {where} has no worker.").format(where=self.where))
         try:
             found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
-        except Exception as error:  # a worker without the package may answer anything
+        except Exception as error:  # a worker without the package can answer anything
             raise GrpoError(
                 tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
                     version=__version__, error=shortened(error)

@@ -52,7 +52,7 @@ class Answering:
         Raises:
             GrpoError: the question cannot be answered; the message says why.
         """
-        at = step.settings, step.step, step.old_logp.tobytes()  # the first two may be equal in two runs
+        at = step.settings, step.step, step.old_logp.tobytes()  # the first two can be equal in two runs
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             engine = ENGINES[chosen_engine(start, step)]

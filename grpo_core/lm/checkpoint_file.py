@@ -75,7 +75,7 @@ def read_checkpoint(
         with opened_regular(path.expanduser()) as file:  # reading a pipe would block
             tensors, about = _header(file)
             shapes = {name: tuple(entry["shape"]) for name, entry in tensors.items()}
-            # unexpected tensors are not loaded: a sparse file may declare more than fits into memory
+            # unexpected tensors are not loaded: a sparse file can declare more than fits into memory
             weights = _weights(file, tensors) if shapes == dict(expected) else {}
     except OSError as error:
         raise refuse(
@@ -146,7 +146,7 @@ def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str
         stored = np.frombuffer(file.read(stop - begin), _DTYPES[entry["dtype"]])
         if entry["dtype"] == "BF16":  # bfloat16 is the upper half of a float32
             stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        with np.errstate(over="ignore"):  # overflow becomes infinite and is refused
+        with np.errstate(over="ignore"):  # overflow becomes infinite and is rejected
             weights[name] = stored.astype(np.float32).reshape(entry["shape"])
     return weights
 

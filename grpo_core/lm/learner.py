@@ -96,7 +96,7 @@ class PolicyLearner(Generic[PolicyT]):
 
     def __next__(self) -> Step:
         while (step := self._tried()) is None:
-            gc.collect()  # an error may be part of a cycle with its traceback, which holds the tensors of its frames
+            gc.collect()  # an error can be part of a cycle with its traceback, which holds the tensors of its frames
             if not self.policy.make_space():
                 raise GrpoError(_too_large(self._settings, self._step))
         self._step, self._keep_next = step.step, False

@@ -34,7 +34,7 @@ def serve(connection: Connection) -> None:
     A request contains a pattern and a string; the response is true or false, or an error message if the pattern is not
     a regular expression. Without a string (null), the pattern is only compiled, and the response is true.
     """
-    warnings.simplefilter("ignore")  # of patterns whose meaning differs between Python versions
+    warnings.simplefilter("ignore")  # warnings about patterns whose meaning differs between Python versions
     with Path(os.devnull).open("wb") as nowhere:
         while True:
             try:

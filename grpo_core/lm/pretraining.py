@@ -208,7 +208,7 @@ def _resumed(recipe: Recipe, model: Transformer, optimizer: torch.optim.Optimize
         with safe_open(path, framework="pt") as file:
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-    except Exception as error:  # the library may raise anything on a damaged file
+    except Exception as error:  # the library can raise anything on a damaged file
         raise GrpoError(f"{path.name} cannot be read ({error}); delete it to begin anew.") from None
     if about.get("recipe") != repr(recipe):
         raise GrpoError(f"{path.name} was begun with another recipe; finish it with that one, or delete it.")

@@ -134,7 +134,7 @@ def drawn(
             entries, prefix = np.zeros(prefixes.count, dtype=np.int64), before[place]
             entries[before] = following
         else:
-            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one, over and over
+            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one repeatedly
             entries, prefix = following[enough], place
             prefixes.select(before[enough])
         prefixes.extend(entries)

@@ -75,7 +75,7 @@ def build(made: Stamp) -> Path:
     shutil.rmtree(DIST / made.folder, ignore_errors=True)
     environment = os.environ | {
         "GRPO_LAB_KIND": made.kind,
-        "PYTHONHASHSEED": "0",  # the order of sets is the order in the archives
+        "PYTHONHASHSEED": "0",  # the order of sets determines the order in the archives
         "SOURCE_DATE_EPOCH": str(made.moment),
     }
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"]
@@ -97,7 +97,7 @@ def finish(made: Stamp, folder: Path) -> int:
         run_paths.forget(folder / "_internal" / "pyarrow", contents.UNUSED_OF_PYARROW)
         print(f"{run_paths.remove_absolute_run_paths(folder)} libraries named folders of this machine.", flush=True)
     bundle = DIST / "GRPO Lab.app"
-    if sys.platform == "darwin" and bundle.exists():  # it holds all that is in the folder
+    if sys.platform == "darwin" and bundle.exists():  # it contains everything in the folder
         shutil.rmtree(folder)
         folder.mkdir()
         bundle.rename(folder / bundle.name)
@@ -107,7 +107,7 @@ def finish(made: Stamp, folder: Path) -> int:
         shutil.copytree(extras, folder, dirs_exist_ok=True)
     work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
     found = json.loads((work / "found.json").read_text("utf-8"))
-    modules = [*found["modules"], "PyInstaller"]  # its start program is the package's own
+    modules = [*found["modules"], "PyInstaller"]  # its start program is built from the package
     parts = licences.parts_of(ROOT, folder, modules, [Path(name) for name in found["libraries"]])
     licences.write(ROOT, folder, parts)
     shutil.copyfile(sbom.write(made, parts, folder), DIST / f"{made.folder}.cdx.json")

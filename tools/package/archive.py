@@ -22,7 +22,7 @@ def pack(folder: Path, moment: int) -> Path:
     """
     if sys.platform == "win32":
         return Path(shutil.make_archive(str(folder), "zip", folder.parent, folder.name))
-    if sys.platform == "darwin":  # keeps the links inside of the bundle
+    if sys.platform == "darwin":  # keeps the links inside the bundle
         target = folder.with_name(folder.name + ".zip")
         subprocess.run(["ditto", "-c", "-k", str(folder), str(target)], check=True)
         return target

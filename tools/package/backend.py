@@ -100,7 +100,7 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
             _put(target / (INSTALLED if path.parts[0] == HERE else path.parts[0]) / Path(*path.parts[1:]), data)
         elif path.parts[0] == "resources":
             _put(target / INSTALLED / path, (ROOT / path).read_bytes())
-            _put(target / path, (ROOT / path).read_bytes())  # where the metadata name the licences of the fonts
+            _put(target / path, (ROOT / path).read_bytes())  # where the metadata look for the licences of the fonts
     licence = (ROOT / "LICENSE").read_bytes()
     _put(target / "LICENSE", licence)
     _put(target / INSTALLED / "resources" / "LICENSE", licence)
@@ -150,7 +150,7 @@ def _renamed(modules: Container[str] | None = None) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="grpo-lab-wheel-") as made:
         write_renamed(Path(made), modules)
         with contextlib.chdir(made):
-            os.environ["SOURCE_DATE_EPOCH"] = str(max(moment, 315532800))  # a zip knows no time before 1980
+            os.environ["SOURCE_DATE_EPOCH"] = str(max(moment, 315532800))  # a zip file cannot store times before 1980
             try:
                 yield
             finally:

@@ -103,17 +103,17 @@ _OUT = tuple(
         _OTHER_FAMILIES.pattern,
         r"pyarrow/(lib)?arrow_(python_)?(flight|s3|parquet_encryption)\.",
         rf"pyarrow/lib({'|'.join(UNUSED_OF_PYARROW)})\.so",
-        r"pyarrow/libarrow_python\.so($|\.\d+\.)",  # copies; what others need is libarrow_python.so.NUMBER
+        r"pyarrow/libarrow_python\.so($|\.\d+\.)",  # copies; the others need libarrow_python.so.NUMBER
         r"pyarrow/arrow_substrait\.dll$",
         r"pyarrow/(include/|src/|.*\.lib$)",
         r"torch/(test|include|share|utils/benchmark)(/|$)",
-        r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
+        r"torch/bin/(?!torch_shm_manager)",  # which is checked when torch is imported
         r"torch/lib/.*\.(a|lib)$",
         r"torch/lib/lib(jitbackend_test|torchbind_test|aoti_custom_ops|backend_with_compiler)\.",
         r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake|pxi)$",
         r".*/(tests|testing/data)/.*",
         r"[^/]*\.dist-info/(?!METADATA$)",
-        # what every desktop has, and what its graphics drivers expect in its own, newer version
+        # available on every desktop, whose graphics drivers expect its own, newer version
         r"lib(stdc\+\+|gcc_s|expat|X11|X11-xcb)\.so",
     )
 )
@@ -170,7 +170,7 @@ def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[En
     shared = {_path(entry).name.lower(): entry for entry in real if _shared(entry)}
     waiting = [entry for entry in real if not _shared(entry)]
     found: set[str] = set()
-    for entry in waiting:  # grows while it is walked
+    for entry in waiting:  # grows during iteration
         # in lower case: a Windows library asks for VCRUNTIME140.dll and means vcruntime140.dll
         for name in {one.lower() for one in needs(entry[1])} & shared.keys() - found:
             found.add(name)

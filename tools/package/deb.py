@@ -160,7 +160,7 @@ def trial(package: Path, archive: Path, release: str) -> None:
         _inside(root, "apt-get", "purge", "-y", "-qq", NAME)
         left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
         _expect(f"nothing is left of it, and not {left}", not left)
-        shutil.unpack_archive(archive, root / "opt", filter="tar")  # root's, as where an administrator has put it
+        shutil.unpack_archive(archive, root / "opt", filter="tar")  # owned by root, as by an administrator
         with _mounted("/proc", root / "proc"):
             program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
             _inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)

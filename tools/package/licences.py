@@ -94,7 +94,7 @@ def _python(root: Path) -> Part:
     places = (Path(os.__file__).parent / "LICENSE.txt", Path(sys.base_prefix) / "LICENSE.txt")
     found = [path for path in places if path.exists()]
     texts = {"LICENSE.txt": found[0]} if found else {}
-    if sys.platform == "win32":  # what other systems have as libraries of their own is inside of it there
+    if sys.platform == "win32":  # there, it contains what are separate libraries on other systems
         texts["LIBRARIES.txt"] = root / OWN / "Python-Windows.txt"
     version = sys.version.split()[0]
     return Part(name="Python", version=version, licence="PSF-2.0", source="https://www.python.org", texts=texts)

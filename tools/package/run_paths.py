@@ -18,7 +18,7 @@ def absolute_run_path(library: Path) -> str:
         SystemExit: patchelf is not installed.
     """
     done = subprocess.run([_patchelf(), "--print-rpath", str(library)], capture_output=True, text=True, check=False)
-    path = done.stdout.strip()  # empty for what is no library, too
+    path = done.stdout.strip()  # also empty for files that are not libraries
     return path if any(part.startswith("/") for part in path.split(":")) else ""
 
 
@@ -32,7 +32,7 @@ def remove_absolute_run_paths(folder: Path) -> int:
     """
     wrong = [library for library in libraries(folder) if absolute_run_path(library)]
     for library in wrong:
-        for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the text in the file
+        for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the string in the file
             subprocess.run([_patchelf(), *change, str(library)], check=True)
     return len(wrong)
 

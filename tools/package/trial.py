@@ -33,7 +33,7 @@ def run(package: Path) -> int:
         place = Path(made, NAME)
         if package.is_dir():
             shutil.copytree(package, place / package.name, symlinks=True)
-        elif sys.platform == "darwin":  # keeps the links inside of the bundle
+        elif sys.platform == "darwin":  # keeps the links inside the bundle
             subprocess.run(["ditto", "-x", "-k", str(package), str(place)], check=True)
         else:
             shutil.unpack_archive(package, place, filter="data" if ".tar" in package.name else None)
@@ -43,8 +43,8 @@ def run(package: Path) -> int:
         _write_protect(inside)
         command = [str(inside / PROGRAMS.get(sys.platform, "grpo-lab")), "--self-test"]
         bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
-        bare["LD_BIND_NOW"] = "1"  # a function that no library of the package has shows at the start
-        if sys.platform == "win32":  # without these no program of Windows starts
+        bare["LD_BIND_NOW"] = "1"  # so that a missing function is noticed at startup
+        if sys.platform == "win32":  # without these, no Windows program starts
             bare = {"TEMP": made} | {name: os.environ[name] for name in ("SYSTEMROOT", "PATH")}
         print(f"{package.name}: in another folder, read-only, without home, display and locale", flush=True)
         try:

@@ -30,7 +30,7 @@ def make(folder: Path) -> Path:
         "KILOBYTES": size // 1024,
         "ICON": ROOT / "build" / "package" / folder.name / "build" / "icon.ico",
         "OUT": target,
-        # Debian's NSIS can make 64-bit installers, which a Wine of 64 bits alone runs; that of Windows cannot
+        # Debian's NSIS can make 64-bit installers, which a 64-bit-only Wine can run; that of Windows cannot
         "TARGET": "x86-unicode" if sys.platform == "win32" else "amd64-unicode",
     }
     command = ["makensis", "-V2", "-INPUTCHARSET", "UTF8", *(f"-D{name}={value}" for name, value in given.items())]

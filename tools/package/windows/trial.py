@@ -50,7 +50,7 @@ def installer(path: Path) -> None:
         SystemExit: a check fails.
     """
     with _place() as place:
-        # to the place that it proposes; one given with /D could not hold a space, for Wine puts quotes around it
+        # into the default folder; one given with /D could not contain a space, since Wine quotes it
         target = next((BUILD / "prefix" / "drive_c" / "users").glob("*/AppData/Local")) / "Programs" / "GRPO Lab"
         installed = "\\".join(["C:", *target.relative_to(BUILD / "prefix" / "drive_c").parts])
         shutil.rmtree(target, ignore_errors=True)
@@ -73,7 +73,7 @@ def installer(path: Path) -> None:
         for path in WINE_ONLY.iterdir():
             (target / path.name).unlink()
         (target / "mine.grpo").write_text("not the program's")
-        # run from a copy, as Windows runs it, it would come back before it has done its work
+        # if run from a copy, as by Windows, it would return before it is done
         gone = wine.run(str(target / "uninstall.exe"), "/S", f"_?={installed}", cwd=place, timeout=SELF_TEST_SECONDS)
         _expect("the uninstaller runs", gone == 0)
         left = sorted(path.name for path in target.rglob("*"))

@@ -64,7 +64,7 @@ def wine_environment() -> dict[str, str]:
         "WINEPREFIX": str(BUILD / "prefix"),
         "WINEARCH": "win64",
         "WINEDEBUG": "-all",
-        # Microsoft's own C runtime where it lies beside a program; neither .NET nor a browser is wanted
+        # Microsoft's own C runtime if it is next to a program; neither .NET nor a browser
         "WINEDLLOVERRIDES": "ucrtbase=n,b;mscoree=;mshtml=;winemenubuilder.exe=",
     }
 
