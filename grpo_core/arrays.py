@@ -37,8 +37,8 @@ _NUMPY = SimpleNamespace(
         "sum": _reduction(np.add),
     }
 )
-"""NumPy's namespace, which follows the standard by itself since NumPy 2, with faster reductions: the wrappers of
-NumPy's own take longer than the arithmetic on a small array.
+"""NumPy's namespace with faster reductions. NumPy 2 follows the standard, but the wrappers of its own reductions take
+longer than the arithmetic on a small array.
 """
 
 

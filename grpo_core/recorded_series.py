@@ -1,4 +1,4 @@
-"""Series of a recorded run: our own numbers, and those that the trainer reported for the same update."""
+"""Series of a recorded run: the program's own numbers, and those that the trainer reported for the same update."""
 
 from __future__ import annotations
 

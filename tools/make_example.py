@@ -32,7 +32,7 @@ class Recording:
         title: the title stored in it.
         settings: settings of the training.
         updates: number of updates.
-        largest: maximum size in bytes, since the file is in the repository and in every package.
+        largest: maximum size in bytes, since the file is stored in the repository and in every package.
         thinned: the range of updates of which only some are kept in full; the curves are complete.
         continues: whether its last update contains the weights, so that a copy of it can be trained further.
     """

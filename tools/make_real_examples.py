@@ -31,7 +31,7 @@ OUT = Path(__file__).resolve().parents[1] / "resources" / "examples"
 MODEL = "SmolLM2-135M-Instruct"
 """Name that replaces the model's path on the recording machine in the files."""
 LARGEST = 1_000_000
-"""Maximum size of a file in bytes, since it is in the repository and in every package."""
+"""Maximum size of a file in bytes, since it is stored in the repository and in every package."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ class State:
     Attributes:
         step: updates done.
         logits: (R, C, A).
-        moments: Adam's memory of the logits.
+        moments: Adam's moments of the logits.
         critic: value of every context, (R, C, 1).
         history: logits (R, C, A) before each of the last ``learner.staleness`` updates, the latest first.
     """

@@ -62,7 +62,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
 
 
 def _now(policy: FolderPolicy) -> float:
-    """Return the time after the device has finished all pending work."""
+    """Wait until the device has finished all pending work, then return the current time."""
     if policy.device.type == "cuda":
         torch.cuda.synchronize(policy.device)
     return time.perf_counter()

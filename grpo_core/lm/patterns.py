@@ -96,7 +96,7 @@ class PatternMatcher:
 
 
 def _end(process: ChildProcess) -> None:
-    """Kill the process, which can be in the middle of a match."""
+    """Kill the process, which may be in the middle of a match."""
     process.kill()
     process.close()
 

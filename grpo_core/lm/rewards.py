@@ -87,7 +87,7 @@ class PromptSource:
         """Return the prompt with the text ``text``, and its answer.
 
         Raises:
-            GrpoError: there is no such prompt among the user's.
+            GrpoError: the user's prompts do not include it.
         """
         if not self._own and self.task.in_words:
             return words.read(self.task.problem, text)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from tools.package import qt_plugins
 
 HIDDEN = ("ziamath", "ziafont", "latex2mathml")
-"""Modules imported by name at the first formula, so that no analysis finds them."""
+"""Modules imported by name at the first formula, which static analysis does not find."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
 """Packages that import their own modules by computed names."""
 METADATA = ("latex2mathml", "gguf")
@@ -135,7 +135,7 @@ def whole(kind: str) -> tuple[str, ...]:
 
 
 def hidden(kind: str) -> tuple[str, ...]:
-    """Return the modules that no analysis finds."""
+    """Return the modules that static analysis does not find."""
     return (*HIDDEN, "transformers", "peft", "gguf") if kind == "full" else HIDDEN
 
 

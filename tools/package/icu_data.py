@@ -78,7 +78,7 @@ def smaller(table: bytes) -> bytes:
 
 def _table(library: bytes, name: str) -> bytes:
     """Return the table in a library. It is found by its header: its size, two bytes of magic, the name of its format at
-    12.
+    offset 12.
     """
     at = library.find(b"CmnD") - 12
     if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":
