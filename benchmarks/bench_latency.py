@@ -40,7 +40,7 @@ EVENT_MS, FRAME_MS = 10, 33
 
 
 class Canvas(QWidget):
-    """Draws the last losses as a line: a small panel."""
+    """A small panel that draws the last losses as a line."""
 
     def __init__(self, controller: Controller) -> None:
         super().__init__()

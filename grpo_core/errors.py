@@ -68,11 +68,11 @@ class ShapeError(GrpoError):
 
 
 class RunFileError(GrpoError):
-    """A run file cannot be read or written. The message names the file and a remedy."""
+    """Raised if a run file cannot be read or written. The message names the file and a remedy."""
 
 
 class NonFiniteError(GrpoError):
-    """A number of an update is not finite.
+    """Raised if a number of an update is not finite.
 
     Attributes:
         step: the update that was being computed, counted from 1.

@@ -87,7 +87,7 @@ class EvaluatedStep:
 
     @cached_property
     def advantage(self) -> np.ndarray:
-        """(B,), or (B, T) from a critic."""
+        """Advantage, (B,), or (B, T) from a critic."""
         return recompute.advantage(self.step)
 
     @cached_property
@@ -150,7 +150,7 @@ class EvaluatedStep:
 
     @cached_property
     def silent(self) -> np.ndarray:
-        """Mark the groups without a gradient signal: every advantage is 0, (P,).
+        """Groups without a gradient signal, in which every advantage is 0, (P,).
 
         Not the same as equal rewards: without a baseline, or with the KL in the reward, such groups can have non-zero
         advantages.

@@ -51,7 +51,7 @@ class Distance:
 
     @property
     def value(self) -> float:
-        """d."""
+        """The difference d."""
         return self.ref - self.now
 
     @property

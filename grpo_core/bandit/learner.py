@@ -123,7 +123,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
 
 def _batch(step: Step, prompts: int) -> Batch:
-    """Return the batch of a recorded update, duplicated for a run and its twin (see :class:`Streams`)."""
+    """Return the batch of a recorded update, duplicated as described in :class:`Streams`."""
 
     def twice(x: np.ndarray) -> np.ndarray:
         return runs_last(np.stack([x, x]))

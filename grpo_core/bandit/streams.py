@@ -15,7 +15,7 @@ import numpy as np
 from grpo_core.bandit.layout import runs_first_view, runs_last_view
 
 UPDATES, NUMBERS = 64, 4096
-"""Numbers are generated for up to 64 updates at once, but at most 4096 per run."""
+"""Maximum number of updates whose random numbers are generated at once, and maximum count of these numbers per run."""
 
 
 AT_ONCE = 64

@@ -97,7 +97,7 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
     """Sample completions of one token. Their mask and contexts are read-only.
 
     Args:
-        below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
+        below: (A − 1, P, 1, R), cumulative probability up to each action at the start of a prompt.
         u: (B, R) uniforms.
         states: S.
     """

@@ -27,7 +27,7 @@ TELL = 0.05
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
-    """Return a value that is valid JSON unchanged, as a :data:`Pack`."""
+    """Pack a value that is already valid JSON, unchanged (a :data:`Pack`)."""
     return value, ()
 
 

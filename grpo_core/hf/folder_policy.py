@@ -114,7 +114,7 @@ class FolderPolicy(FolderWeights):
     # -- text ------------------------------------------------------------------------------------------------------
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """Encode prompts in the model's chat template, (P, T_prompt), −1 in padding on the right."""
+        """Encode prompts with the model's chat template, (P, T_prompt), −1 in padding on the right."""
         return self._chat.encoded(prompts)
 
     def text(self, tokens: np.ndarray) -> str:

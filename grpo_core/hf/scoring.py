@@ -67,7 +67,7 @@ class Distributions:
     context: Tensor
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Return the log-probabilities of ``tokens`` (n, T) or (n, T, k), of the same shape."""
+        """Return the log-probabilities of ``tokens`` (n, T) or (n, T, k), in the same shape."""
         return self.logp[self.context if tokens.ndim == 2 else self.context[..., None], tokens]
 
 

@@ -20,7 +20,7 @@ LONGEST_HEADER = 100_000_000
 """Maximum length of a header in bytes, from the format's specification."""
 LARGEST_INDEX = 50_000_000
 MOST_TENSORS, LONGEST_NAME, MOST_AXES = 200_000, 1_000, 16
-"""Limits for one file. The largest models have a few tens of thousands of tensors."""
+"""Limits for one file. The largest models have about ten thousand tensors."""
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
          "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip # names, several per line
 """Bits per number by dtype. Dtypes added to the format later are not checked."""

@@ -32,7 +32,7 @@ can send the bytes unchanged, without pickling.
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that affect results bit by bit, by name."""
+    """Return the versions that affect the bits of results, by name."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"GRPO Lab": __version__, "NumPy": np.__version__, "Python": python}
 

@@ -35,7 +35,7 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
     """Train all seeds under every point. Diverged runs are not an error: their numbers show it.
 
     Raises:
-        SettingsError: a point cannot be trained side by side.
+        SettingsError: the seeds of a point cannot be trained together.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         yield from ensembles(points, seeds, updates, poll=poll)

@@ -87,7 +87,7 @@ class CharacterPolicy(Policy):
             return score(self.model, batch, temperature)
 
     def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights of the run's start."""
+        """Score the batch under the weights at the start of the run."""
         with torch.no_grad():
             return score(self.reference, batch, temperature)
 
@@ -112,7 +112,7 @@ class CharacterPolicy(Policy):
         loss.terms.loss.backward()
 
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
-        """Context of each token, and the reference's distributions."""
+        """Return the context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(

@@ -140,7 +140,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Name of the engine, a key of :data:`grpo_core.lm.engines.ENGINES`."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Context manager in which all computation under ``settings`` must run."""
+        """Return a context manager in which all computation under ``settings`` must run."""
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Return whether ``error`` reports a lack of memory."""

@@ -14,7 +14,7 @@ from grpo_core.lm.packing import Packing, key_columns, packed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """The content of :class:`~grpo_core.lm.packing.Packing`, under the same names."""
+    """The content of :class:`~grpo_core.lm.packing.Packing` as tensors, under the same names."""
 
     tokens: Tensor
     positions: Tensor

@@ -76,7 +76,7 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
 
 
 def is_held_out(expression: str) -> bool:
-    """Return whether an expression is in the eighth that is never trained on."""
+    """Return whether an expression belongs to the eighth that is never trained on."""
     return zlib.crc32(expression.encode()) % 8 == 0
 
 

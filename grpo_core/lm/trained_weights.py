@@ -57,7 +57,7 @@ class TrainedWeights:
         return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
-        """Context manager in which all computation under ``settings`` must run."""
+        """Return a context manager in which all computation under ``settings`` must run."""
         wanted = settings.model.precision == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 

@@ -121,7 +121,7 @@ def begin(folder: Path, queue: Queue) -> Queue:
 
 
 def end(folder: Path) -> None:
-    """Abandon the rest of the queue. Finished work is kept, and :func:`begin` resumes it."""
+    """Abandon the remaining runs of the queue. Finished work is kept, and :func:`begin` resumes it."""
     _write(folder, replace(read(folder), ended=True))
 
 

@@ -1,6 +1,6 @@
 """SAPO: a soft gate in place of the clip.
 
-S = (4 / τ) σ(τ (r − 1)) A with τ by the sign of A. SAPO, arXiv:2511.20347; τ⁺ = 1 and τ⁻ = 1.05 as in TRL.
+S = (4 / τ) σ(τ (r − 1)) A with τ chosen by the sign of A. SAPO, arXiv:2511.20347; τ⁺ = 1 and τ⁻ = 1.05 as in TRL.
 """
 
 from __future__ import annotations

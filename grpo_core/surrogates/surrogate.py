@@ -23,7 +23,7 @@ class Ratio(Enum):
 
 
 class Path(Enum):
-    """Path of a surrogate's gradient on its way to log π of a token."""
+    """Path of a surrogate's gradient to log π of a token."""
 
     RATIO = "log r at the objective's level"
     LOG_PROB = "log π of the token itself; a ratio is a constant weight"

@@ -1,7 +1,8 @@
 """VESPO: each completion is weighted by a smooth function of its own product of ratios, held constant.
 
-S = sg(φ) A log π with φ = exp(λ + k log w − λ w) and w the product of the completion's ratios; (k, λ) by the sign of A.
-VESPO, arXiv:2602.10693; the clamps are TRL's: log-ratios to ±20, their sum to [log 1e-8, 20]. φ = 1 at w = 1.
+S = sg(φ) A log π with φ = exp(λ + k log w − λ w) and w the product of the completion's ratios; (k, λ) chosen by the
+sign of A. VESPO, arXiv:2602.10693; the clamps are TRL's: log-ratios to ±20, their sum to [log 1e-8, 20]. φ = 1 at w
+= 1.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _BLOCK = 16
 
 
 class NormalNumbers:
-    """The numbers that ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
+    """Generator of the numbers that ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.MT19937()

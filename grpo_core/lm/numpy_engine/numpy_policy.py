@@ -88,7 +88,9 @@ class NumpyPolicy(Characters):
         """Accept all settings: the character model can be trained under any of them."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Silence NumPy's warnings about non-finite numbers, which the learner reports."""
+        """Return a context manager that silences NumPy's warnings about non-finite numbers,
+        which the learner reports.
+        """
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def out_of_memory(self, error: BaseException) -> bool:
@@ -146,7 +148,7 @@ class NumpyPolicy(Characters):
         return _scores(forward(self.weights, batch), batch, temperature)
 
     def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights of the run's start."""
+        """Score the batch under the weights at the start of the run."""
         return _scores(forward(self.reference, batch), batch, temperature)
 
     # -- train -----------------------------------------------------------------------------------------------------
@@ -201,7 +203,7 @@ class NumpyPolicy(Characters):
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
-        """Context of each token, and the reference's distributions."""
+        """Return the context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(
@@ -256,7 +258,7 @@ class NumpyPolicy(Characters):
 
 
 def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:
-    """d ``loss`` / d logits, (C, V)."""
+    """Return d ``loss`` / d logits, (C, V)."""
     dist_logp, real = loss.now.dist_logp, place.mask
     chosen = place.context[real] * dist_logp.shape[1] + place.targets[real]
     pushed = np.bincount(chosen, weights=loss.token_gradient[real], minlength=dist_logp.size).reshape(dist_logp.shape)

@@ -1,4 +1,4 @@
-"""Number of threads for NumPy's matrix products."""
+"""Control of the number of threads for NumPy's matrix products."""
 
 from __future__ import annotations
 

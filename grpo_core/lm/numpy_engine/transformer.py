@@ -201,7 +201,7 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """Return a V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns,
+    """Compute A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns,
     d).
     """
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))

@@ -42,7 +42,7 @@ class Block:
 
 
 def shapes(size: Model) -> dict[str, tuple[int, ...]]:
-    """Return the name -> shape of every weight of a model of ``size``."""
+    """Return a dict of name -> shape of every weight of a model of ``size``."""
     d = size.width
     found: dict[str, tuple[int, ...]] = {"embed.weight": (len(VOCABULARY), d), "position.weight": (size.context, d)}
     for number in range(size.layers):
