@@ -39,7 +39,7 @@ STEPS = 40
 
 
 class Flushes(QObject):
-    """Counts how often a window is painted.
+    """Counter of how often a window is painted.
 
     Attributes:
         count: number of paint events since it was set to 0.

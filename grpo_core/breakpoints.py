@@ -122,7 +122,7 @@ class Breakpoint:
 
 
 class Watch:
-    """Monitors a run's series and reports which breakpoints each update reaches.
+    """Monitor of a run's series that reports which breakpoints each update reaches.
 
     Args:
         breakpoints: the breakpoints; only enabled ones are monitored.

@@ -32,7 +32,7 @@ def _is_negative(text: str) -> bool:
 
 
 class CsvWriter:
-    """Writes rows of a table to a text file, passing every cell through :func:`defused`.
+    """Writer of a table to a text file, which passes every cell through :func:`defused`.
 
     Args:
         file: a file opened with ``newline=""``.

@@ -87,8 +87,8 @@ def no_groups() -> tuple[float, ...]:
 
 
 class UpdateProgress:
-    """Reports the progress of each update, first after ``quiet`` seconds and then at most once per :data:`INTERVAL` and
-    phase.
+    """Reporter of the progress of each update, first after ``quiet`` seconds and then at most once per :data:`INTERVAL`
+    and phase.
 
     Args:
         report: called with each report.

@@ -22,7 +22,7 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Asks a language model for the log-probabilities and the reward of a typed completion.
+    """A request to a language model for the log-probabilities and the reward of a typed completion.
 
     Attributes:
         step: the update whose group it joins; it is scored by the policy that sampled that group.
@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """Asks for an update as it would have been under other settings.
+    """A request for an update as it would have been under other settings.
 
     Attributes:
         step: the update; its completions and rewards are reused.
@@ -154,7 +154,7 @@ class Replayed:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAnswers:
-    """Asks for the model's answers to the fixed prompts before any training. For a run without an update.
+    """A request for the model's answers to the fixed prompts before any training, for a run without an update.
 
     Attributes:
         run: id of the run.

@@ -73,7 +73,7 @@ def _byte_of_letter() -> dict[str, int]:
 BYTES = _byte_of_letter()
 LETTERS = frozenset(BYTES)
 AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
-"""Maps each letter of :data:`BYTES` to the Latin-1 character of its byte."""
+"""Translation table from each letter of :data:`BYTES` to the Latin-1 character of its byte."""
 
 
 def _bytes_text(piece: str) -> str:

@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTimeQuestion:
-    """Asks how long an update takes on this machine, for a run without an update.
+    """A request to measure how long an update takes on this machine, for a run without an update.
 
     Attributes:
         run: id of the run.
@@ -90,7 +90,7 @@ class UpdateTime:
 
 
 UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
-"""Shown if no earlier measurement is stored."""
+"""Message that is shown if no earlier measurement is stored."""
 
 
 def _rounded(seconds: float) -> str:

@@ -73,7 +73,7 @@ class Trainer:
 
 
 class Timed(trl.Recorder):
-    """Measures the time spent in its own code, without the methods that it wraps."""
+    """A recorder that measures the time spent in its own code, without the methods that it wraps."""
 
     own_seconds = 0.0
 

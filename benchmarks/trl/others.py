@@ -34,7 +34,7 @@ class ActorConfig(SimpleNamespace):
 
 
 class _Idle:
-    """Stands for a name that the formulas do not use."""
+    """Placeholder for a name that the formulas do not use."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 

@@ -55,7 +55,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update:
-    """Results of one update of R runs. Lists hold one entry per pass, taken before that pass.
+    """Results of one update of R runs. Lists have one entry per pass, taken before that pass.
 
     Attributes:
         state: the runs after the update.

@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 
 class Answering:
-    """Answers questions on a copy of the model. The run being trained is not touched.
+    """Callable that answers questions on a copy of the model. The run being trained is not touched.
 
     The copy is kept at the last update asked about, so that further questions about that update are answered at once.
     Answers are computed by the engine that computed the update.

@@ -25,7 +25,7 @@ between the first token and the last, and at most this many tokens are computed 
 
 
 class Rows(Protocol):
-    """Completions that a model is computing: its key-value cache, with an entry for each completion and capacity for
+    """The key-value cache of a model that is computing completions, with an entry for each completion and capacity for
     all tokens.
     """
 

@@ -13,7 +13,7 @@ HERE, INSTALLED = "app", "grpo_lab"
 
 
 class Renaming:
-    """Replaces the name of the GUI package in source text: imports, entry points, and modules named in text.
+    """Renamer of the GUI package in source text: imports, entry points, and modules named in text.
 
     A module is recognised by what follows the name: a file or folder of the package. Nothing else that is called
     ``app`` is changed.
