@@ -129,7 +129,7 @@ def seconds_to_first_update(home: Path) -> float:
 
 
 def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> list[tuple[float, str]]:
-    """Return the packages whose own code takes longest to import, in milliseconds."""
+    """Return the packages whose own code takes longest to import, with the times in milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     spent: dict[str, float] = defaultdict(float)

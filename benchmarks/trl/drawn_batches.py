@@ -100,7 +100,7 @@ def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = 
 
 
 def apart(ours: Any, theirs: Any, least: float = 0.0) -> float:
-    """Return the largest difference, relative to the largest number of the two, but to at least ``least`` or 1e-3."""
+    """Return the largest difference, relative to the largest number in either, and to at least ``least`` or 1e-3."""
     one, other = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x, float) for x in (ours, theirs))
     size = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)), least, 1e-3)
     return float(np.abs(one - other).max(initial=0)) / size

@@ -132,7 +132,7 @@ def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
 
 
 def is_small(expression: str) -> bool:
-    """Return whether all intermediate results of both solvers are between 0 and 99. A number must not begin with a
+    """Return whether all intermediate results of both solvers are between 0 and 99, since numbers must not begin with a
     minus sign.
     """
     for habit in (False, True):
