@@ -1,1 +1,1 @@
-"""Measurements of speed. Each prints what it compares side by side, from one process."""
+"""Measurements of speed. Each prints the results that it compares side by side, from one process."""

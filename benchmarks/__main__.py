@@ -1,7 +1,7 @@
-"""Run every benchmark, or those that are named: ``python -m benchmarks [bandit plots ...]``.
+"""Run all or the given benchmarks: ``python -m benchmarks [bandit plots ...]``.
 
-Each runs in a process of its own, so that none sees the windows, threads or memory of the one before it. The end is a
-table of what is demanded; it is there to be read, and no reason to fail.
+Each runs in a separate process, unaffected by the windows, threads or memory of the previous one. The output ends with
+a table of requirements, for information only: a missed requirement is not an error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ PREFIX = "bench_"
 
 
 def benchmarks() -> list[str]:
-    """Their names, in order: ``bandit`` is ``bench_bandit.py``."""
+    """Return the names of all benchmarks, in order: ``bandit`` is ``bench_bandit.py``."""
     return sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
 
 
 def main(names: list[str]) -> int:
-    """Run them one after the other and print the table. 0, or 2 if a name is not one of them."""
+    """Run the benchmarks one after the other and print the table. Return 0, or 2 if a name is unknown."""
     unknown = sorted(set(names) - set(benchmarks()))
     if unknown:
         print(f"No benchmark is called {', '.join(unknown)}. There are: {', '.join(benchmarks())}.", file=sys.stderr)

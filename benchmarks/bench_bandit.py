@@ -3,10 +3,10 @@ plain Python loop.
 
     python -m benchmarks.bench_bandit
 
-The loop is written independently, with lists and ``math`` alone; it draws the same numbers and must end at the same
-logits within 1e-9. Many runs are computed as the window has them computed, with all that is measured of each after
-every update; the loop they are held against measures exact KL and reward. Times are medians of rounds in which the
-competitors take turns.
+The loop is written independently, using only lists and ``math``; it draws the same numbers and must end at the same
+logits within 1e-9. Many runs are computed as for the window, with all measures of each run after every update; the loop
+that they are compared with measures exact KL and reward. Times are medians of rounds in which the competitors take
+turns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Table = list[float]
 
 
 def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
-    """Logits after each update of GRPO on the single peak, computed one number at a time."""
+    """Yield the logits after each update of GRPO on the single peak, computed one number at a time."""
     o, task = settings.objective, settings.bandit
     group, rate = settings.learner.group_size, settings.optimizer.learning_rate
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
@@ -77,7 +77,7 @@ def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
 
 
 def naive_measures(settings: Settings, seed: int) -> Iterator[tuple[float, float]]:
-    """Exact KL and expected reward after each update of the same loop."""
+    """Yield the exact KL and expected reward after each update of the same loop."""
     task = settings.bandit
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     for logits in naive_updates(settings, seed):
@@ -103,7 +103,7 @@ def _choose(logp: Table, u: float) -> int:
 
 
 def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
-    """Largest difference between the loop's logits and ours after ``count`` updates."""
+    """Return the largest difference between the loop's logits and ours after ``count`` updates."""
     ours, loop = updates(settings, [seed]), naive_updates(settings, seed)
     for _ in range(count):
         mine, plain = next(ours).state.logits[0].ravel(), next(loop)
@@ -111,7 +111,9 @@ def check_equal(settings: Settings, seed: int, count: int = 50) -> float:
 
 
 def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
-    """Seconds a call of each competitor: (function, calls a round). They take turns."""
+    """Return the time in seconds per call of each competitor, which is given as (function, calls per round). They take
+    turns.
+    """
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(ROUNDS):
         for name, (call, calls) in competitors.items():
@@ -123,7 +125,9 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """A run as its process records it: metrics of updates that are computed together, and the bytes of each."""
+    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and the
+    bytes of each update.
+    """
     run = learner(settings)
     while True:
         steps = list(islice(run, MOST_TOGETHER))
@@ -133,7 +137,9 @@ def recorded(settings: Settings) -> Iterator[Step]:
 
 
 def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
-    """The shared loss's gradient alone, on a batch as the bandit's with ``runs`` runs."""
+    """Return a function that computes only the gradient of the shared loss, on a batch like the bandit's with ``runs``
+    runs.
+    """
     done = next(updates(settings, range(runs)))
     logp, mask = done.logp[-1], done.batch.completions.mask
     return lambda: objective.gradient(
@@ -142,7 +148,9 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
 
 
 def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
-    """``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds. The largest is shared by processes on all cores."""
+    """Return a function that computes ``UPDATES`` updates of a sweep over β with ``SEEDS`` seeds. The largest sweep is
+    distributed over processes on all cores.
+    """
     points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
     if runs == MANY:
         return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))
@@ -150,7 +158,9 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
 
 
 def completion(settings: Settings, group: int) -> float:
-    """Nanoseconds of processor time of one completion among 1,024 runs with groups of this size, on one core."""
+    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of this size, on one
+    core.
+    """
     call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
     times = []
     for _ in range(ROUNDS):
@@ -161,7 +171,8 @@ def completion(settings: Settings, group: int) -> float:
 
 
 def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Nanoseconds of processor time of a run-step among ``MANY``: by NumPy on one core, and by JAX, compiled before.
+    """Return the processor time in nanoseconds of one update of a run among ``MANY``: with NumPy on one core, and with
+    JAX, compiled beforehand.
 
     The two take turns. None without JAX.
     """

@@ -1,10 +1,11 @@
-"""A sweep of 11 betas x 1,024 seeds x 200 updates on two workers of a cluster on this machine, next to two processes.
+"""A sweep of 11 betas x 1,024 seeds x 200 updates on two workers of a cluster on this machine, compared with two
+processes.
 
     python -m benchmarks.bench_cluster
 
-Both get the same parts and bring every result back. They take turns; times are medians of five, without the start of
-workers and processes. Beside them is the processor time of everything that took part, which says on a busy machine
-what the times cannot.
+Both get the same parts and return every result. They take turns; times are medians of five, without the start of
+workers and processes. The processor time of all processes involved is also given, since it is reliable even on a busy
+machine.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ SEEDS, UPDATES, ROUNDS = tuple(range(1024)), 200, 5
 
 
 def processor_seconds() -> float:
-    """Processor time so far of this process and of all below it."""
+    """Return the processor time used so far by this process and all its descendants."""
     own = psutil.Process()
     times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
     return float(sum(one.user + one.system for one in times))
 
 
 def timed(call: Callable[[], list[object]]) -> tuple[float, float]:
-    """Seconds, and seconds of processor time, that a call takes."""
+    """Return the wall time and the processor time of a call, in seconds."""
     before, began = processor_seconds(), time.perf_counter()
     if len(call()) != len(BETAS):
         raise SystemExit("a sweep has lost a place")
@@ -43,7 +44,7 @@ def timed(call: Callable[[], list[object]]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print both and their ratio."""
+    """Print both times and their ratio."""
     points = grid(Settings(), {"objective.beta": BETAS})
     parts = [(part, SEEDS, UPDATES) for part in portions(points, len(SEEDS), 2)]
     jobs = Jobs(own_process=True)
@@ -57,7 +58,7 @@ def main() -> None:
             for number in range(ROUNDS + 1):
                 for name, way in ways.items():
                     taken = timed(way)
-                    if number:  # the first warms up
+                    if number:  # the first is a warm-up
                         times[name].append(taken)
     finally:
         jobs.close()

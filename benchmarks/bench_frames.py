@@ -1,9 +1,9 @@
-"""The window while the worker trains flat out: frames a second, what each panel costs, what it costs the training.
+"""The window while the worker trains at full speed: frame rate, cost of each panel, and effect on the training.
 
     python -m benchmarks.bench_frames
 
 The real program offscreen, 1366 x 768, layout Bandit. "Alone" is the same run recorded to the same kind of file by a
-loop without Qt, in turns with the window.
+loop without Qt, taking turns with the window.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECONDS = 2.0
 
 
 def alone(path: Path, settings: Settings) -> float:
-    """Updates a second that are computed and recorded without a window, a few at a time as a run's process does it."""
+    """Return the updates per second computed and recorded without a window, a few at a time like a run's process."""
     training, count = learner(settings), 0
     with RunWriter.create(path, settings) as writer:
         end = time.perf_counter() + SECONDS
@@ -46,13 +46,13 @@ def alone(path: Path, settings: Settings) -> float:
 
 
 class Watched:
-    """One window that trains in turns.
+    """A window that trains in rounds, taking turns with others.
 
     Attributes:
-        rates: updates a second, one entry a round.
-        frames: frames a second.
-        busy: milliseconds of the GUI thread's time a frame, painting and events included.
-        late: milliseconds by which an event every 10 ms comes late.
+        rates: updates per second, one entry per round.
+        frames: frames per second.
+        busy: milliseconds of the GUI thread's time per frame, including painting and events.
+        late: delay in milliseconds of events scheduled every 10 ms.
         draws: milliseconds of every call of each panel's ``draw``.
     """
 

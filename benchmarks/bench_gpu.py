@@ -1,10 +1,11 @@
-"""The language model on a GPU, by the core alone: does it run, learn, stop, survive. How fast, and what drifts.
+"""The language model on a GPU, with the core alone: whether it runs, learns, stops and survives, its speed, and its
+drift.
 
     python -m benchmarks.bench_gpu [--device cpu]
 
-A real model beside TRL, with memory: ``benchmarks/trl/speed.py --device cuda``.
+For a comparison of a real model with TRL, including memory, see ``benchmarks/trl/speed.py --device cuda``.
 
-Without a GPU it says so and ends; ``--device cpu`` goes through it in small all the same, for whoever changes it.
+Without a GPU it only says so; ``--device cpu`` runs everything on a small scale, for testing changes of this file.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ STAGES = ("seconds_sampling", "seconds_reference", "seconds_training", "seconds_
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The size that is measured.
+    """The sizes that are measured.
 
     Attributes:
-        widths, lengths: of the model, and of the longest completion in tokens.
-        rows: prompts, and completions of each.
-        updates: of each measurement.
+        widths, lengths: widths of the model, and maximum lengths of a completion in tokens.
+        rows: number of prompts, and of completions of each.
+        updates: number of updates per measurement.
     """
 
     widths: tuple[int, ...]
@@ -52,7 +53,9 @@ SMALL = Size(widths=(16,), lengths=(8,), rows=(2, 3), updates=2)
 
 
 def sized(size: Size, device: str, width: int, length: int, precision: str = "float32") -> Settings:
-    """Settings of an untrained model: its completions are as long as they may be, which is the hardest case."""
+    """Return the settings of an untrained model, whose completions have the maximum length,
+    which is the hardest case.
+    """
     model = Model(
         width=width,
         heads=max(width // 64, 1),
@@ -77,17 +80,17 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
 def learner(
     settings: Settings, history: Sequence[Step] = (), cancelled: Callable[[], bool] = lambda: False
 ) -> LanguageLearner:
-    """A run that torch computes, also on the processor."""
+    """Return a run that torch computes, even on the CPU."""
     return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=torch_policy)
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
-    """The first updates of a run."""
+    """Return the first updates of a run."""
     return list(itertools.islice(learner(settings), count))
 
 
 def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
-    """(updates a second, median milliseconds of each stage). The first two warm up."""
+    """Return (updates per second, median milliseconds of each stage). The first two updates are a warm-up."""
     run = learner(settings)
     took, steps = list[float](), list[Step]()
     for _ in range(updates + 2):
@@ -99,15 +102,16 @@ def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
 
 
 def learns(device: str, updates: int) -> tuple[float, float]:
-    """Mean reward of the first and of the last fifth of a run of the shipped model."""
+    """Return the mean reward over the first and over the last fifth of a run of the shipped model."""
     steps = steps_of(language_settings().replace({"model.device": device}), updates)
     rewards, fifth = [float(np.nanmean(step.rewards)) for step in steps], max(updates // 5, 1)
     return statistics.mean(rewards[:fifth]), statistics.mean(rewards[-fifth:])
 
 
 def stops(settings: Settings) -> tuple[float, bool]:
-    """Milliseconds from asking in the middle of an update until it is given up, and whether the update that follows is
-    the one that was given up."""
+    """Return the time in milliseconds from a request in the middle of an update until it is cancelled, and whether the
+    next update equals the cancelled one.
+    """
     asked = itertools.count()
     cancelled_at = [-1]
     begin = 0.0
@@ -132,7 +136,7 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
-    """The output of a run when there is no memory for an update. It goes on once there is."""
+    """Return the error message of a run without memory for an update. The run continues once there is memory."""
     run = learner(settings)
     next(run)
     starve()
@@ -148,12 +152,12 @@ def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], 
 
 
 def drift(settings: Settings, count: int = 4) -> float:
-    """Largest difference in nats when a run is replayed from its completions."""
+    """Return the largest difference in nats when a run is replayed from its completions."""
     return learner(settings, steps_of(settings, count)).drift
 
 
 def rounding(settings: Settings) -> float:
-    """The distance of a first pass's probabilities from the sampler's, as a ratio less 1."""
+    """Return the deviation of a first pass's probabilities from the sampler's, as a ratio minus 1."""
     step = steps_of(settings, 1)[0]
     assert step.sampling_logp is not None
     return float(np.abs(np.expm1(step.old_logp - step.sampling_logp))[recompute.used(step, 0)].max())
@@ -161,7 +165,9 @@ def rounding(settings: Settings) -> float:
 
 @torch.inference_mode()
 def launches(settings: Settings) -> tuple[float, float]:
-    """Microseconds of one token of all rows: launched operation by operation, and replayed as one CUDA graph."""
+    """Return the time in microseconds of one token of all rows: launched operation by operation, and replayed as one
+    CUDA graph.
+    """
     policy = learner(settings).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens
     prompts = np.full((rows, 8), 1)
@@ -192,7 +198,7 @@ def launches(settings: Settings) -> tuple[float, float]:
 
 
 def report(device: str, size: Size) -> None:
-    """Print everything."""
+    """Print all results."""
     on_gpu = device == "cuda"
     print(f"{torch.cuda.get_device_name() if on_gpu else device}, torch {torch.__version__}, {size.rows} completions")
     for width, length in itertools.product(size.widths, size.lengths):
@@ -217,7 +223,7 @@ def report(device: str, size: Size) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the tables. 0, also where there is no GPU."""
+    """Print the tables. Return 0, even without a GPU."""
     parser = argparse.ArgumentParser(prog="bench_gpu", description=__doc__)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     device = parser.parse_args(arguments).device

@@ -1,8 +1,8 @@
-"""The window over a run of a million updates: open it, let it grow, scrub to anywhere, read it.
+"""The window showing a run of a million updates: opening, growing, scrubbing and reading.
 
     python -m benchmarks.bench_history [UPDATES]
 
-Offscreen, 1366 x 768, everything the real program; the file is made by a process of its own.
+The real program offscreen, 1366 x 768; a separate process creates the file.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from grpo_core.runs.run_file import RunReader
 
 FRAMES = 100
 PER_FRAME = 100
-"""Updates that arrive between two frames of a learner that runs flat out."""
+"""Number of updates that arrive between two frames from a learner at full speed."""
 FRAME_MS, MEMORY_MB = 16.0, 500.0
 
 
 def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
-    """As many updates arrive as the worker makes between two frames. The newest is a copy of the one before."""
+    """Add as many updates as the worker computes between two frames. The newest is a copy of the previous one."""
     last = run.step(run.head)
     assert last is not None
     places = rng.integers(0, run.head, PER_FRAME)
@@ -43,7 +43,9 @@ def grow(window: Window, run: RunHandle, rng: np.random.Generator) -> None:
 
 
 def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[list[float], list[float]]:
-    """Milliseconds of a frame of the training history alone, and of the whole window, while updates arrive."""
+    """Return the frame times in milliseconds of the training history alone, and of the entire window, while updates
+    arrive.
+    """
     panel, alone, whole = window.program.window.panels.of(TRAINING_HISTORY), [], []
     window.program.workspace.set_running(True)
     for _ in range(FRAMES):
@@ -56,7 +58,9 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Milliseconds of a move to each of these updates with the frame that shows it, and of each panel's share."""
+    """Return the time in milliseconds of moving to each of these updates, including the frame that shows it, and each
+    panel's share.
+    """
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:
         for name, panel in panels.items():
@@ -70,7 +74,7 @@ def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str
 
 
 def reading(path: Path, places: np.ndarray) -> tuple[list[float], list[float]]:
-    """Milliseconds of reading one update, and one whole series."""
+    """Return the times in milliseconds of reading one update, and of reading one complete series."""
     with RunReader.open(path) as reader:
         steps, series = [], []
         for place in places.tolist():
@@ -85,12 +89,12 @@ def reading(path: Path, places: np.ndarray) -> tuple[list[float], list[float]]:
 
 
 def megabytes() -> float:
-    """Memory of this process."""
+    """Return the memory of this process in megabytes."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def report(path: Path, updates: int) -> bool:
-    """Print the table. Whether every target was met."""
+    """Print the table. Return whether every target was met."""
     rng = np.random.default_rng(0)
     places = rng.integers(1, updates + 1, 4 * FRAMES)
     window = Window(path.parent / "home")
@@ -124,7 +128,7 @@ def report(path: Path, updates: int) -> bool:
 
 
 def main(updates: int = MILLION) -> None:
-    """Make the file and print the table."""
+    """Create the file and print the table."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.grpo")
         subprocess.run([sys.executable, "-m", "benchmarks.long_run", str(path), str(updates)], check=True)

@@ -1,13 +1,13 @@
-"""The language model's speed: the stages of an update, against the machine's own matrix products. Sampling with and
-without a cache; one thread and two; the CPU and, where there is one, the GPU.
+"""The language model's speed: the stages of an update, compared with the machine's own matrix products. Sampling with
+and without a cache; one thread and two; the CPU and, if there is one, the GPU.
 
     python -m benchmarks.bench_language
 
-The same updates are made with NumPy, which computes on the CPU unless a run is torch's, in turn with torch's.
+The same updates are computed with NumPy, which is used on the CPU unless a run is torch's, and with torch, in turns.
 
-An update of 8 x 8 completions is split as the learner itself records it. The yardstick is the time that its matrix
-products alone would take at the rate measured here for products of the same size: every completion with its prompt,
-nothing shared, no padding; five forward passes (sampling, reference, and three for forward and backward).
+An update of 8 x 8 completions is split into stages as recorded by the learner itself. The yardstick is the time that
+its matrix products alone would take at the rate measured here for products of the same size: every completion with its
+prompt, nothing shared, no padding; five forward passes (sampling, reference, and three for forward and backward).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ UPDATES = 40
 ROUNDS = 5
 STAGES = ("seconds_sampling", "seconds_reference", "seconds_training", "seconds_after")
 LARGER = Model(layers=4, width=144, heads=4, checkpoint="untrained")
-"""About ten times the parameters of the default."""
+"""A model with about ten times the parameters of the default."""
 
 
 def timed(
     settings: Settings, updates: int = UPDATES, make_policy: MakePolicy = ENGINES[TORCH]
 ) -> tuple[dict[str, float], float, list[Step]]:
-    """(median milliseconds of each stage, of a whole update, the updates). The first three warm up."""
+    """Return (median milliseconds of each stage, of a complete update, the updates). The first three are a warm-up."""
     quiet = settings.replace({"task.accuracy_every": 100_000})
     run = LanguageLearner(quiet, cancelled=lambda: False, make_policy=make_policy)
     steps, whole = list[Step](), list[float]()
@@ -55,7 +55,7 @@ def timed(
 
 
 def yardstick(step: Step) -> float:
-    """Milliseconds that the update's matrix products alone would take here."""
+    """Return the time in milliseconds that the update's matrix products alone would take here."""
     assert step.prompt_tokens is not None
     prompts = (step.prompt_tokens >= 0).sum(axis=-1)[step.group]
     tokens = int((prompts + step.mask.sum(axis=-1) - 1).sum())
@@ -66,7 +66,7 @@ def yardstick(step: Step) -> float:
 
 
 def uncached(model: Transformer, step: Step) -> float:
-    """Seconds to write the same completions with a full forward pass for every token."""
+    """Return the time in seconds to sample the same completions with a full forward pass for every token."""
     assert step.prompt_tokens is not None
     prompts = step.prompt_tokens[step.group]
     lengths = (prompts >= 0).sum(axis=-1)
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def _others() -> dict[str, dict[str, object]]:
-    """Further comparisons: label -> changes of the default settings."""
+    """Return further comparisons: label -> changes of the default settings."""
     many: dict[str, object] = {"task.prompts": 64, "learner.group_size": 16}
     larger: dict[str, object] = {"model": LARGER}
     found: dict[str, dict[str, object]] = {

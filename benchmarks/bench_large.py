@@ -19,7 +19,7 @@ ROUNDS = 5
 
 
 def main() -> None:
-    """Print what was measured, and note it for the table."""
+    """Print the results, and record them for the table."""
     with tempfile.TemporaryDirectory() as name:
         felt = Felt(Path(name, "home"))
         felt.window.program.window.resize(1920, 1080)

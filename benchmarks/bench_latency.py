@@ -1,10 +1,10 @@
-"""Lateness of the window's own events while the worker trains flat out, against the same window at rest.
+"""Lateness of the window's own events while the worker trains at full speed, compared with the same window at rest.
 
     python -m benchmarks.bench_latency
 
-A timer is due every 10 ms in a real offscreen event loop that also empties the buffer and repaints at 30 Hz; an
-event's latency is how late it comes. Idle and busy stretches and the interpreter's switch intervals take turns; shown
-is the median over the rounds.
+A timer is due every 10 ms in a real offscreen event loop that also empties the buffer and repaints at 30 Hz; an event's
+latency is how late it arrives. Idle and busy periods and the interpreter's switch intervals take turns; the results are
+medians over the rounds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EVENT_MS, FRAME_MS = 10, 33
 
 
 class Canvas(QWidget):
-    """Draws the last losses as a line: a small panel."""
+    """A small panel that draws the last losses as a line."""
 
     def __init__(self, controller: Controller) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Canvas(QWidget):
 
     @Slot()
     def frame(self) -> None:
-        """Take what is new and repaint."""
+        """Read new data and repaint."""
         fresh = self._controller.take()
         if fresh is not None:
             self._values = np.concatenate([self._values, fresh.scalars["reward_mean"]])[-500:]
@@ -65,10 +65,10 @@ class Canvas(QWidget):
 
 
 class Probe(QObject):
-    """An event every 10 ms, each with how late it came.
+    """A timer event every 10 ms that records how late each one is.
 
     Attributes:
-        late: milliseconds, one entry an event.
+        late: milliseconds, one entry per event.
     """
 
     def __init__(self) -> None:
@@ -81,12 +81,12 @@ class Probe(QObject):
         self._due = 0.0
 
     def begin(self) -> None:
-        """Forget what was measured and ask for the first event."""
+        """Discard the measurements and schedule the first event."""
         self.late = []
         self._ask()
 
     def stop(self) -> None:
-        """No more events."""
+        """Stop the events."""
         self._timer.stop()
 
     def _ask(self) -> None:
@@ -100,7 +100,7 @@ class Probe(QObject):
 
 
 class Bench:
-    """One window, one controller, and turns of busy and idle."""
+    """A window with a controller, measured in busy and idle periods in turns."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._loop = QEventLoop()
@@ -117,7 +117,9 @@ class Bench:
         self._until_paused()
 
     def busy(self) -> tuple[float, float, float]:
-        """p50 and p99 in milliseconds and updates per second, while the worker does what it can."""
+        """Return the latency's p50 and p99 in milliseconds, and the updates per second, while the worker trains at full
+        speed.
+        """
         self._controller.run(None)
         head = self._controller.head
         p50, p99 = self.measured()
@@ -127,7 +129,7 @@ class Bench:
         return p50, p99, rate
 
     def measured(self) -> tuple[float, float]:
-        """p50 and p99 in milliseconds as things are."""
+        """Return the latency's p50 and p99 in milliseconds in the current state."""
         self._probe.begin()
         QTimer.singleShot(round(SECONDS * 1000), self._loop, self._loop.quit)
         self._loop.exec()
@@ -148,7 +150,7 @@ class Bench:
 
 
 def rounds_of(settings: Settings) -> dict[float, list[tuple[float, ...]]]:
-    """Switch interval -> per round: idle p50, idle p99, busy p50, busy p99, updates per second."""
+    """Return switch interval -> per round: idle p50, idle p99, busy p50, busy p99, updates per second."""
     rounds: dict[float, list[tuple[float, ...]]] = {interval: [] for interval in INTERVALS}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), settings)

@@ -1,4 +1,4 @@
-"""Cost of a frame of a plot: a history of up to a million updates, and its pyramid.
+"""Cost of a frame of a plot with a history of up to a million updates, and of its pyramid.
 
     python -m benchmarks.bench_plots
 
@@ -25,18 +25,18 @@ FRAMES = 30
 CURVES = ("reward", "policy", "kl", "entropy")
 SERIES = 11
 PER_FRAME = 100
-"""Updates that arrive between two frames of a learner that runs flat out."""
+"""Number of updates that arrive between two frames from a learner at full speed."""
 
 
 def series(size: int, seed: int) -> np.ndarray:
-    """A noisy series, (size,): the hardest to draw, since every column is tall."""
+    """Return a noisy series, (size,), which is the hardest to draw, since every column is tall."""
     rng = np.random.default_rng(seed)
     values: np.ndarray = np.linspace(0, 1, size) + 0.1 * rng.standard_normal(size)
     return values
 
 
 def median_ms(work: Callable[[], object], rounds: int = FRAMES) -> float:
-    """Median time of ``work`` in milliseconds."""
+    """Return the median time of ``work`` in milliseconds."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -46,7 +46,7 @@ def median_ms(work: Callable[[], object], rounds: int = FRAMES) -> float:
 
 
 def history(size: int, theme: Theme) -> Plot:
-    """Four curves of ``size`` updates."""
+    """Return a plot of four curves of ``size`` updates."""
     plot = Plot("History", Scale(label="update", low=1, whole=True), Scale(), zoomable=True)
     for n, meaning in enumerate(CURVES):
         plot.add_curve(meaning, meaning, meaning, Pyramid(series(size, n)))
@@ -56,7 +56,7 @@ def history(size: int, theme: Theme) -> Plot:
 
 
 def growing_frame(plot: Plot, app: QApplication) -> None:
-    """A frame in which new updates have arrived."""
+    """Draw a frame in which new updates have arrived."""
     for curve in plot.curves:
         curve.series.extend(curve.series.values[:PER_FRAME])
     plot.refresh()
@@ -65,7 +65,7 @@ def growing_frame(plot: Plot, app: QApplication) -> None:
 
 
 def scrub_frame(plot: Plot, app: QApplication, rng: np.random.Generator) -> None:
-    """A frame in which only the cursor has moved."""
+    """Draw a frame in which only the cursor has moved."""
     plot.set_cursor(float(rng.integers(1, len(plot.curves[0].series))))
     plot.refresh()
     plot.viewport().repaint()
@@ -73,7 +73,7 @@ def scrub_frame(plot: Plot, app: QApplication, rng: np.random.Generator) -> None
 
 
 def extend_all(pyramids: list[Pyramid], new: np.ndarray) -> None:
-    """A frame's updates arrive in every series."""
+    """Add the updates of a frame to every series."""
     for pyramid in pyramids:
         pyramid.extend(new)
 

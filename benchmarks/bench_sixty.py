@@ -1,8 +1,8 @@
-"""Responsiveness of a window that trains: frames, late events, updates shown, and what each costs.
+"""Responsiveness of a window that trains: frames, late events, displayed updates, and the cost of each.
 
     python -m benchmarks.bench_sixty
 
-The real program offscreen, 1366 x 768, its runs in a process of their own. Every number is the median of rounds in
+The real program offscreen, 1366 x 768, with its runs in a separate process. Every number is the median of rounds in
 which it takes turns with its control: the same window at rest, or the same run recorded without a window.
 """
 
@@ -35,14 +35,14 @@ ROUNDS = 5
 SECONDS = 2.0
 IDLE = 3.0
 STEPS = 40
-"""Slider steps of a round."""
+"""Number of slider steps in a round."""
 
 
 class Flushes(QObject):
-    """Counts how often a window is painted.
+    """Counter of how often a window is painted.
 
     Attributes:
-        count: so often since it was set to 0.
+        count: number of paint events since it was set to 0.
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -58,18 +58,18 @@ class Flushes(QObject):
 
 
 class Felt:
-    """One window, and what is felt of it in turns.
+    """A window and the measurements of its responsiveness in turns.
 
     Attributes:
-        window: what is measured.
-        late: milliseconds, 99th percentile by which an event every 10 ms comes late in the last stretch.
-        frames: frames a second of it.
-        intervals: milliseconds between two frames of it.
+        window: the measured window.
+        late: milliseconds, 99th percentile of the delay of events every 10 ms in the last period.
+        frames: frames per second in it.
+        intervals: milliseconds between two frames in it.
         cost: milliseconds of the GUI thread's processor time, median of the frames that showed another update.
-        thread: the same a frame, mean of all frames, with whatever else the thread did.
-        flushes: paintings of the window for each of these.
-        shown: how often a second the numbers changed.
-        disagreeing: frames since the beginning after which two panels showed different updates.
+        thread: the same per frame, mean of all frames, including everything else that the thread did.
+        flushes: number of times the window was painted for each of these.
+        shown: number of times per second that the displayed numbers changed.
+        disagreeing: number of frames since the start after which two panels showed different updates.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -94,7 +94,7 @@ class Felt:
         self.disagreeing += len({panel.place_drawn for panel in seen} - {None}) > 1
 
     def stretch(self) -> None:
-        """Measure the window as things are."""
+        """Measure the window in its current state for one period."""
         self._drawn.clear()
         self._changes.clear()
         self._painted.count = 0
@@ -111,9 +111,9 @@ class Felt:
         self.flushes = self._painted.count / max(len(self._changes), 1)
 
     def training(self, speed: float | None, *, moving: bool = False) -> float:
-        """Measure it while a new run trains. Returns its updates a second.
+        """Measure the window while a new run trains. Return the run's updates per second.
 
-        ``moving`` asks for each frame, as somebody does who drags.
+        ``moving`` requests each frame, as if the user were dragging.
         """
         program = self.window.program
         program.run_manager.new_run(Settings())
@@ -134,12 +134,12 @@ class Felt:
         return rate
 
     def racing(self) -> None:
-        """Measure it while a race computes."""
+        """Measure the window while a race computes."""
         panel = self.window.program.window.panels.of(COMPARISON)
         self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
 
     def sweeping(self) -> None:
-        """Measure it while a sweep computes."""
+        """Measure the window while a sweep computes."""
         panel = self.window.program.window.panels.of(KL_OVER_BETA)
         self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
 
@@ -153,7 +153,9 @@ class Felt:
         self.window.wait(200)
 
     def sliding(self) -> float:
-        """Milliseconds of processor time of a slider step with the frame that shows it, nothing training."""
+        """Return the processor time in milliseconds of a slider step, including the frame that shows it, without
+        training.
+        """
         editing, costs = self.window.program.workspace.editing, []
         for step in range(STEPS):
             begin = time.thread_time()
@@ -164,12 +166,14 @@ class Felt:
 
 
 def processor_seconds(processes: list[psutil.Process]) -> float:
-    """Processor time that they have used."""
+    """Return the processor time used by the processes."""
     return float(sum(sum(process.cpu_times()[:2]) for process in processes))
 
 
 def idle_and_left(felt: Felt) -> tuple[float, float]:
-    """Percent of one processor that the program uses at rest, and how many of its processes outlive its window."""
+    """Return the percentage of one processor that the program uses at rest, and the number of its processes that
+    outlive its window.
+    """
     own = psutil.Process()
     children = [child for child in own.children(recursive=True) if "resource_tracker" not in " ".join(child.cmdline())]
     before = processor_seconds([own, *children])
@@ -181,13 +185,13 @@ def idle_and_left(felt: Felt) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print what was measured, and note it for the table."""
+    """Print the results, and record them for the table."""
     found: dict[str, list[float]] = defaultdict(list)
     idle = found["at rest"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         felt = Felt(folder / "home")
-        felt.window.wait(1500)  # what comes after the first paint is bench_start's business
+        felt.window.wait(1500)  # everything after the first paint is measured by bench_start
         for number in range(ROUNDS):
             felt.stretch()
             idle.append(felt.late)

@@ -1,11 +1,12 @@
-"""From process start to the first painted window, warm, and how long it then is still: what a user waits for.
+"""Time from process start to the first painted window, warm, and the time that the window is then frozen: the wait that
+a user experiences.
 
     python -m benchmarks.bench_start
 
-Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome)
-and one that opens a run again. Its modules are compiled already, as in every installed copy, also where the environment
-forbids Python to keep byte code. Then a language model is begun in a window, until its first update is painted. Below
-it is where the time of the imports goes.
+Real processes of the real program, offscreen, in a temporary folder: the very first start (no preferences, a welcome
+page) and one that reopens a run. Its modules are already compiled, as in every installed copy, even if the environment
+prevents Python from writing byte code. Then a language model is started in a window, until its first update is painted.
+The breakdown of the import time follows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from grpo_core.runs.run_file import RunWriter
 STARTS = 5
 SECONDS = 1.5
 WATCH = 1.0
-"""Seconds after the first paint in which the window's thread is watched."""
+"""Time in seconds after the first paint during which the window's thread is watched."""
 FORBIDDEN = ("torch", "matplotlib", "scipy")
 UPDATES = 200
 
@@ -80,17 +81,19 @@ class QtApplication(app.start.QtApplication):
 app.start.QtApplication = QtApplication
 sys.exit(app.start.start(sys.argv[4:]))
 """
-"""The program with one thing more: it says when its window is painted and how long it stood still then, and closes."""
+"""The program with one addition: it reports when its window is painted and how long it then freezes, and closes."""
 
 
 def compiled(folder: Path) -> dict[str, str]:
-    """An environment in which Python keeps its byte code in ``folder``."""
+    """Return an environment in which Python stores its byte code in ``folder``."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
-    """From the start of a process to its first painted window, and the longest standstill of its thread after that."""
+    """Return the time in seconds from the start of a process to its first painted window, and the longest freeze of its
+    thread after that.
+    """
     environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]
     begin = time.time()
@@ -104,12 +107,14 @@ def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -
 
 
 def seconds_to_first_update(home: Path) -> float:
-    """From the click that begins a language model, and the one on Run after it, to its first painted update."""
+    """Return the time in seconds from the click that creates a language model, followed by one on Run, to its first
+    painted update.
+    """
     from benchmarks.window import Window
 
     window = Window(home)
     program = window.program
-    window.wait(1000)  # whoever clicks has seen the window
+    window.wait(1000)  # a user who clicks has seen the window
     begin = time.perf_counter()
     program.actions["new_language_run"].trigger()
     program.player.run()
@@ -124,7 +129,7 @@ def seconds_to_first_update(home: Path) -> float:
 
 
 def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> list[tuple[float, str]]:
-    """The packages whose own code takes longest to import, in milliseconds."""
+    """Return the packages whose own code takes longest to import, with the times in milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     spent: dict[str, float] = defaultdict(float)
@@ -135,7 +140,7 @@ def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> l
 
 
 def with_a_run(home: Path) -> Path:
-    """A run file to open."""
+    """Return a run file to open."""
     path = home / "run.grpo"
     with RunWriter.create(path, Settings()) as writer:
         for step in islice(learner(Settings()), UPDATES):

@@ -1,11 +1,11 @@
-"""A sweep of 11 betas x 64 seeds x 200 updates, next to the same work as plain loops, and one β as it is dragged.
+"""A sweep of 11 betas x 64 seeds x 200 updates, compared with the same work as plain loops, and one β while dragged.
 
     python -m benchmarks.bench_sweep
 
-The loops are written independently, in Python with lists and ``math`` alone and in JavaScript for Node where that is
+The loops are written independently, in Python using only lists and ``math``, and in JavaScript for Node if it is
 installed. All compute the exact KL and the expected reward after every update. The Python loop runs a share of the
-seeds and its time is scaled up. The sweep is measured in one process, and as the window has it computed, shared by
-processes on all free cores; the loops use one core. Competitors take turns; times are medians.
+seeds and its time is scaled up. The sweep is measured in one process, and as for the window, distributed over processes
+on all free cores; the loops use one core. Competitors take turns; times are medians.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from grpo_core.experiments.sweep import BETAS, grid
 
 SEEDS, UPDATES, ROUNDS = 64, 200, 9
 SHARE = 2
-"""Seeds that the Python loop runs of the 64."""
+"""Number of seeds, out of 64, that the Python loop runs."""
 SCRIPT = Path(__file__).with_name("sweep.js")
 
 
 def ours(settings: Settings) -> list[Ensemble]:
-    """The sweep in one process."""
+    """Compute the sweep in one process."""
     return list(ensembles(grid(settings, {"objective.beta": BETAS}), range(SEEDS), UPDATES))
 
 
 def shared(settings: Settings, jobs: Jobs) -> list[Ensemble]:
-    """The sweep as the window has it computed: in processes that share it, their results brought back."""
+    """Compute the sweep as for the window: distributed over processes, with their results returned."""
     return list(shared_ensembles(jobs, grid(settings, {"objective.beta": BETAS}), SEEDS, UPDATES, poll=never))
 
 
 def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
-    """The last KL and reward of every run of every β, one number at a time."""
+    """Compute the last KL and reward of every run of every β, one number at a time."""
     last = []
     for beta in BETAS:
         point = settings.replace({"objective.beta": beta})
@@ -57,7 +57,7 @@ def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:
 
 
 def node(settings: Settings) -> dict[str, Any]:
-    """Node's result: its seconds and the last KL and reward of every run."""
+    """Return Node's result: its seconds and the last KL and reward of every run."""
     o, task = settings.objective, settings.bandit
     said = {
         "betas": BETAS,
@@ -79,15 +79,15 @@ def node(settings: Settings) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Seconds that ``call`` took."""
+    """Return the time in seconds that ``call`` took."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin
 
 
 def check(settings: Settings, jobs: Jobs) -> str:
-    """That all compute the same: shared bit for bit, the Python loop seed by seed, the other generator within its
-    spread.
+    """Check that all compute the same: distributed bit for bit, the Python loop seed by seed, the other generator
+    within its spread.
     """
     swept = ours(settings)
     for one, other in zip(shared(settings, jobs), swept, strict=True):

@@ -1,4 +1,4 @@
-"""A run file of any length in a few seconds: real updates over and over, under series that look like a run's.
+"""Create a run file of any length in a few seconds: real updates repeated, with series that look like a run's.
 
 python -m benchmarks.long_run PATH [UPDATES]
 """
@@ -23,11 +23,11 @@ from grpo_core.runs.run_file import RunWriter
 
 MILLION = 1_000_000
 REAL = 512
-"""Different updates that the file repeats."""
+"""Number of different updates that the file repeats."""
 
 
 def build(path: Path, updates: int = MILLION) -> None:
-    """Write a closed run file of so many updates to ``path``."""
+    """Write a closed run file with the given number of updates to ``path``."""
     settings = Settings()
     steps = list(itertools.islice(learner(settings), REAL))
     RunWriter.create(path, settings, title=f"{updates:,} updates").close()
@@ -48,7 +48,9 @@ def build(path: Path, updates: int = MILLION) -> None:
 
 
 def curves(real: list[dict[str, float]], updates: int) -> np.ndarray:
-    """Every series, (series, updates): from where the real updates begin to where they end, as noisy as they are."""
+    """Return every series, (series, updates), leading from the start to the end of the real updates, with the same
+    noise.
+    """
     rng = np.random.default_rng(0)
     rows = []
     for name in METRICS:

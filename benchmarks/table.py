@@ -1,4 +1,4 @@
-"""The table with which ``make bench`` ends: what is demanded of a window, what was measured, and whether it held."""
+"""The table at the end of ``make bench``: requirements on a window, measured values, and whether they are met."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MEASURED = "GRPO_LAB_BENCH_MEASURED"
-"""Names the file in which the benchmarks leave what they have measured, one JSON line a row."""
+"""Environment variable with the path of the file to which the benchmarks write their results, one JSON line per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One demand.
+    """A requirement.
 
     Attributes:
-        key: what a benchmark calls it.
-        what: the same in words.
+        key: its name in the benchmarks.
+        what: a description.
         must: the limit.
-        unit: of the limit and of what is measured.
-        least: the limit is the least that must be reached, rather than the most that is allowed.
+        unit: unit of the limit and of the measured value.
+        least: whether the limit is a minimum rather than a maximum.
     """
 
     key: str
@@ -30,7 +30,7 @@ class Row:
     least: bool = False
 
     def held(self, measured: float) -> bool:
-        """Whether ``measured`` meets the demand."""
+        """Return whether ``measured`` meets the requirement."""
         return measured >= self.must if self.least else measured <= self.must
 
 
@@ -69,11 +69,13 @@ ROWS = (
     Row(key="language", what="a language model's update, against its matrix products", must=5, unit="x"),
     Row(key="language_numpy", what="a language model's update by NumPy, one thread", must=40, unit="ms"),
 )
-"""Every demand, in the order of the table; all of two shared cores, medians, each beside its control."""
+"""All requirements, in the order of the table. All are medians on two shared cores, each
+measured next to its control.
+"""
 
 
 def measured(key: str, value: float) -> None:
-    """Note what was measured of the row ``key``, where a table is to be printed.
+    """Record the measured value of the row ``key``, if a table is to be printed.
 
     Raises:
         ValueError: there is no such row.
@@ -86,7 +88,7 @@ def measured(key: str, value: float) -> None:
 
 
 def table(path: Path) -> str:
-    """The table of what the benchmarks have left in ``path``."""
+    """Return the table of the results that the benchmarks have written to ``path``."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     found = {line["key"]: float(line["value"]) for line in lines}
     text = [f"{'what':<60}{'must':>9}{'measured':>12}  held"]

@@ -1,4 +1,4 @@
-"""The real program in a temporary folder, frame by frame: what the benchmarks of the window share."""
+"""The real program in a temporary folder, frame by frame, for use by the benchmarks of the window."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from app.workspace.frame import FrameTimer
 
 
 class Window:
-    """A program whose frames are asked for, one by one.
+    """A program whose frames are requested one by one.
 
     Attributes:
         app: the application.
-        program: what is measured.
-        timer: of its frames.
+        program: the measured program.
+        timer: timer of its frames.
     """
 
     def __init__(self, folder: Path, width: int = 1366, height: int = 768, *, own_process: bool = True) -> None:
@@ -48,13 +48,13 @@ class Window:
         self.timer = timer
 
     def wait(self, milliseconds: int) -> None:
-        """Let the program live."""
+        """Process events for the given time."""
         loop = QEventLoop()
         QTimer.singleShot(milliseconds, loop, loop.quit)
         loop.exec()
 
     def until(self, done: Callable[[], bool], seconds: float = 60) -> None:
-        """Let the program live until ``done``."""
+        """Process events until ``done`` returns True."""
         end = time.perf_counter() + seconds
         while not done():
             if time.perf_counter() > end:
@@ -62,12 +62,12 @@ class Window:
             self.wait(10)
 
     def until_paused(self) -> None:
-        """Let the program live until its worker has stopped."""
+        """Process events until the program's worker has stopped."""
         self.until(lambda: self.program.controller.state in (State.PAUSED, State.IDLE, State.FAILED))
         self.wait(100)
 
     def frame(self, panel: Panel | None = None) -> float:
-        """Draw and paint what has changed, in every panel or in one alone. Milliseconds."""
+        """Draw and paint changes, in every panel or in one alone. Return the milliseconds."""
         self.timer.stop()  # the request is answered here
         begin = time.perf_counter()
         if panel is None:
@@ -80,14 +80,14 @@ class Window:
         return 1e3 * (time.perf_counter() - begin)
 
     def close(self) -> None:
-        """End the program as its window's close button does."""
+        """End the program like its window's close button."""
         self.program.shutdown.close()
         self.until(lambda: self.program.window.may_close)
 
 
 @contextmanager
 def timed(owner: object, name: str, key: str, spent: dict[str, list[float]]) -> Iterator[None]:
-    """Inside the block every call of the method is timed, in milliseconds, into ``spent[key]``."""
+    """Context manager in which every call of the method is timed, in milliseconds, into ``spent[key]``."""
     method = getattr(owner, name)
 
     @functools.wraps(method)
@@ -106,11 +106,11 @@ def timed(owner: object, name: str, key: str, spent: dict[str, list[float]]) -> 
 
 
 def times() -> dict[str, list[float]]:
-    """A place for :func:`timed`."""
+    """Return an empty dict for :func:`timed`."""
     return defaultdict(list)
 
 
 def told(samples: list[float]) -> str:
-    """Median and 95th percentile, in milliseconds."""
+    """Return the median and 95th percentile in milliseconds, as text."""
     ordered = sorted(samples)
     return f"{statistics.median(ordered):8.2f} {ordered[min(int(0.95 * len(ordered)), len(ordered) - 1)]:8.2f}"

@@ -1,7 +1,7 @@
-"""GRPO Lab's core: the loss, the learners and the record of a run. It needs no Qt; importing it imports only NumPy and
-array-api-compat.
+"""GRPO Lab's core: the loss, the learners and the record of a run. It does not need Qt; importing it imports only NumPy
+and array-api-compat.
 
-``__all__`` lists the public names (docs/library.md); everything else may change with any version.
+``__all__`` lists the public names (docs/library.md); everything else can change with any version.
 """
 
 from typing import TYPE_CHECKING, Any

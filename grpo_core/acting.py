@@ -1,4 +1,4 @@
-"""Selection of the objective's fields that have an effect under the others, for forms that show only those."""
+"""Selection of the objective's fields that have an effect given the others, for forms that show only those."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 
 
 def acting_fields(objective: Objective) -> frozenset[str]:
-    """Names of the fields that can change the advantage, the loss or the gradient under ``objective``.
+    """Return the names of the fields that can change the advantage, the loss or the gradient under ``objective``.
 
     The KL estimator is always included: with β = 0 it still decides which estimate is shown.
     """
@@ -20,7 +20,7 @@ def acting_fields(objective: Objective) -> frozenset[str]:
     reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]
     names = {field.name for field in fields(objective)} - _OF_ONE_CHOICE
     names |= {*surrogate.knobs, *reduction.knobs}
-    if not compared_with.from_critic:  # a critic's estimate is divided by nothing
+    if not compared_with.from_critic:  # a critic's estimate is not divided
         names |= set(deviation.knobs)
     else:
         names -= {"std"}
@@ -37,4 +37,4 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 _OF_ONE_CHOICE = {
     name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
 }
-"""Fields that act only under some rows of a table."""
+"""Fields that have an effect only with some rows of a table."""

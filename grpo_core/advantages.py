@@ -1,8 +1,8 @@
 """Advantages from rewards: subtract a baseline, then divide by a measure of spread.
 
 Group-relative advantage, DeepSeekMath (arXiv:2402.03300) section 4.1.2: A_i = (r_i − mean(r)) / std(r). The paper
-states neither the degrees of freedom nor an epsilon; both are settings here. Group: the G completions of one prompt.
-The baselines are tabulated in ``baselines.py``, the divisors in ``deviations.py``.
+specifies neither the degrees of freedom nor an epsilon; both are settings here. A group is the G completions of one
+prompt. The baselines are tabulated in ``baselines.py``, the divisors in ``deviations.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grpo_core.shapes import check_rewards, check_steps, check_values
 from grpo_core.text import tr
 
 EQUAL = 1e-12
-"""Rewards whose spread is at most this, relative to max(1, |r|), are equal: rounding is not a signal."""
+"""Relative spread, in terms of max(1, |r|), up to which rewards count as equal: rounding is not a signal."""
 
 
 def advantages(
@@ -29,15 +29,15 @@ def advantages(
     kl: Array | None = None,
     all_scored: bool = False,
 ) -> Array:
-    """Advantage of every completion.
+    """Return the advantage of every completion.
 
     Args:
         objective: ``baseline``, ``std``, ``std_epsilon``; with ``kl_in = "reward"`` also ``beta``.
         rewards: (..., P, G). NaN (unscored, or an empty slot of a ragged group) is excluded from every mean and std.
-        baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, say.
-        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes may
-            be missing, or 1, where runs share it.
-        all_scored: the caller knows that no reward is NaN, which saves the test.
+        baseline: for ``baseline = "given"``, broadcast to (..., P, G): a critic's value of each prompt, for example.
+        kl: (..., P, G), the completion's summed k1, subtracted times beta when ``kl_in = "reward"``; leading axes can
+            be missing, or 1, if runs share it.
+        all_scored: whether the caller knows that no reward is NaN, which saves the check.
 
     Returns:
         (..., P, G); 0 where the reward is NaN. With ``group_mean`` and ``leave_one_out``, groups whose rewards are
@@ -73,9 +73,8 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
         step_rewards: (..., P, G, T), the reward of the step that ends with each token; NaN where no step ends.
 
     Returns:
-        (..., P, G, T); 0 where no step ends. With ``group_mean`` a group whose steps all have the same reward gives
-        exactly
-        0.
+        (..., P, G, T); 0 where no step ends. With ``group_mean``, a group whose steps all have the same reward gives
+        exactly 0.
 
     Raises:
         ShapeError: there are fewer axes.
@@ -88,15 +87,15 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
 
 
 def from_here_on(scores: Array) -> Array:
-    """Advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps that end at
-    that token or later. (..., T) -> (..., T).
+    """Return the advantage of every token, DeepSeekMath section 4.1.3: the sum of the normalised rewards of the steps
+    that end at that token or later. (..., T) -> (..., T).
     """
     xp = array_namespace(scores)
     return xp.flip(xp.cumulative_sum(xp.flip(scores, axis=-1), axis=-1), axis=-1)
 
 
 def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float) -> Array:
-    """Generalised advantage estimation, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
+    """Return the generalised advantage estimate, arXiv:1506.02438 equation 16: A_t = Σ_l (γλ)^l δ_{t+l}.
 
     Masked positions are skipped, wherever they are: the successor of a token is the next unmasked token.
 
@@ -111,7 +110,7 @@ def gae(rewards: Array, values: Array, mask: Array, *, gamma: float, lam: float)
         (..., B, T), 0 where masked.
 
     Raises:
-        ShapeError: rewards or mask do not fit the values; their leading axes may be missing, or 1.
+        ShapeError: rewards or mask do not fit the values; their leading axes can be missing, or 1.
     """
     check_values(rewards, values, mask)
     xp = array_namespace(rewards, values, mask)
@@ -131,7 +130,7 @@ def equal_rewards(rewards: Array) -> Array:
     """Mark the groups whose scored rewards are all equal. (..., P, G) -> boolean (..., P); NaN rewards are ignored.
 
     Raises:
-        ShapeError: there is one axis, or none.
+        ShapeError: there are fewer than two axes.
     """
     check_rewards(rewards)
     xp = array_namespace(rewards)
@@ -140,8 +139,8 @@ def equal_rewards(rewards: Array) -> Array:
 
 
 def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array, Array | None, Array | float]:
-    """Replace NaN rewards (..., P, G) by 0. Returned with them: the mask of scored ones (None if all are) and the
-    number scored in each group, (..., P, 1), or a single number if all are.
+    """Replace NaN rewards (..., P, G) by 0. Also return the mask of scored ones (None if all are) and the number scored
+    in each group, (..., P, 1), or a single number if all are.
     """
     unscored = None if all_scored else xp.isnan(rewards)
     if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):
@@ -155,10 +154,10 @@ def _sum(xp: Array, x: Array) -> Array:
 
 
 def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
-    """Whether a group's rewards are equal, (..., P, 1). Groups of none or one are."""
+    """Return whether a group's rewards are equal, (..., P, 1). They are if the group has at most one."""
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
-    size = xp.maximum(high, -low)  # the larger of |high| and |low|, for high is not below low
+    size = xp.maximum(high, -low)  # the larger of |high| and |low|, since high is not below low
     return high - low <= EQUAL * at_least_one(size)
 
 
@@ -171,9 +170,9 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """Divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
+    """Return the divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
 
-    ``from_mean``: the rewards minus their group's mean, if the caller has already computed them.
+    ``from_mean`` is the rewards minus their group's mean, if the caller has already computed them.
     """
     deviation = DEVIATIONS[objective.std]
     if not deviation.divides:
@@ -194,16 +193,15 @@ def _scale(
 
 
 NEAR = 1e-6
-"""How far from the highest or lowest reward a reward may be by rounding, relative to these."""
+"""Relative distance from the highest or lowest reward that counts as rounding error."""
 
 Sort = Literal["right", "wrong", "same"]
 
 
 def sort_of(reward: float, low: float = 0.0, high: float = 1.0) -> Sort:
-    """Classify a group whose rewards are all equal, ``low`` and ``high`` being the smallest and largest possible
-    reward.
+    """Classify a group whose rewards are all equal. ``low`` and ``high`` are the smallest and largest possible reward.
 
-    If a whole run has a single reward value, the range is unknown: 1 then counts as right, and 0 or less as wrong.
+    If an entire run has a single reward value, the range is unknown: 1 then counts as right, and 0 or less as wrong.
     """
     near = NEAR * max(abs(low), abs(high), 1e-12)
     if high - low <= near:

@@ -37,11 +37,13 @@ _NUMPY = SimpleNamespace(
         "sum": _reduction(np.add),
     }
 )
-"""NumPy 2 follows the standard by itself; the wrappers of its reductions take longer than a small array's numbers."""
+"""NumPy's namespace with faster reductions. NumPy 2 follows the standard, but the wrappers of its own reductions take
+longer than the arithmetic on a small array.
+"""
 
 
 def array_namespace(*arrays: Array) -> Array:
-    """The Array API namespace of ``arrays``, with a fast path for NumPy."""
+    """Return the Array API namespace of ``arrays``, with a fast path for NumPy."""
     for x in arrays:
         if type(x) is not np.ndarray:
             return array_api_compat.array_namespace(*arrays)
@@ -49,24 +51,26 @@ def array_namespace(*arrays: Array) -> Array:
 
 
 def stop_gradient(x: Array) -> Array:
-    """``x`` as a constant: torch detaches it, libraries without autograd return it unchanged."""
+    """Return ``x`` as a constant: torch detaches it, libraries without autograd return it unchanged."""
     return x.detach() if is_torch_array(x) else x
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """``x`` as a NumPy array, off the autograd tape and on the CPU."""
+    """Return ``x`` as a NumPy array, off the autograd tape and on the CPU."""
     return x.detach().cpu().numpy() if is_torch_array(x) else np.asarray(x)
 
 
 def from_numpy(x: np.ndarray, like: Array) -> Array:
-    """``x`` as an array of the same library, dtype and device as ``like``."""
+    """Return ``x`` as an array of the same library, dtype and device as ``like``."""
     if type(like) is np.ndarray:
         return np.asarray(x, like.dtype)
     return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers go to its device."""
+    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers
+    are put on its device.
+    """
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
     if type(like) is np.ndarray:
@@ -75,8 +79,8 @@ def as_array(x: Any, like: Array) -> Array:
 
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
-    """An array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to broadcast
-    to ``shape``.
+    """Return an array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to
+    broadcast to ``shape``.
     """
     xp = array_namespace(like)
     if not constant(value):
@@ -94,16 +98,16 @@ def numeric(value: Any, like: Array) -> Any:
 
 
 def ones(shape: tuple[int, ...], like: Array) -> Array:
-    """An array of ones with ``like``'s library, dtype and device."""
+    """Return an array of ones with ``like``'s library, dtype and device."""
     if type(like) is np.ndarray:
         return np.ones(shape, like.dtype)
     return array_namespace(like).ones(shape, dtype=like.dtype, device=device(like))
 
 
 def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
-    """Clamp ``x`` to ``low`` and ``high`` (numbers or arrays; None: no bound). NaN stays NaN.
+    """Clamp ``x`` to ``low`` and ``high``, which are numbers, arrays, or None for no bound. NaN stays NaN.
 
-    Exactly at a bound the gradient is passed in full, as by torch.clamp; minimum and maximum would halve it there.
+    Exactly at a bound the gradient is passed in full, as in torch.clamp; minimum and maximum would halve it there.
     """
     xp = array_namespace(x)
     if low is not None:
@@ -116,30 +120,32 @@ def at_least_one(count: Any) -> Any:
     if constant(count):
         return max(count, 1.0)
     if type(count) is np.ndarray:
-        return np.fmax(count, 1.0)  # which takes the 1 beside a NaN, as below
+        return np.fmax(count, 1.0)  # which takes the 1 next to a NaN, as below
     xp = array_namespace(count)
     return xp.where(count > 1, count, 1.0)
 
 
 def inner_product(x: Array, y: Array) -> Array:
-    """Sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
+    """Return the sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
     if type(x) is np.ndarray:
         return np.einsum("ncar,ncar->nr", x, y)
     return array_namespace(x, y).sum(x * y, axis=(1, 2))
 
 
 def constant(value: Any) -> bool:
-    """Whether ``value`` is a plain number rather than an array with run axes."""
+    """Return whether ``value`` is a plain number rather than an array with run axes."""
     return isinstance(value, (int, float))
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a numeric field is 0, in every run if it holds one value per run. False for a :func:`traced` one."""
+    """Return whether a numeric field is 0, in every run if it has one value per run. False for
+    a :func:`traced` field.
+    """
     if constant(value):
         return bool(value == 0)
     return not traced(value) and not bool(array_namespace(value).any(value != 0))
 
 
 def traced(x: Any) -> bool:
-    """Whether ``x`` is a JAX tracer, which under ``jax.jit`` has a shape but no values to branch on."""
+    """Return whether ``x`` is a JAX tracer, which under ``jax.jit`` has a shape but no values to branch on."""
     return type(x) is not np.ndarray and is_jax_array(x)

@@ -16,10 +16,10 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def preset_named(name: str) -> Preset:
-    """The preset called ``name``, ignoring case.
+    """Return the preset called ``name``, ignoring case.
 
     Raises:
-        SettingsError: there is none; the message suggests similar names.
+        SettingsError: there is no such preset; the message suggests similar names.
     """
     for known, preset in PRESETS.items():
         if known.lower() == name.lower():
@@ -33,19 +33,19 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
     """Apply ``preset`` to ``base`` (by default the bandit's settings), then each ``path=value``.
 
     Raises:
-        SettingsError: an unknown preset or path, or a value that is not allowed.
+        SettingsError: a preset or path is unknown, or a value is not allowed.
     """
     settings = Settings() if base is None else base
     changes = dict(_assignment(text, settings) for text in assignments)
     if preset is not None:
-        # a preset may depend on the task: Dr. GRPO divides by its longest completion
+        # a preset can depend on the task: Dr. GRPO divides by its longest completion
         task = {path: value for path, value in changes.items() if path.startswith("task.")}
         settings = preset_named(preset).applied_to(settings.replace(task))
     return settings.replace(changes)
 
 
 def described_settings(base: Settings | None = None) -> Iterator[tuple[str, About, Any]]:
-    """Every setting of a kind of run: (dotted path, its description, its default)."""
+    """Yield every setting of a kind of run: (dotted path, its description, its default)."""
     defaults = Settings() if base is None else base
     rules = dict(described(Settings))
     for part in fields(Settings):
@@ -94,7 +94,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """Comma-separated suggestions for a misspelled name. Empty if none is similar."""
+    """Return comma-separated suggestions for a misspelled name. Empty if no name is similar."""
     lowered = {other.lower(): other for other in known}
     lasts = {other.rpartition(".")[2].lower(): other for other in known}
     for table, key in ((lowered, name.lower()), (lasts, name.rpartition(".")[2].lower())):

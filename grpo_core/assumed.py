@@ -1,4 +1,4 @@
-"""The sentence about assumptions, for an update whose source does not record its loss."""
+"""The note on assumptions about an update whose source does not record its loss."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ ONE_ALONE = tr("Log-probabilities are recorded of the sampler or of the trainer 
 
 
 def assumption(step: Step) -> str:
-    """Sentences on what is assumed of an update because its source does not record it: the settings of the loss, and
-    log-probabilities that the trainer or the sampler did not give. Empty where its loss is recorded."""
+    """Return sentences on what is assumed about an update because its source does not record it: the settings of the
+    loss, and log-probabilities that the trainer or the sampler did not provide. Empty if its loss is recorded.
+    """
     if not step.settings.is_recorded:
         return ""
     if step.settings.recorded.names_loss:

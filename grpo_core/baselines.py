@@ -1,10 +1,10 @@
-"""Baselines, which are subtracted from a reward to make an advantage: b in A = (R − b) / σ.
+"""Baselines, which are subtracted from a reward to obtain an advantage: b in A = (R − b) / σ.
 
 =============  ===================================  ==========================================
 baseline       b                                    source
 =============  ===================================  ==========================================
 group_mean     mean of the group, itself included   DeepSeekMath, arXiv:2402.03300, sec. 4.1.2
-leave_one_out  mean of the others of the group      RLOO, arXiv:2402.14740
+leave_one_out  mean of the others in the group      RLOO, arXiv:2402.14740
 batch_mean     mean of the batch                    after Williams 1992
 none           0                                    Williams 1992
 given          a critic's value                     GAE, arXiv:1506.02438
@@ -37,18 +37,18 @@ class Baseline:
     Attributes:
         value: function of (xp, rewards (..., P, G) with 0 where unscored, number scored in each group as (..., P, 1) or
             one number for all, the given baseline) that returns b.
-        mean: which mean it is, "group" or "batch"; empty where it is not a mean.
+        mean: kind of mean, "group" or "batch"; empty if it is not a mean.
         subtracts: whether anything is subtracted; otherwise b is 0.
-        within_group: whether it depends on the group alone, so that equal rewards give an advantage of exactly 0.
-        from_critic: whether it is a critic's value of each token; advantages are then estimated by GAE.
-        explained: b of one completion from the scores of the others in its group, where it is not a mean.
+        within_group: whether it depends only on the group, so that equal rewards give an advantage of exactly 0.
+        from_critic: whether it is a critic's value of each token; advantages are then estimated with GAE.
+        explained: b of one completion from the scores of the others in its group, if it is not a mean.
         phrase: the baseline as part of a sentence.
         in_training: sentence saying that a trainer used it.
-        source: the algorithm that uses it; ``undivided``: the algorithm that does so without dividing by a standard
+        source: the algorithm that uses it; ``undivided``: the algorithm that uses it without dividing by a standard
             deviation.
-        equal_push, equal_rest: why a group of equal rewards has a gradient under it, and why it may not; empty where
-            equal rewards always give an advantage of 0.
-        inline: b as a symbol in a one-line formula; empty where it is 0 or does not apply to a whole reward.
+        equal_push, equal_rest: why a group of equal rewards has a gradient with it, and why it may not; empty if equal
+            rewards always give an advantage of 0.
+        inline: b as a symbol in a one-line formula; empty if b is 0 or does not apply to a total reward.
         script: b as a NumPy expression of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """
 
@@ -173,4 +173,4 @@ BASELINES: dict[str, Baseline] = {
         equal_rest=tr("That is what the critic expected."),
     ),
 }
-"""Every baseline by its name in the settings."""
+"""Baselines by name in the settings."""

@@ -1,7 +1,7 @@
 """Breakpoints, which stop a run at the update where a condition on one of its series becomes true.
 
-The values are those of :func:`grpo_core.metrics.metrics`. A condition stops a run where it becomes true, not for as
-long as it is true, so that the run can go on from there. A non-finite number in an update stops every run, without any
+The values are those of :func:`grpo_core.metrics.metrics`. A condition stops a run when it becomes true, not for as long
+as it is true, so that the run can continue from there. A non-finite number in an update stops every run, without any
 breakpoint (:class:`grpo_core.errors.NonFiniteError`).
 """
 
@@ -26,7 +26,7 @@ RELATIONS: dict[str, str] = {
     "below": tr("falls below"),
     "first": tr("≠ 0 for the first time"),
 }
-"""What may be asked of a series, in words. “first” needs no value."""
+"""Relations between a series and a value, in words. “first” does not need a value."""
 SIGNS = {"above": ">", "below": "<", "first": "!="}
 _TRUE: dict[str, Callable[[Any, Any], Any]] = {"above": operator.gt, "below": operator.lt, "first": operator.ne}
 
@@ -51,7 +51,7 @@ class Breakpoint:
     on: bool = True
 
     def __post_init__(self) -> None:
-        if self.series not in tuple(METRICS):  # whatever a file held: a list cannot be looked up
+        if self.series not in tuple(METRICS):  # a file can contain anything: a list cannot be looked up
             raise SettingsError("series", self.series, _no_such_series(self.series))
         if self.relation not in tuple(RELATIONS):
             raise SettingsError(
@@ -82,7 +82,7 @@ class Breakpoint:
         return f"{METRICS[self.series].title} {'first ≠ 0' if self.relation == 'first' else self._side}"
 
     def holds(self, value: float) -> bool:
-        """Whether the condition is true of ``value``, which must not be NaN."""
+        """Return whether the condition is true of ``value``, which must not be NaN."""
         return bool(_TRUE[self.relation](value, self.value))
 
     def became(self, values: np.ndarray, before: bool = False) -> tuple[np.ndarray, bool]:
@@ -114,7 +114,7 @@ class Breakpoint:
         return f"{self.relation} {self.value:.6g}".replace("-", "−")
 
     def _shown(self, value: float) -> str:
-        """``value`` rounded to as few digits as still satisfy the condition."""
+        """Round ``value`` to as few digits as still satisfy the condition."""
         if math.isinf(value):
             return "∞" if value > 0 else "-∞"
         texts = [f"{value:.{digits}g}" for digits in (3, 6, 17)]
@@ -122,10 +122,10 @@ class Breakpoint:
 
 
 class Watch:
-    """Watches a run's series and reports which breakpoints each update reaches.
+    """Monitor of a run's series that reports which breakpoints each update reaches.
 
     Args:
-        breakpoints: only the enabled ones are watched.
+        breakpoints: the breakpoints; only enabled ones are monitored.
         past: name of a series -> its values so far, (updates,).
     """
 
@@ -133,10 +133,10 @@ class Watch:
         self._held = {one: one.became(past(one.series))[1] for one in breakpoints if one.on}
 
     def reached(self, values: Mapping[str, float]) -> tuple[Breakpoint, ...]:
-        """The breakpoints whose conditions become true with the next update.
+        """Return the breakpoints whose conditions become true with the next update.
 
         Args:
-            values: its metrics.
+            values: metrics of that update.
         """
         reached = []
         for one, before in self._held.items():
@@ -151,19 +151,19 @@ class Watch:
 
 
 def nothing_before(name: str) -> np.ndarray:
-    """Empty series, for a run at update 0."""
+    """Return an empty series, for a run at update 0."""
     return np.empty(0)
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """The reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
+    """Return the reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )
 
 
 def name_of(series: str) -> str:
-    """The title of a series as it is written inside a sentence."""
+    """Return the title of a series as written inside a sentence."""
     title = METRICS[series].title
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
@@ -172,7 +172,7 @@ def breakpoint_from_text(text: str) -> Breakpoint:
     """Parse a breakpoint: ``entropy<1.0``, ``max_prob>0.9``, or ``clip_fraction!=0`` for the first clip.
 
     Raises:
-        SettingsError: it cannot be parsed; the message gives the accepted form.
+        SettingsError: the text cannot be parsed; the message gives the accepted form.
     """
     parts = re.fullmatch(r"\s*(\w+)\s*(>|<|!=)\s*(\S+)\s*", text)
     if parts is None:
@@ -203,7 +203,7 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
 
 
 def _no_such_series(series: object) -> str:
-    """The error sentence on an unknown series name: it suggests similar names, or lists all."""
+    """Return the error message for an unknown series name, which suggests similar names or lists all."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
     if near:
         return tr("there is no such series; close to it are {near}").format(near=", ".join(near))

@@ -1,18 +1,18 @@
-"""Whole numbers on the command line."""
+"""Integers on the command line."""
 
 from __future__ import annotations
 
 import argparse
 
 LARGEST = 10**12
-"""More than any count of updates, rows or seeds; what has more digits is a slip of the hand."""
+"""Upper limit, above any plausible number of updates, rows or seeds. A larger number is a typing error."""
 
 
 def count(text: str) -> int:
-    """Parse a positive whole number from a command-line argument.
+    """Parse a positive integer from a command-line argument.
 
     Raises:
-        argparse.ArgumentTypeError: it is not one, or it is unreasonably large.
+        argparse.ArgumentTypeError: it is not a positive integer, or it is unreasonably large.
     """
     digits = len(text.lstrip("0"))
     if not text.isascii() or not text.isdecimal() or not digits:

@@ -1,4 +1,4 @@
-"""Comma-separated tables whose cells a spreadsheet never runs as formulas."""
+"""Comma-separated tables whose cells are never run as formulas by a spreadsheet."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import IO
 
 FORMULA_STARTS = ("=", "+", "-", "@")
 BREAKS = ("\t", "\r", "\n")
-"""Spreadsheets leave these out at a cell's beginning, and look at what follows."""
+"""Characters that spreadsheets skip at the start of a cell before they check for a formula."""
 
 
 def defused(value: object) -> object:
-    """Make a cell safe for spreadsheets: a text that begins like a formula gets a leading apostrophe.
+    """Make a cell safe for spreadsheets: text that starts like a formula gets a leading apostrophe.
 
-    Negative numbers written as text, and a sign alone (a token such as ``=``), are not formulas and are left unchanged.
+    Negative numbers written as text, and a single symbol (a token such as ``=``), are not formulas and are left
+    unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -31,10 +32,10 @@ def _is_negative(text: str) -> bool:
 
 
 class CsvWriter:
-    """Writes rows of a table to a text file, passing every cell through :func:`defused`.
+    """Writer of a table to a text file, which passes every cell through :func:`defused`.
 
     Args:
-        file: opened with ``newline=""``.
+        file: a file opened with ``newline=""``.
         lineterminator: end of a row.
     """
 

@@ -1,8 +1,8 @@
 """Divisors of the centred reward: σ in A = (R − b) / (σ + δ).
 
-The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which names no degrees of freedom);
-no division is Dr. GRPO's (arXiv:2503.20783); the batch's standard deviation is an option of TRL 1.16 (scale_rewards
-"batch").
+The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which does not specify the degrees of
+freedom); no division is Dr. GRPO's (arXiv:2503.20783); the batch's standard deviation is an option of TRL 1.16
+(scale_rewards "batch").
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Deviation:
 
     Attributes:
         ddof: the degrees of freedom subtracted from n in the variance.
-        of_batch: whether it is taken over all rewards of the batch rather than over each group.
+        of_batch: whether it is computed over all rewards of the batch rather than over each group.
         divides: whether anything is divided at all.
-        inline: its symbol in a one-line formula; empty where nothing is divided.
+        inline: its symbol in a one-line formula; empty if nothing is divided.
         phrase: the division as part of a sentence.
         in_training: sentence saying that a trainer divided by it.
         source: the paper or library that divides by it.
@@ -67,4 +67,4 @@ DEVIATIONS: dict[str, Deviation] = {
         knobs=(),
     ),
 }
-"""Every choice by its name in the settings."""
+"""Divisors by name in the settings."""

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from grpo_core.text import tr
 
 LONGEST_SHOWN = 200
-"""Characters of a value that a sentence repeats."""
+"""Maximum number of characters of a value that a message quotes."""
 
 
 def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
-    """Shorten ``value`` for quoting in a message: a text from a file may be as long as the file."""
+    """Shorten ``value`` for quoting in a message. A string from a file can be as long as the file."""
     try:
         text = str(value)
-    except ValueError:  # a whole number of more digits than Python writes out
+    except ValueError:  # an integer with more digits than Python prints
         return tr("a number of thousands of digits")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 class GrpoError(Exception):
-    """Base class of every error that the core raises on purpose. Its message can be shown to the user."""
+    """Base class of all errors that the core raises deliberately. Its message can be shown to the user."""
 
 
 class SettingsError(GrpoError):
@@ -43,16 +43,16 @@ class SettingsError(GrpoError):
         )
 
     def within(self, outer: str) -> SettingsError:
-        """Prefix the field's name with ``outer``, the object that holds the settings."""
+        """Prefix the field's name with ``outer``, the object that contains the settings."""
         return SettingsError(f"{outer}.{self.field}", self.value, self.allowed)
 
 
 class ShapeError(GrpoError):
-    """An array whose shape does not fit the others of the same call.
+    """An array whose shape does not fit the others in the same call.
 
     Attributes:
         argument: its parameter name.
-        shape: the shape it has.
+        shape: its shape.
         wanted: the expected shape, in words.
     """
 
@@ -68,11 +68,11 @@ class ShapeError(GrpoError):
 
 
 class RunFileError(GrpoError):
-    """A run file cannot be read or written. The message names the file and a remedy."""
+    """Raised if a run file cannot be read or written. The message names the file and a remedy."""
 
 
 class NonFiniteError(GrpoError):
-    """A number of an update is not finite.
+    """Raised if a number of an update is not finite.
 
     Attributes:
         step: the update that was being computed, counted from 1.
@@ -91,8 +91,8 @@ class NonFiniteError(GrpoError):
 
 
 def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """Turn ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether to
-    stop.
+    """Convert ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether
+    to stop.
     """
 
     def asked() -> bool:
@@ -106,8 +106,8 @@ def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
 
 
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
-    """Raised by a learner when ``cancelled()`` returns true. The learner is back at its last finished update."""
+    """Raised by a learner when ``cancelled()`` returns True. The learner is then at its last finished update."""
 
 
 class NotRecordedError(GrpoError):
-    """The source of a recorded run does not hold what was requested. The message names it."""
+    """The source of a recorded run does not contain the requested data. The message says which."""

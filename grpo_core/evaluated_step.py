@@ -1,7 +1,8 @@
-"""Lazily computed quantities of one update under one objective, shared by all that show or explain it.
+"""Lazily computed quantities of one update under one objective, shared by all code that shows or explains it.
 
 Panels, explanations, reasons and what-ifs all read their numbers here, so that they cannot disagree and no array is
-computed twice. Every number comes from the functions that trained (``recompute``, ``metrics``, the bandit's gradient).
+computed twice. Every number comes from the functions used in training (``recompute``, ``metrics``, the bandit's
+gradient).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class EvaluatedStep:
         return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
     def terms(self, passed: int) -> Terms:
-        """The loss of a pass with all intermediate values."""
+        """Return the loss of a pass with all intermediate values."""
         if passed not in self._terms:
             self._terms[passed] = recompute.terms(self.step, passed, given=self.advantage)
         return self._terms[passed]
@@ -71,17 +72,17 @@ class EvaluatedStep:
                 kept.pop(passed, None)
 
     def gate(self, passed: int) -> np.ndarray | None:
-        """Factor of the surrogate, (B, T), by :func:`grpo_core.recompute.gate_of`."""
+        """Return the factor of the surrogate, (B, T), from :func:`grpo_core.recompute.gate_of`."""
         return recompute.gate_of(self.step, passed, self.objective)
 
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """The two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
+        """Return the two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
         if passed not in self._gradients:
             self._gradients[passed] = recompute.token_gradient(self.step, passed, given=self.advantage)
         return self._gradients[passed]
 
     def logit_gradient(self, passed: int) -> np.ndarray | None:
-        """d loss / d logits (C, A). None where the update does not hold a table of logits."""
+        """Return d loss / d logits (C, A), or None if the update does not have a table of logits."""
         if passed not in self._logit_gradients:
             known = "logits" in self.step.resume and self.step.distribution(passed) is not None
             self._logit_gradients[passed] = logit_gradient(self.step, passed, given=self.advantage) if known else None
@@ -89,7 +90,7 @@ class EvaluatedStep:
 
     @cached_property
     def advantage(self) -> np.ndarray:
-        """(B,), or (B, T) from a critic."""
+        """Advantage, (B,), or (B, T) from a critic."""
         return recompute.advantage(self.step)
 
     @cached_property
@@ -106,7 +107,7 @@ class EvaluatedStep:
 
     @property
     def by_step(self) -> bool:
-        """Whether rewards are given to steps of a completion rather than to whole completions."""
+        """Whether rewards are given to steps of a completion rather than to complete completions."""
         return self.objective.credits_steps
 
     @cached_property
@@ -140,7 +141,7 @@ class EvaluatedStep:
 
     @cached_property
     def cards(self) -> dict[str, float]:
-        """The metrics shown on cards. A what-if's gradient norm is computed from the logits, where they are known."""
+        """The metrics shown on cards. A what-if's gradient norm is computed from the logits, if they are known."""
         cards = metrics.metrics(self.step, terms=self.terms)
         gradient = None if self.recorded else self.logit_gradient(0)
         return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
@@ -152,7 +153,7 @@ class EvaluatedStep:
 
     @cached_property
     def silent(self) -> np.ndarray:
-        """Mark the groups without a gradient signal: every advantage is 0, (P,).
+        """Groups without a gradient signal, in which every advantage is 0, (P,).
 
         Not the same as equal rewards: without a baseline, or with the KL in the reward, such groups can have non-zero
         advantages.
@@ -181,31 +182,31 @@ class EvaluatedStep:
     # -- the pass as a whole ------------------------------------------------------------------------------------------
 
     def gradient(self, passed: int) -> np.ndarray:
-        """d loss / d log π, (B, T)."""
+        """Return d loss / d log π, (B, T)."""
         if passed not in self._whole_gradients:
             push, pull = self.gradient_parts(passed)
             self._whole_gradients[passed] = push if pull is None else push + pull
         return self._whole_gradients[passed]
 
     def push(self, passed: int) -> np.ndarray:
-        """d loss / d log π from the surrogate, (B, T)."""
+        """Return d loss / d log π from the surrogate, (B, T)."""
         return self.gradient_parts(passed)[0]
 
     def pull(self, passed: int) -> np.ndarray:
-        """d loss / d log π from the KL, (B, T). 0 where the loss has no KL term."""
+        """Return d loss / d log π from the KL, (B, T). 0 if the loss has no KL term."""
         pull = self.gradient_parts(passed)[1]
         return np.zeros(self.step.mask.shape) if pull is None else pull
 
     def used(self, passed: int) -> np.ndarray:
-        """Tokens that a pass learned from, boolean (B, T)."""
+        """Return the tokens that a pass learned from, boolean (B, T)."""
         return recompute.used(self.step, passed)
 
     def ratios(self, passed: int) -> np.ndarray:
-        """Ratios of the tokens used in a pass, flattened."""
+        """Return the ratios of the tokens used in a pass, flattened."""
         return np.asarray(self.terms(passed).ratio[self.used(passed)])
 
     def shares(self, passed: int) -> np.ndarray:
-        """Share of the total weight that each completion has in a pass, (B,)."""
+        """Return the share of the total weight that each completion has in a pass, (B,)."""
         weight = self.terms(passed).weight.sum(axis=-1, dtype=np.float64)
         return np.asarray(weight / (weight.sum() or 1.0))
 
@@ -230,12 +231,13 @@ class EvaluatedStep:
 
     @property
     def through_distributions(self) -> bool:
-        """Whether the loss depends on the policy's whole distributions, not only on log π of the sampled tokens: an
-        exact KL, an entropy bonus."""
+        """Whether the loss depends on the policy's full distributions, not only on log π of the sampled tokens, because
+        of an exact KL or an entropy bonus.
+        """
         return self.has_entropy_bonus or needs_distributions(self.objective)
 
     def distribution_gradient(self, passed: int) -> np.ndarray | None:
-        """d loss / d logits (C, A) of a pass, from recorded distributions. None without them."""
+        """Return d loss / d logits (C, A) of a pass, from recorded distributions, or None without them."""
         step, exact = self.step, self.objective.replace(entropy_bonus=0.0)
         unknown = step.distribution(passed) is None or step.context is None or step.entropy_coefficient is not None
         if unknown or (needs_distributions(exact) and step.ref_dist_logp is None):
@@ -243,38 +245,39 @@ class EvaluatedStep:
         return logit_gradient(step, passed, given=self.advantage)
 
     def whole_gradient(self, passed: int) -> np.ndarray | None:
-        """The full gradient of a pass: d loss / d logits (C, A) where a table of logits is trained or the loss depends
-        on whole distributions, otherwise d loss / d log π (B, T). None where those distributions are not recorded."""
+        """Return the full gradient of a pass: d loss / d logits (C, A) if a table of logits is trained or the loss
+        depends on full distributions, otherwise d loss / d log π (B, T). None if those distributions are not recorded.
+        """
         logits = self.logit_gradient(passed)
         if logits is not None:
             return logits
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Whether a pass has a non-zero gradient (finite or not), or may have one through distributions that are not
-        recorded.
+        """Return whether a pass has a non-zero gradient (finite or not), or may have one through unrecorded
+        distributions.
         """
         gradient = self.whole_gradient(passed)
         return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
 
     def ratios_are_one(self, passed: int) -> bool:
-        """Whether every ratio of a pass is 1 up to rounding."""
+        """Return whether every ratio of a pass is 1 up to rounding."""
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
     def at_reference(self, passed: int) -> bool:
-        """Whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is 0 as
-        well.
+        """Return whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is
+        0 as well.
         """
         reference = self.step.ref_logp
         return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
 
     def surrogate_loss(self, passed: int) -> float:
-        """The surrogate's part of a pass's loss."""
+        """Return the surrogate's part of a pass's loss."""
         terms = self.terms(passed)
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """Sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
+        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 
@@ -300,7 +303,7 @@ class EvaluatedStep:
         return 0.0
 
     def kl_loss(self, passed: int) -> float:
-        """The KL's part of a pass's loss. 0 where the loss has no KL term."""
+        """Return the KL's part of a pass's loss. 0 if the loss has no KL term."""
         terms = self.terms(passed)
         if terms.kl is None or not self.kl_in_loss:
             return 0.0
@@ -320,5 +323,5 @@ class EvaluatedStep:
         return self.step.passes if every else self.step.settings.learner.mu
 
     def nearest_pass(self, passed: int) -> int:
-        """Pass ``passed``, or the last recorded one if the update has fewer."""
+        """Return the index of pass ``passed``, or of the last recorded pass if the update has fewer."""
         return min(passed, self.step.passes - 1)

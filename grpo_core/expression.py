@@ -1,4 +1,6 @@
-"""A factor or condition of an explained formula, evaluated in plain Python. Used by the tables of switches."""
+"""A factor or condition of an explained formula, evaluated in plain Python. Used by the tables
+of algorithm variants.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ class Expression:
     Attributes:
         general: LaTeX with symbols.
         values: LaTeX with the numbers substituted.
-        value: computed from those values with ``math`` alone; 1 or 0 for a condition.
+        value: computed from those values with ``math`` only; 1 or 0 for a condition.
         note: remark in words on what the formula does not show.
         source: paper and equation.
         scale: magnitude of the largest intermediate result, the scale for rounding errors; 0 means that of ``value``.
@@ -37,13 +39,13 @@ class Expression:
 
 
 def exponential(x: float) -> float:
-    """e^x, or infinity where the result overflows a float."""
+    """Return e^x, or infinity if the result overflows a float."""
     return math.exp(x) if x < 709.78 else math.inf
 
 
 class Reading(Protocol):
-    """The quantities of one token in one pass that an expression may read. Each one read becomes an input of the
-    explanation.
+    """The quantities of one token in one pass that an expression can read. Each quantity that is read becomes an input
+    of the explanation.
     """
 
     @property
@@ -52,7 +54,7 @@ class Reading(Protocol):
 
     @property
     def index(self) -> str:
-        """Index of a token in formulas: ``{i,t}``, or ``{i}`` where completions have one token."""
+        """Index of a token in formulas: ``{i,t}``, or ``{i}`` if completions have one token."""
 
     @property
     def ratio_name(self) -> str:

@@ -14,10 +14,10 @@ class Term:
     Attributes:
         key: the number of the update that it shows and explains; empty for connecting pieces such as brackets.
         latex: the term in LaTeX.
-        name: in words, such as "ratio"; part of the accessible name and the tooltip.
+        name: its name in words, such as "ratio"; part of the accessible name and the tooltip.
         help: one sentence for the tooltip.
         meaning: name of its colour in the theme.
-        glue: whether it is kept on the same line as the term before it.
+        glue: whether it is kept on the same line as the preceding term.
         change: "old" for a term that is struck out, "new" for an added one, empty otherwise.
     """
 
@@ -31,12 +31,12 @@ class Term:
 
 
 def joint(latex: str, *, glue: bool = False) -> Term:
-    """A term that only connects its neighbours, such as a bracket."""
+    """Return a term that only connects its neighbours, such as a bracket."""
     return Term(latex=latex, glue=glue)
 
 
 def ratio_factor(latex: str, name: str) -> Term:
-    """Term for a surrogate's factor in place of the plain ratio."""
+    """Return the term for a surrogate's factor in place of the plain ratio."""
     return Term(key="surrogate", latex=latex, name=name, help=tr("How the ratio enters this surrogate."))
 
 

@@ -30,7 +30,9 @@ from grpo_core.typeset import number, signed
 EXACT = "exact"
 """The estimator that needs the full distributions instead of the sampled token."""
 IN_REWARD = "k1"
-"""The estimator that is subtracted from the reward, summed over a completion, whichever is set for the loss."""
+"""The estimator that is subtracted from the reward, summed over a completion, regardless of the
+one set for the loss.
+"""
 SCHULMAN = "Schulman, joschu.net/blog/kl-approx.html"
 
 
@@ -49,7 +51,7 @@ class Distance:
 
     @property
     def value(self) -> float:
-        """d."""
+        """The difference d."""
         return self.ref - self.now
 
     @property
@@ -83,7 +85,7 @@ class Estimator:
         exponential: whether it grows exponentially in d.
         note: remark on its use as a loss; ``alone`` applies without the ratio as a factor, ``with_ratio`` with each
             token's ratio.
-        script, script_slope: the same two as NumPy expressions of an array ``d``.
+        script, script_slope: value and derivative as NumPy expressions of an array ``d``.
     """
 
     value: Callable[[Array], Array]
@@ -109,15 +111,15 @@ def estimate(kind: str, logp: Array, ref_logp: Array) -> Array:
 
 
 def derivative(kind: str, logp: Array, ref_logp: Array) -> Array:
-    """d ``estimate`` / d ``logp``, in the shape of ``logp``."""
+    """Return d ``estimate`` / d ``logp``, in the shape of ``logp``."""
     return ESTIMATORS[kind].derivative(ref_logp - logp)
 
 
 def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
-    """KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
+    """Return KL(π‖π_ref) = Σ_a π(a) (log π(a) − log π_ref(a)) over the last axis. (..., V) -> (...), in nats.
 
-    An action that π never takes (log π = −inf) adds nothing. ``prob``: π, if already computed. ``axis``: the axis of
-    the actions, if it is not the last.
+    An action that π never takes (log π = −inf) adds nothing. ``prob`` is π, if already computed. ``axis`` is the axis
+    of the actions, if it is not the last.
     """
     xp = array_namespace(logp, ref_logp)
     p = xp.exp(logp) if prob is None else prob
@@ -127,7 +129,7 @@ def exact(logp: Array, ref_logp: Array, prob: Array | None = None, *, axis: int 
 
 
 def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
-    """H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob`` and ``axis`` as in
+    """Return H(π) = −Σ_a π(a) log π(a) over the last axis. (..., V) -> (...), in nats. ``prob`` and ``axis`` as in
     :func:`exact`.
     """
     xp = array_namespace(logp)
@@ -136,8 +138,8 @@ def entropy(logp: Array, prob: Array | None = None, *, axis: int = -1) -> Array:
 
 
 def _all_taken(prob: Array) -> bool:
-    """Whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the test would force a
-    synchronisation.
+    """Return whether no probability is 0, so that every logarithm is finite. NumPy only: on a GPU the check would force
+    a synchronisation.
     """
     return type(prob) is np.ndarray and prob.size > 0 and bool(prob.min() > 0)
 
@@ -237,4 +239,4 @@ ESTIMATORS: dict[str, Estimator] = {
         script_slope="-np.expm1(d)",
     ),
 }
-"""Every estimator from the sampled token, by its name in the settings; :data:`EXACT` is the one that is none."""
+"""Estimators from the sampled token, by name in the settings. :data:`EXACT` is not among them."""

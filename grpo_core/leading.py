@@ -20,10 +20,10 @@ class Contribution:
     """A quantity that is a sum over tokens.
 
     Attributes:
-        title: its name as shown.
-        of: function that gives each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
-            log π; None where the record lacks it.
-        missing: the sentence shown in that case.
+        title: its displayed name.
+        of: function that returns each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
+            log π; None if the record lacks it.
+        missing: the message shown in that case.
     """
 
     title: str
@@ -55,11 +55,11 @@ class Leading:
     """The tokens with the largest contributions, in descending order. Ties keep the order of the batch.
 
     Attributes:
-        rows, tokens: where they are, (n,) each, from 0.
+        rows, tokens: their positions, (n,) each, from 0.
         values: their contributions, (n,).
         shares: |value| over the sum of |value| of all tokens, (n,).
         contributing: number of tokens with a non-zero contribution.
-        counted: how many tokens the loss counts.
+        counted: number of tokens that the loss counts.
     """
 
     rows: np.ndarray
@@ -71,7 +71,7 @@ class Leading:
 
     @property
     def share(self) -> float:
-        """Share of the total contribution that the listed tokens have together."""
+        """Share of the total contribution that the listed tokens account for."""
         return float(self.shares.sum())
 
 
@@ -81,7 +81,7 @@ def leading(values: np.ndarray, mask: np.ndarray, most: int = MOST) -> Leading:
     Args:
         values: contribution of each token, (B, T). NaN is not ranked.
         mask: the tokens that the loss counts, boolean (B, T).
-        most: number wanted; fewer are returned if fewer contribute.
+        most: maximum number of tokens; fewer are returned if fewer contribute.
     """
     sizes = np.where(mask & np.isfinite(values), np.abs(values), 0.0).astype(np.float64)
     flat = sizes.ravel()
@@ -110,10 +110,10 @@ class Group:
     """The completions of one prompt.
 
     Attributes:
-        number: of the prompt, as the record counts it.
+        number: number of the prompt in the record.
         rows: its completions, (n,), from 0.
-        low, high: its smallest and largest reward; NaN where none was scored.
-        silent: whether it has no signal: every advantage is 0, or, where no advantages are recorded, all rewards are
+        low, high: its smallest and largest reward; NaN if none was scored.
+        silent: whether it has no signal: every advantage is 0, or, if no advantages are recorded, all rewards are
             equal.
     """
 
@@ -125,12 +125,12 @@ class Group:
 
 
 def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None) -> list[Group]:
-    """The groups of an update, those without a signal first, each part in order of group number.
+    """Return the groups of an update, those without a signal first, each part in order of group number.
 
     Args:
         group: the group of each completion, (B,).
         rewards: (B,), NaN where a completion was not scored.
-        pushed: whether any advantage of a completion is not 0, boolean (B,); None where no advantages are recorded.
+        pushed: whether any advantage of a completion is not 0, boolean (B,); None if no advantages are recorded.
     """
     found = []
     for number in np.unique(group):
@@ -143,14 +143,14 @@ def groups_of(group: np.ndarray, rewards: np.ndarray, pushed: np.ndarray | None)
 
 
 def of_leading(name: str, found: Leading) -> Carried:
-    """Make the claim on the leading tokens of the contribution ``name``, a key of :data:`CONTRIBUTIONS`."""
+    """Return the claim about the leading tokens of the contribution ``name``, a key of :data:`CONTRIBUTIONS`."""
     if not found.contributing:
         return Carried.of(f"no_{name}", all=found.counted)
     return Carried.of(name, count=len(found.values), all=found.counted, share=found.share)
 
 
 def of_groups(groups: Sequence[Group]) -> WithoutSignal:
-    """Make the claim on the groups of an update without a signal."""
+    """Return the claim about the groups of an update without a signal."""
     silent = sum(one.silent for one in groups)
     if len(groups) == 1:
         return WithoutSignal.of("only_silent" if silent else "only")

@@ -31,15 +31,16 @@ NO_TORCH = (
         "install torch safetensors”. The bandit and the program's own language model work without it."
     )
 )
-"""Message for features that need torch: a model from a folder, or making a checkpoint. It gives no advice to install,
-because nothing can be installed into a packaged program."""
+"""Message for features that need torch: a model from a folder, or training a checkpoint. It does not suggest installing
+torch, because nothing can be installed into a packaged program.
+"""
 
 
 class Learner(Protocol):
-    """Protocol of a learner: an iterator over the updates of a run.
+    """Protocol of a learner, which is an iterator over the updates of a run.
 
     Attributes:
-        settings: may be assigned between two steps. Live settings take effect at the next update; a structural one
+        settings: can be assigned between two steps. Live settings take effect at the next update; a structural one
             raises a ``SettingsError`` that names it.
     """
 
@@ -48,28 +49,28 @@ class Learner(Protocol):
     def __iter__(self) -> Iterator[Step]: ...
 
     def __next__(self) -> Step:
-        """The next update.
+        """Return the next update.
 
         Raises:
-            Cancelled: ``cancelled()`` turned true.
+            Cancelled: ``cancelled()`` returned True.
             NonFiniteError: a number of the update is not finite.
 
-        After either, the learner is at its last finished update and may be continued.
+        After either, the learner is at its last finished update and can be continued.
         """
         ...
 
 
 Earlier = Callable[[int], Step]
-"""Function that returns the recorded update of a given number."""
+"""Function that returns the recorded update with a given number."""
 
 
 def never() -> bool:
-    """Return False: the ``cancelled`` callback of a run that is never cancelled."""
+    """Return False. Callback ``cancelled`` of a run that is never cancelled."""
     return False
 
 
 def nothing_earlier(number: int) -> Step:
-    """The ``earlier`` callback for a run of which only the last update is available. Always raises."""
+    """Raise an error. Callback ``earlier`` for a run of which only the last update is available."""
     raise GrpoError(
         tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
             number=number
@@ -78,7 +79,8 @@ def nothing_earlier(number: int) -> Step:
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run under ``settings``: vocabulary, starting policy, and what else is known before update 1.
+    """Return the origin of a run under ``settings``: vocabulary, starting policy, and everything else known before
+    update 1.
 
     Raises:
         GrpoError: the prompts of a language model's task cannot be used.
@@ -106,8 +108,9 @@ def learner(
 
     Args:
         settings: settings of the run; when resuming, only live settings may differ from those of ``resume``.
-        resume: a recorded update to go on from.
-        earlier: the updates before it; a language model keeps its weights every few updates and replays those between.
+        resume: a recorded update to continue from.
+        earlier: the updates before it; a language model stores its weights every few updates and replays the updates in
+            between.
         cancelled: called before every token and every pass; True ends the update with ``Cancelled``.
 
     Raises:
@@ -126,13 +129,13 @@ def language_learner(
     progress: Callable[[Progress], None] = unreported,
     group: Callable[[], int] = lambda: 0,
 ) -> LanguageLearner | FolderLearner:
-    """Create a language model's learner after the updates of ``history``: for the built-in model, or one from a folder.
+    """Create a language model's learner after the updates of ``history``, for the built-in model or one from a folder.
 
     ``progress`` receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`), with the completions of
     ``group`` as they are sampled.
 
     Raises:
-        GrpoError: a model from a folder is asked for, and torch is missing; or the model or ``history`` cannot be used.
+        GrpoError: a model from a folder is requested, and torch is missing; or the model or ``history`` cannot be used.
     """
     if settings.model.folder:
         try:
@@ -147,7 +150,8 @@ def language_learner(
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:
-    """The consecutive updates that lead to ``last``, starting at the newest one that holds weights, or at the first.
+    """Return the consecutive updates that lead up to ``last``, starting at the newest one that has weights, or at the
+    first.
 
     Raises:
         GrpoError: one of them is no longer recorded.

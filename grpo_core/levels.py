@@ -83,4 +83,4 @@ LEVELS: dict[str, Level] = {
         source="RLOO, arXiv:2402.14740",
     ),
 }
-"""Every level by its name in the settings."""
+"""Levels by name in the settings."""

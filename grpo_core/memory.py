@@ -1,8 +1,8 @@
-"""Memory that training needs, itemised by model: weights, gradients, optimizer states, activations, keys and values.
+"""Memory needed for training, itemised by model: weights, gradients, optimizer states, activations, keys and values.
 
 Most items follow from the parameter count; the two that depend on a model's shape (activations and the cache of keys
-and values) are estimates for a dense transformer and are marked as such. The same ledger filled from the tensors of a
-model that is really being trained is ``grpo_core.lm.ledger``.
+and values) are estimates for a dense transformer and are marked as such. ``grpo_core.lm.ledger`` fills the same ledger
+from the tensors of a model that is actually being trained.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Block:
         part: weights, gradients, optimizer states, activations, or keys and values.
         bytes: its size.
         formula: the formula of the size, in words.
-        estimate: whether it rests on an assumed shape rather than on the settings alone.
+        estimate: whether it is based on an assumed shape rather than on the settings alone.
     """
 
     model: str
@@ -161,7 +161,7 @@ class Block:
 
 
 def ledger(training: Training) -> list[Block]:
-    """Every block of memory, in bytes. Disabled features have no block."""
+    """Return every block of memory, in bytes. Disabled features have no block."""
     helpers = training.parameters * training.helper_share
     blocks = _trained("policy", training.parameters, training)
     if training.critic:
@@ -174,18 +174,20 @@ def ledger(training: Training) -> list[Block]:
 
 
 def total(blocks: list[Block]) -> float:
-    """Total bytes of ``blocks``."""
+    """Return the total size of ``blocks`` in bytes."""
     return sum(block.bytes for block in blocks)
 
 
 def shape(parameters: float) -> tuple[float, float]:
-    """Width h and depth of a dense transformer: N = 12 depth h² (arXiv:2001.08361 section 2.1), h = 128 depth."""
+    """Return the width h and depth of a dense transformer: N = 12 depth h² (arXiv:2001.08361 section 2.1), h = 128
+    depth.
+    """
     width = float((parameters * WIDTH_PER_LAYER / 12) ** (1 / 3))
     return width, width / WIDTH_PER_LAYER
 
 
 def compute(training: Training) -> dict[str, float]:
-    """Floating-point operations for one prompt's group, from sampling to the gradient, by kind of work.
+    """Return the floating-point operations for one prompt's group, from sampling to the gradient, by kind of work.
 
     Two per parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
     left out.

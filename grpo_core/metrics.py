@@ -21,15 +21,15 @@ class Metric:
     """Name and display properties of a series.
 
     Attributes:
-        title: the name shown.
+        title: the displayed name.
         help: one sentence.
-        short: a shorter name, for labels of curves; empty for one that no curve shows.
-        symbol: the letter, empty where it has none.
+        short: a shorter name, for labels of curves; empty if no curve shows the series.
+        symbol: its symbol, empty if it has none.
         unit: empty for a pure number.
-        low, high: fixed axis where the range is known, else None.
-        colour: name of the meaning in the theme's colour table.
-        decimals: shown by default.
-        share: whether it is a fraction of a whole; a single value is then shown in percent.
+        low, high: fixed axis limits if the range is known, otherwise None.
+        colour: its key in the theme's colour table.
+        decimals: number of decimals shown by default.
+        share: whether it is a fraction of a total; a single value is then shown in percent.
         scored: whether it is known once the update's completions are scored; the others follow with its last pass.
         sparse: whether only some updates have it.
         language: whether only language models' updates have it.
@@ -117,11 +117,11 @@ METRICS: dict[str, Metric] = {
         ),
     ),
 }  # fmt: skip # table, one row per line
-"""Every series by name. A series that a step cannot provide is NaN there."""
+"""Series by name. A series that a step cannot provide is NaN there."""
 
 
 def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[str, float]:
-    """The scalars of one update, by name. NaN where the record lacks what they need.
+    """Return the scalars of one update, by name. NaN where the record lacks what they need.
 
     Args:
         step: the update.
@@ -131,7 +131,9 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """:func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in one call."""
+    """Return the :func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in
+    one call.
+    """
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -144,13 +146,15 @@ def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
 
 
 def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
-    """Every series of an update: the computed ones, the measured ones, and NaN for the rest."""
+    """Return every series of an update: the computed ones, the measured ones, and NaN for the rest."""
     measured = {name: value for name, value in step.measurements.items() if name in METRICS}
     return dict.fromkeys(METRICS, float("nan")) | values | measured
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """The series that follow from one update, or, (S,) each, from stacked ones. ``terms`` as for :func:`metrics`."""
+    """Return the series that follow from one update, or, (S,) each, from stacked ones. ``terms`` is as for
+    :func:`metrics`.
+    """
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     count = np.maximum(visited.sum(axis=(-2, -1)), 1)
@@ -174,7 +178,7 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     now = step.distribution(last)
     if now is not None and step.context is not None and visited.any():
         values["max_prob"] = _mean(recompute.at_places(step.context, np.exp(now.max(axis=-1))), visited, 2)
-        if step.prompt_tokens is None:  # with other prompts every time, another best token means nothing
+        if step.prompt_tokens is None:  # if the prompts change every time, a change of the best token is meaningless
             values["best_action"] = _first_visited(step.context, visited, now.argmax(axis=-1))
     if step.settings.is_language and step.reward_parts is not None:
         values["accuracy"] = step.reward_parts[:, 0].mean()
@@ -182,19 +186,23 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
-    """Mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked updates."""
+    """Return the mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked
+    updates.
+    """
     return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 
 
 def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The entry of ``values`` (C,) of the first visited context. For stacked updates, one entry each."""
+    """Return the entry of ``values`` (C,) of the first visited context. For stacked updates, one entry each."""
     if context.ndim == 2:
         return np.asarray(values[context[visited][0]])
     return np.asarray(values[np.arange(len(values)), context[:, 0, 0]])
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """Metrics before the first update: those of the starting policy, and NaN for those that need an update."""
+    """Return the metrics before the first update: those of the starting policy, and NaN for
+    those that need an update.
+    """
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]
@@ -207,14 +215,15 @@ def at_start(origin: Origin) -> dict[str, float]:
 
 
 def _mean_std(rewards: np.ndarray) -> np.ndarray | float:
-    """Mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no group has two
-    scored completions."""
+    """Return the mean over the groups of ``rewards`` (..., P, G) of the standard deviation (n − 1). NaN where no group
+    has two scored completions.
+    """
     scored = ~np.isnan(rewards)
     n = scored.sum(axis=-1)
     enough = n > 1
     if not enough.any():
         return np.full(rewards.shape[:-2], np.nan)
     mean = np.where(scored, rewards, 0.0).sum(axis=-1) / np.maximum(n, 1)
-    deviation = np.where(scored, rewards - mean[..., None], 0.0)  # nanstd would warn of groups without a reward
+    deviation = np.where(scored, rewards - mean[..., None], 0.0)  # nanstd would warn about groups without a reward
     variance = (deviation**2).sum(axis=-1) / np.maximum(n - 1, 1)
     return _mean(np.sqrt(variance), enough, 1)

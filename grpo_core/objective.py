@@ -5,32 +5,32 @@ of answer i, with r = π(token) / π_old(token):
 
     objective = Σ_it W_it [ min( r_it A_i , clip(r_it, 1 − ε, 1 + ε) A_i )  −  β KL_it ]
 
-GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is its negative. The variants differ in four switches. Each
-is a table in its own file, and they are applied here in this order:
+GRPO, DeepSeekMath (arXiv:2402.03300) equation 3. The loss is its negative. The variants differ in four choices. Each is
+a table in its own file, and they are applied here in this order:
 
-1. ``level``      whether r belongs to a token or to a whole completion (``levels.py``);
-2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates/`` has one file an algorithm);
+1. ``level``      whether r belongs to a token or to a full completion (``levels.py``);
+2. ``surrogate``  how r and A combine (the minimum above is PPO's; ``surrogates/`` has one file per algorithm);
 3. ``kl``         which estimate of the distance from the reference policy is added (``kl.py``);
 4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
-Where the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies
-the surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
+If the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies the
+surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
 
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
 =========  ==============  ==================================================================
 symbol     shape           meaning
 =========  ==============  ==================================================================
-R          leading axes    independent runs, any number of axes, also none
+R          leading axes    independent runs, any number of axes, including none
 B = P G    axis −2         completions: row p G + g is answer g to prompt p
 T          axis −1         tokens, padded; ``mask`` says which are real, None that all are
 =========  ==============  ==================================================================
 
 Log-probabilities are in nats and taken at the sampling temperature.
 
-Only the following is broadcast (``shapes.py``): leading axes of any argument except ``logp`` may be missing or 1, so
-that all runs share it; ``mask`` may be None; ``advantage`` may have one value per completion; a quantity with one value
-per run may be a number.
+Only the following is broadcast (``shapes.py``): leading axes of any argument except ``logp`` can be missing or 1, so
+that all runs share it; ``mask`` can be None; ``advantage`` can have one value per completion; a quantity with one value
+per run can be a number.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
 ABOVE_ANY_CAP = 14.0
-"""A log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
+"""Log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
 cannot overflow.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """The loss and all intermediate values. In padding the ratio is 1, ``clipped`` is False, the rest is 0.
+    """The loss and all intermediate values. In padding the ratio is 1, ``clipped`` is False, everything else is 0.
 
     Attributes:
         ratio: r, (..., B, T).
@@ -98,19 +98,18 @@ def evaluate(
     Args:
         objective: settings of the loss.
         logp, old_logp: log-probabilities of the sampled tokens now and when sampled, (..., B, T).
-        advantage: (..., B), or (..., B, T) for one a token.
-        mask: boolean (..., B, T); values in padding, even NaN, have no effect. None: there is no padding.
-        ref_logp: the reference policy's, (..., B, T).
-        sampling_logp: log-probabilities under the sampling policy, where it differs from that of ``old_logp``, (..., B,
-            T); used if ``importance_cap`` is set.
-        gate: multiplies the surrogate only (importance weights that a trainer recorded, off-policy masks),
-            (..., B, T).
+        advantage: (..., B), or (..., B, T) for one per token.
+        mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.
+        ref_logp: log-probabilities under the reference policy, (..., B, T).
+        sampling_logp: log-probabilities under the sampling policy, if it differs from that of ``old_logp``,
+            (..., B, T); used if ``importance_cap`` is set.
+        gate: multiplies the surrogate only (importance weights that a trainer recorded, off-policy masks), (..., B, T).
         denominator: scalar or (..., 1, 1); replaces B, or the token count when ``reduction`` is "token". By default B
             counts fully masked completions too.
         exact_kl, entropy: from the full distribution, (..., B, T); the learner must add their gradient.
         entropy_coefficient: scalar or (..., 1, 1); replaces ``entropy_bonus``, for trainers that adapt it.
         entropy_weight: W_H, a token's weight in the entropy bonus, (..., B, T); by default W, as in the rest of the
-            loss. TRL's bonus is a mean over tokens, however the loss is normalised.
+            loss. TRL's bonus is a mean over tokens, regardless of the normalisation of the loss.
 
     Raises:
         ShapeError: an argument does not fit ``logp``.
@@ -175,7 +174,7 @@ def gradient(
     exact_kl: Array | None = None,
     entropy: Array | None = None,
 ) -> Array:
-    """d loss / d logp in closed form, (..., B, T). Arguments as for :func:`evaluate`.
+    """Return d loss / d logp in closed form, (..., B, T). For the arguments see :func:`evaluate`.
 
     It excludes the gradient of an exact KL and of the entropy, which depend on the full distribution.
 
@@ -210,7 +209,8 @@ def gradient_parts(
     denominator: Array | float | None = None,
     exact_kl: Array | None = None,
 ) -> tuple[Array, Array | None]:
-    """The two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL term).
+    """Return the two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL
+    term).
 
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
@@ -234,7 +234,8 @@ def gradient_parts(
 
 
 def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
-    """min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). In padding min(1, C).
+    """Return min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). In padding
+    min(1, C).
 
     With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
     except where the cap C applies; without the cap, a few tokens could dominate. After Ionides 2008, Truncated
@@ -242,9 +243,9 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 
     Args:
         cap: C, a number or (..., 1, 1).
-        old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). Where one of
-            them is not finite, the weight is that of equal log-probabilities.
-        mask: boolean (..., B, T), None: there is no padding.
+        old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). If one of them
+            is not finite, the weight is that of equal log-probabilities.
+        mask: boolean (..., B, T); None if there is no padding.
     """
     xp = array_namespace(old_logp, sampling_logp)
     known = xp.isfinite(old_logp) & xp.isfinite(sampling_logp)
@@ -256,7 +257,7 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 def applied_gate(
     objective: Objective, old_logp: Array, sampling_logp: Array | None, mask: Array | None, gate: Array | None
 ) -> Array | None:
-    """Factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
+    """Return the factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
     if objective.importance_cap is None or sampling_logp is None:
         return gate
     weight = importance_weight(objective.importance_cap, old_logp, sampling_logp, mask)
@@ -302,10 +303,10 @@ def _enter(
 
 
 def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array | float]:
-    """Mask as numbers (1 for a token, 0 in padding) and the length of each completion, in the form that ``Batch``
-    holds.
+    """Return the mask as numbers (1 for a token, 0 in padding) and the length of each completion, in the form used by
+    ``Batch``.
 
-    ``like``: array (..., B, T) that determines library and dtype.
+    ``like`` is an array (..., B, T) that determines library and dtype.
     """
     xp = array_namespace(like)
     if mask is not None:
@@ -316,7 +317,7 @@ def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array 
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:
-    """The KL estimate that the objective names. 0 in padding, None without a reference policy."""
+    """Return the KL estimate selected by the objective. 0 in padding, None without a reference policy."""
     objective = batch.objective
     if objective.kl == kl_estimators.EXACT:
         if exact_kl is None:
@@ -334,7 +335,7 @@ def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None
 
 
 def _weight(batch: Batch, denominator: Array | float | None) -> Array | float:
-    """W, a token's weight in the reduction: (..., B, T), or one number where completions have one token."""
+    """Return W, a token's weight in the reduction: (..., B, T), or one number if completions have one token."""
     reduction, (rows, longest) = REDUCTIONS[batch.objective.reduction], batch.logp.shape[-2:]
     if denominator is None:
         padded = reduction.counts_tokens and batch.mask is not None
@@ -349,7 +350,7 @@ def _gated(batch: Batch, x: Array, gate: Array | None) -> Array:
 
 
 def _real(batch: Batch, x: Array) -> Array:
-    """``x`` with padding set to 0."""
+    """Return ``x`` with padding set to 0."""
     if batch.mask is None:
         return x
     return batch.xp.where(batch.mask, x, batch.xp.zeros_like(batch.logp))

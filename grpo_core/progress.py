@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 QUIET = 0.5
-"""Seconds into an update before the first report; most updates are finished by then."""
+"""Time in seconds from the start of an update to the first report. Most updates are finished by then."""
 INTERVAL = 0.1
-"""Minimum seconds between two reports of one phase; a new phase is reported at once."""
+"""Minimum number of seconds between two reports of one phase. A new phase is reported at once."""
 
 
 class Phase(Enum):
@@ -25,7 +25,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """The completions of one group as far as they have been sampled. The end sign counts as a token.
+    """The completions of one group as sampled so far. The end-of-sequence token counts as a token.
 
     Attributes:
         group: index of the group in the update, from 0.
@@ -46,12 +46,12 @@ class Progress:
 
     Attributes:
         step: number of the update.
-        phase: what is being computed.
+        phase: current phase of the computation.
         done: the token, chunk of rows or pass in progress, counted from 1; 0 in phases without a count.
         total: the largest value of ``done``; 0 in phases without a count.
-        written: the completions of the watched group, during sampling and once afterwards; None where they are
-            unchanged since the last report, or unknown.
-        groups: (P,) while completions are sampled, the written share of each group, from 0 to 1: the mean over its
+        written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
+            since the last report, or unknown.
+        groups: (P,) the written share of each group while completions are sampled, from 0 to 1: the mean over its
             completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
     """
 
@@ -64,11 +64,11 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """Written share of all completions, from 0 to 1. None where unknown."""
+        """Written share of all completions, from 0 to 1. None if unknown."""
         return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:
-        """This report, with the completions of ``before`` filled in where it holds none and both are of the same
+        """Return this report with the completions of ``before``, if it has none itself and both belong to the same
         update.
         """
         if self.written is not None or before is None or before.step != self.step:
@@ -77,24 +77,23 @@ class Progress:
 
 
 def nothing_written(group: int) -> Written | None:
-    """Return None: no completions, for an update that samples nothing."""
+    """Return None: there are no completions in an update that samples nothing."""
     return None
 
 
 def no_groups() -> tuple[float, ...]:
-    """Return no shares, for an update that samples nothing."""
+    """Return an empty tuple: there are no shares in an update that samples nothing."""
     return ()
 
 
 class UpdateProgress:
-    """Reports the progress of each update, first after ``quiet`` seconds and then at most once per :data:`INTERVAL` and
-    phase.
+    """Reporter of the progress of each update, first after ``quiet`` seconds and then at most once per :data:`INTERVAL`
+    and phase.
 
     Args:
         report: called with each report.
         clock: monotonic clock, in seconds.
-        quiet: seconds of an update in which nothing is reported, 0 where every update is long; by default
-            :data:`QUIET`.
+        quiet: seconds of an update in which nothing is reported, 0 if every update is long; by default :data:`QUIET`.
         group: returns the index of the group whose completions are watched; called for every report.
     """
 
@@ -121,8 +120,9 @@ class UpdateProgress:
         written: Callable[[int], Written | None] = nothing_written,
         groups: Callable[[], tuple[float, ...]] = no_groups,
     ) -> None:
-        """Begin update ``step``. ``written`` returns the completions sampled so far of a group, ``groups`` the written
-        share of each group; both are called only when a report is due."""
+        """Begin update ``step``. ``written`` returns the completions of a group sampled so far, ``groups`` the written
+        share of each group; both are called only when a report is due.
+        """
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
         self._groups = groups
         self._began = self._clock()
@@ -142,8 +142,9 @@ class UpdateProgress:
             self._report(progress)
 
     def _fresh(self, phase: Phase, now: float) -> Written | None:
-        """The completions if they changed since the last report: at most once per :data:`INTERVAL`, and once more when
-        sampling ends in an update longer than that."""
+        """Return the completions if they have changed since the last report, at most once per :data:`INTERVAL`, and
+        once more when sampling ends in an update longer than that.
+        """
         group, samples = self._group(), phase is Phase.SAMPLING
         final = not samples and not self._complete and now >= self._began + INTERVAL
         if (self._complete and group == self._watched) or not (final or now >= self._written_due):
@@ -153,4 +154,4 @@ class UpdateProgress:
 
 
 def unreported(progress: Progress) -> None:
-    """Ignore a report. The callback where no progress is shown."""
+    """Ignore a report. Callback for use without a progress display."""

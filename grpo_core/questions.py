@@ -1,4 +1,4 @@
-"""Questions that only the model can answer, asked between two updates. The answers are kept in the run."""
+"""Questions that only the model can answer, asked between two updates. The answers are stored in the run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Asks a language model for the log-probabilities and the reward of a typed completion.
+    """A request to a language model for the log-probabilities and the reward of a typed completion.
 
     Attributes:
         step: the update whose group it joins; it is scored by the policy that sampled that group.
         group: the prompt, counted from 0.
-        completion: the text, without an end sign.
+        completion: the text, without an end-of-sequence token.
     """
 
     step: int
@@ -35,7 +35,7 @@ class Question:
     completion: str
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
 
@@ -44,13 +44,13 @@ class Answer:
     """A scored completion, the answer to a :class:`Question`.
 
     Attributes:
-        tokens: (T,) the end sign included.
+        tokens: (T,) including the end-of-sequence token.
         logp, ref_logp: (T,) under the policy that sampled the group, and under the reference.
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
-        top_tokens, top_logp: (T, k) the likeliest tokens at each place and their log-probabilities, in that order,
-            where the distribution is not kept; for display alone.
+        top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that order,
+            if the distribution is not kept; only for display.
         reward: its reward.
-        parts: (K,) parts of the reward, before their weights.
+        parts: (K,) parts of the reward, before weighting.
     """
 
     tokens: np.ndarray
@@ -63,20 +63,20 @@ class Answer:
     top_logp: np.ndarray | None = None
 
     def likeliest(self, place: int) -> tuple[int, float]:
-        """The most likely token at position ``place``, and its log-probability."""
+        """Return the most likely token at position ``place``, and its log-probability."""
         if self.top_tokens is not None and self.top_logp is not None:
             return int(self.top_tokens[place, 0]), float(self.top_logp[place, 0])
         best = int(self.dist_logp[place].argmax())
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
     @classmethod
     def from_json(cls, text: str) -> Answer:
-        """The inverse of :meth:`to_json`.
+        """Restore an answer from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError, TypeError: the text is not such a line.
@@ -100,10 +100,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """Asks for an update as it would have been under other settings.
+    """A request for an update as it would have been under other settings.
 
     Attributes:
-        step: the update; its completions and rewards are taken as they are.
+        step: the update; its completions and rewards are reused.
         settings: settings of the counterfactual update; structural ones must equal the run's.
     """
 
@@ -111,7 +111,7 @@ class Replay:
     settings: Settings
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
@@ -121,14 +121,14 @@ class Replayed:
 
     Attributes:
         arrays: the fields of :class:`~grpo_core.record.Step` that changed, by name.
-        measurements: name -> number that only the model could produce.
+        measurements: name -> number that only the model can produce.
     """
 
     arrays: dict[str, np.ndarray]
     measurements: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The answer as one line of JSON, which :meth:`from_json` restores bit for bit."""
+        """Return the answer as one line of JSON, which :meth:`from_json` restores bit for bit."""
         arrays = {
             name: (x.dtype.str, x.shape, base64.b64encode(np.ascontiguousarray(x).tobytes()).decode())
             for name, x in self.arrays.items()
@@ -137,10 +137,10 @@ class Replayed:
 
     @classmethod
     def from_json(cls, text: str) -> Replayed:
-        """The inverse of :meth:`to_json`.
+        """Restore an answer from the line returned by :meth:`to_json`.
 
         Raises:
-            ValueError: it is not such a line.
+            ValueError: the text is not such a line.
         """
         stored = json.loads(text)
         if not {*stored["arrays"]} <= {*ARRAYS}:
@@ -154,7 +154,7 @@ class Replayed:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstAnswers:
-    """Asks for the model's answers to the fixed prompts before any training. For a run without an update.
+    """A request for the model's answers to the fixed prompts before any training, for a run without an update.
 
     Attributes:
         run: id of the run.
@@ -165,7 +165,7 @@ class FirstAnswers:
     step: int = 1
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
 
 
@@ -174,18 +174,18 @@ class FixedAnswers:
     """A language model's most likely answers to the fixed prompts that are evaluated throughout a run.
 
     Attributes:
-        tokens: one row per prompt, including the end sign where the answer ended.
+        tokens: one row per prompt, including the end-of-sequence token if the answer ended.
     """
 
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """The answer as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
     def from_json(cls, text: str) -> FixedAnswers:
-        """The inverse of :meth:`to_json`.
+        """Restore answers from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.
@@ -197,7 +197,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """Error for an update that would have diverged under other settings. The run itself is not stopped."""
+    """Return the error for an update that would have diverged under other settings. The run itself is not stopped."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step
@@ -231,9 +231,9 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
+    """Return the rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
 
-    With the KL in the reward, the new completion's divergence is subtracted like the others'.
+    With the KL in the reward, the new completion's divergence is subtracted like those of the others.
     """
     objective = step.settings.objective
     rewards = recompute.grouped(step, step.rewards)  # (P, G)

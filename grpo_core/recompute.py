@@ -1,4 +1,4 @@
-"""Recomputation of the numbers that follow from a recorded step, by the functions that trained.
+"""Recomputation of the numbers that follow from a recorded step, by the functions used in training.
 
 For a what-if, pass another ``objective``: the same functions then evaluate the same batch under other settings.
 """
@@ -23,13 +23,13 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 DECIDE_ADVANTAGES = ("baseline", "std", "std_epsilon", "kl_in", "credit")
-"""Fields of the objective that an advantage depends on; so does β where the KL is in the reward."""
+"""Fields of the objective that an advantage depends on. It also depends on β if the KL is in the reward."""
 USUAL_CAP = 2.0
-"""C of the importance weights shown for an update whose loss has none; formerly TRL's default."""
+"""C of the importance weights shown for an update whose loss has none. Formerly TRL's default."""
 
 
 def under(step: Step, objective: Objective | None) -> Step:
-    """``step`` without the inputs that belong to another objective. Its settings are unchanged.
+    """Return ``step`` without the inputs that belong to another objective. Its settings are unchanged.
 
     Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
     rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
@@ -57,7 +57,8 @@ def under(step: Step, objective: Objective | None) -> Step:
 
 def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
     """Reshape ``per_row`` (B, ...) to (P, G, ...), with NaN in the empty slots of ragged groups. A leading axis of
-    stacked updates is kept."""
+    stacked updates is kept.
+    """
     group, place, shape = _places(step)
     leading = step.rewards.ndim - 1
     table = np.full((*per_row.shape[:leading], *shape, *per_row.shape[leading + 1 :]), np.nan, dtype=per_row.dtype)
@@ -66,18 +67,18 @@ def grouped(step: Step, per_row: np.ndarray) -> np.ndarray:
 
 
 def ungrouped(step: Step, per_group: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`grouped`: (P, G, ...) -> (B, ...)."""
+    """Undo :func:`grouped`: (P, G, ...) -> (B, ...)."""
     group, place, _ = _places(step)
     return np.asarray(per_group[_rows(step.rewards.ndim - 1, group, place)])
 
 
 def _rows(leading: int, group: np.ndarray, place: np.ndarray) -> tuple[Any, ...]:
-    """Index that places each row in a table (..., P, G, ...) with ``leading`` leading axes."""
+    """Return the index that places each row in a table (..., P, G, ...) with ``leading`` leading axes."""
     return (*(slice(None) for _ in range(leading)), group, place)
 
 
 def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """Advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
+    """Return the advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
 
     Raises:
         SettingsError: the objective needs a critic's values or step rewards that the step lacks.
@@ -97,15 +98,16 @@ def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
 
 
 def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
-    """Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its reward. None
-    where the KL is not in the reward, or the update has no reference."""
+    """Return Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its
+    reward, or None if the KL is not in the reward or the update has no reference.
+    """
     if not objective.kl_in_reward or step.ref_logp is None:
         return None
     return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
 
 
 def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, learner: Any) -> np.ndarray:
-    """GAE (..., B, T) of an outcome reward (..., B) that is received at the last token. 0 where unscored."""
+    """Return the GAE (..., B, T) of an outcome reward (..., B) that is received at the last token. 0 where unscored."""
     last = mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True))
     paid = np.where(last, np.nan_to_num(rewards)[..., None], 0.0)
     estimate = gae(paid, values, mask, gamma=learner.gamma, lam=learner.lam)
@@ -113,7 +115,7 @@ def critic_advantage(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, 
 
 
 def paid_for_steps(step: Step) -> np.ndarray:
-    """Reward of the step that ends at each token, (B, T). NaN where none ends.
+    """Return the reward of the step that ends at each token, (B, T). NaN where none ends.
 
     Raises:
         SettingsError: the update has no step rewards.
@@ -124,13 +126,13 @@ def paid_for_steps(step: Step) -> np.ndarray:
 
 
 def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
+    """Return the rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
     table = grouped(step, paid_for_steps(step))  # (P, G, T)
     return ungrouped(step, step_scores(objective or step.settings.objective, table))
 
 
 def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
-    """The values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
+    """Return the values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
     if (objective or step.settings.objective).credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
@@ -151,11 +153,11 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 
 @np.errstate(over="ignore")
 def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
-    """Loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
+    """Return the loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
-    Where policy and reference lie hundreds of nats apart, as at extreme temperatures, ``exp`` gives infinity, which is
+    If policy and reference differ by hundreds of nats, as at extreme temperatures, ``exp`` gives infinity, which is
     shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
-    of the same step and objective, if already computed: it costs as much as the loss.
+    of the same step and objective, if already computed: it is as expensive as the loss.
     """
     parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -174,7 +176,7 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
 
 @np.errstate(over="ignore")
 def part_losses(step: Step, passed: int) -> np.ndarray:
-    """The loss of each micro-batch of pass ``passed``, (M,)."""
+    """Return the loss of each micro-batch of pass ``passed``, (M,)."""
     return np.array([float(terms.loss) for _, terms in _by_part(step, passed, None, evaluate, None)])
 
 
@@ -182,10 +184,11 @@ def part_losses(step: Step, passed: int) -> np.ndarray:
 def token_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None where not in the loss).
+    """Return d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None if not in the
+    loss).
 
     It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner adds.
-    ``given`` as for :func:`terms`.
+    ``given`` is as for :func:`terms`.
     """
     parts = _by_part(step, passed, objective, gradient_parts, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
@@ -202,7 +205,9 @@ def token_gradient(
 
 
 def exact_kl(step: Step, passed: int) -> np.ndarray | None:
-    """KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full distributions."""
+    """Return KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full
+    distributions.
+    """
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
@@ -210,7 +215,7 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
+    """Return the entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None
@@ -226,19 +231,21 @@ def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def used(step: Step, passed: int) -> np.ndarray:
-    """Tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T): a pass may leave rows out."""
+    """Return the tokens that count in the loss of pass ``passed`` (0 = the first), boolean (B, T). A pass can leave
+    rows out.
+    """
     return np.asarray(step.mask & (step.part[passed] >= 0)[:, None])
 
 
 def scored_by_sampler(step: Step) -> np.ndarray:
-    """Tokens of the first pass that also have the sampler's log-probability, boolean (B, T)."""
+    """Return the tokens of the first pass that also have the sampler's log-probability, boolean (B, T)."""
     if step.sampling_logp is None:
         return np.zeros(step.mask.shape, bool)
     return np.asarray(used(step, 0) & np.isfinite(step.sampling_logp) & np.isfinite(step.logp[0]))
 
 
 def from_sampler(step: Step) -> np.ndarray | None:
-    """log π in the first pass minus the sampler's, (B, T), 0 where either is missing. None if no sampler's
+    """Return log π in the first pass minus the sampler's, (B, T), 0 where either is missing, or None if no sampler's
     log-probabilities are recorded.
     """
     if step.sampling_logp is None:
@@ -248,8 +255,9 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 
 def importance_weights(step: Step) -> np.ndarray | None:
-    """Importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or :data:`USUAL_CAP` if it
-    has none. None if no sampler's log-probabilities are recorded."""
+    """Return the importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or
+    :data:`USUAL_CAP` if it has none. None if no sampler's log-probabilities are recorded.
+    """
     if step.sampling_logp is None:
         return None
     cap = step.settings.objective.importance_cap
@@ -258,14 +266,15 @@ def importance_weights(step: Step) -> np.ndarray | None:
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Entropy of the policy at every token's position before pass ``passed``, (B, T): exact where the distributions are
-    recorded, else as measured by the source. None without either."""
+    """Return the entropy of the policy at every token's position before pass ``passed``, (B, T): exact if the
+    distributions are recorded, otherwise as measured by the source. None without either.
+    """
     exact = exact_entropy(step, passed)
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
 def gate_of(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
+    """Return the factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
     objective = objective or step.settings.objective
     return applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, _recorded_gate(step, passed))
 
@@ -322,7 +331,7 @@ EVERY_ROW = slice(None)
 
 
 def _index_of(rows: np.ndarray) -> Rows:
-    """A slice if the True entries of ``rows`` (B,) are contiguous, otherwise the mask itself."""
+    """Return a slice if the True entries of ``rows`` (B,) are contiguous, otherwise the mask itself."""
     if rows.all():
         return EVERY_ROW
     places = np.flatnonzero(rows)
@@ -332,13 +341,15 @@ def _index_of(rows: np.ndarray) -> Rows:
 
 
 def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Group of each row, its index within the group, and the table size (P, G)."""
+    """Return the group of each row, its index within the group, and the table size (P, G)."""
     return step.group, *_counted(step.group.tobytes(), step.group.dtype.str)
 
 
 @lru_cache(maxsize=64)
 def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
-    """Index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal groups."""
+    """Return the index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal
+    groups.
+    """
     group = np.frombuffer(groups, kind)
     counts = np.bincount(group)
     place = np.empty_like(group)

@@ -1,8 +1,8 @@
 """``Step``, one recorded update: the common data format of learners, panels, files and explanations.
 
-A step holds inputs. Ratio, clip, KL, loss, weights and gradients follow from them and are recomputed by the functions
-that trained (``recompute.py``), never stored. A bandit's completion has one token; in all else bandits and language
-models are alike.
+A step contains inputs. Ratio, clip, KL, loss, weights and gradients follow from them and are recomputed by the
+functions used in training (``recompute.py``), never stored. A bandit's completion has one token; otherwise bandits and
+language models are alike.
 
 Axes: B = P G completions (row p G + g), T tokens, N passes, C contexts (positions whose full distribution is known), V
 vocabulary (the bandit's actions), K parts of a reward.
@@ -23,48 +23,48 @@ class Step:
 
     Attributes:
         step: number of the update, 1 for the first.
-        settings: the settings that it ran under.
+        settings: the settings of the update.
         group: (B,) integer, index of each completion's prompt.
         row_id: (B,) integer, identifier of a completion across resampling.
-        prompt_tokens: (P, T_prompt) integer, −1 in padding; None where prompts have no tokens.
+        prompt_tokens: (P, T_prompt) integer, −1 in padding; None if prompts have no tokens.
         tokens: (B, T) integer.
         mask: (B, T) boolean, True for real tokens.
         rewards: (B,), NaN = unscored.
         reward_parts: (B, K), named by ``reward_names``.
-        step_rewards: (B, T), of the step of a completion that ends with the token; NaN where none ends.
-        old_logp: (B, T), the training forward's own log-probabilities before the first pass.
+        step_rewards: (B, T), reward of the step of a completion that ends with the token; NaN where none ends.
+        old_logp: (B, T), the training forward pass's own log-probabilities before the first pass.
         ref_logp: (B, T), the reference policy's.
         sampling_logp: (B, T), the sampler's own.
-        logp: (N + 1, B, T), before each of the N passes and after the last; (N, B, T) where the completions were not
+        logp: (N + 1, B, T), before each of the N passes and after the last; (N, B, T) if the completions were not
             scored after the last. NaN where a pass did not use a completion and did not score it.
         part: (N, B) integer, the micro-batch of a row in that pass; −1 = unused.
         denominator: (N, M), the divisor used in each micro-batch instead of B or the token count.
-        advantage: (B,) or (B, T), only where the source gave it.
-        gate: factor of the surrogate, (B, T), or (N, B, T) for one per pass; only where the source gave it.
+        advantage: (B,) or (B, T), only if given by the source.
+        gate: factor of the surrogate, (B, T), or (N, B, T) for one per pass; only if given by the source.
         present: (B, T) boolean, tokens that exist; ``mask`` says which of them count in the loss (a tool's output
-            exists but does not count). None where these are the same.
-        entropy: (N, B, T) or (N + 1, B, T), as ``logp``: of the policy at each token's place, in nats, where the
-            source measured it and the full distributions are not recorded.
-        entropy_weight: (N, B, T), a token's weight in the entropy bonus, where it differs from its weight in the loss.
+            exists but does not count). None if these are the same.
+        entropy: (N, B, T) or (N + 1, B, T), like ``logp``: entropy of the policy at each token's position, in nats, if
+            the source measured it and the full distributions are not recorded.
+        entropy_weight: (N, B, T), a token's weight in the entropy bonus, if it differs from its weight in the loss.
         entropy_coefficient: (N, M), the coefficient of the entropy bonus that the trainer applied.
-        optimizer_step: (N,) integer, the trainer's optimizer step within this update to which each pass belongs; None
-            where every pass is an optimizer step.
-        label: the trainer's own number of the update; None where it equals ``step``.
-        prompt_texts: (P,) each prompt as text, where the source keeps texts; a run file holds tokens instead.
+        optimizer_step: (N,) integer, the trainer's optimizer step within this update that each pass belongs to; None if
+            every pass is an optimizer step.
+        label: the trainer's own number of the update; None if it equals ``step``.
+        prompt_texts: (P,) each prompt as text, if the source stores text; a run file has tokens instead.
         completion_texts: (B,) likewise.
         values: (B, T), a critic's value before each token.
-        context: (B, T) integer, row of the distributions below for each token's place.
+        context: (B, T) integer, row of the distributions below for each token's position.
         dist_logp: (N + 1, C, V) before each pass and after the last, or (2, C, V) before the first and after the last.
         ref_dist_logp: (C, V).
         top_tokens: (B, T, k) integer, −1 in padding: the likeliest tokens at each position before the first pass, in
-            that order, where the full distributions are not recorded. The sampled token is always among them, as the
-            last where it is not one of the k likeliest. For display alone: no KL and no entropy follows from them.
+            that order, if the full distributions are not recorded. The sampled token is always among them, as the last
+            if it is not one of the k likeliest. Only for display: neither a KL nor an entropy follows from them.
         top_logp: (2, B, T, k) log-probabilities of these tokens before the first pass and after the last; 0 in padding.
-        ref_top_logp: (B, T, k), the reference policy's of the same tokens.
+        ref_top_logp: (B, T, k), the reference policy's log-probabilities of the same tokens.
         watched_tokens: (W, T) integer, −1 in padding: the likeliest completions of the run's fixed prompts, by the
             policy before the update.
-        measurements: name -> number that only the model could produce.
-        resume: name -> array, what is needed to go on from here bit for bit.
+        measurements: name -> number that only the model can produce.
+        resume: name -> array needed to continue from here bit for bit.
     """
 
     step: int
@@ -106,7 +106,7 @@ class Step:
 
     @property
     def passes(self) -> int:
-        """N, the number of inner passes of this update."""
+        """N, the number of passes of this update."""
         return len(self.part)
 
     @property
@@ -120,7 +120,9 @@ class Step:
         return len(self.logp) == self.passes + 1
 
     def distribution(self, passed: int) -> np.ndarray | None:
-        """Log-probabilities (C, V) of every known context after ``passed`` passes (0 = before the update)."""
+        """Return the log-probabilities (C, V) of every known context after ``passed`` passes (0
+        = before the update).
+        """
         if self.dist_logp is None:
             return None
         if len(self.dist_logp) == self.passes + 1:
@@ -140,15 +142,15 @@ ARRAYS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Origin:
-    """The state of a run before its first update: what is shown at update 0, and how to read the record's numbers.
+    """The state of a run before its first update: the content of update 0, and the key to the record's numbers.
 
     Attributes:
-        settings: of the run's start.
+        settings: settings at the start of the run.
         vocabulary: (V,) the text of each token.
-        prompts: (P,) the name of each prompt; empty where every update draws new ones.
-        dist_logp: (C, V) the starting policy where it is known, else None.
+        prompts: (P,) the name of each prompt; empty if every update draws new ones.
+        dist_logp: (C, V) the starting policy if it is known, otherwise None.
         ref_dist_logp: (C, V) the reference policy.
-        action_rewards: (C, V) the reward of each action where the task fixes it in advance, else None.
+        action_rewards: (C, V) the reward of each action if the task fixes it in advance, otherwise None.
         context_names: (C,) name of each context.
         reward_names: (K,) names of the reward's parts.
         watched: (W,) the text of each prompt whose completion every update records.

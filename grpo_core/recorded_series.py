@@ -1,4 +1,4 @@
-"""Series of a recorded run: our own numbers, and those that the trainer reported for the same update."""
+"""Series of a recorded run: the program's own numbers, and those that the trainer reported for the same update."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Completions, Report, Source
 
 TRAINER = "trainer/"
-"""Prefix of the names of numbers that the trainer reported."""
+"""Prefix of the names of numbers reported by the trainer."""
 
 ESTIMATES: dict[str, Metric] = {
     "kl_estimate": Metric(
@@ -77,7 +77,7 @@ ESTIMATES: dict[str, Metric] = {
         high=1,
     ),
 }
-"""Series that only recorded runs have; an exact KL or entropy needs the full distributions, which no trainer keeps."""
+"""Series that only recorded runs have. An exact KL or entropy needs the full distributions, which no trainer stores."""
 
 OURS: dict[str, Metric] = {
     name: METRICS[name] for name in ("reward_mean", "reward_std", "dead_groups", "length", "loss", "clip_fraction")
@@ -86,7 +86,7 @@ OURS: dict[str, Metric] = {
 
 
 def numbers(source: Source, position: int) -> dict[str, float]:
-    """The numbers of the update at ``position`` (from 1) by name. NaN where the source lacks an input.
+    """Return the numbers of the update at ``position`` (from 1) by name. NaN if the source lacks an input.
 
     Names are those of :data:`OURS`, and the trainer's names prefixed by :data:`TRAINER`.
 
@@ -100,9 +100,9 @@ def numbers(source: Source, position: int) -> dict[str, float]:
 def numbers_of(
     table: Completions | None, evaluated: EvaluatedStep | None, reports: Sequence[Report]
 ) -> dict[str, float]:
-    """:func:`numbers` of an update that has been read. None stands for a part that is not recorded.
+    """Return the :func:`numbers` of an update that has been read. None stands for a part that is not recorded.
 
-    Nothing is computed from tokens without recorded settings of the loss: it would describe an assumed run.
+    Nothing is computed from tokens without recorded settings of the loss, since it would describe an assumed run.
     """
     values = dict.fromkeys(OURS, float("nan"))
     if table is not None:
@@ -113,7 +113,7 @@ def numbers_of(
 
 
 def of_table(table: Completions) -> dict[str, float]:
-    """Numbers that follow from the table of completions."""
+    """Return the numbers that follow from the table of completions."""
     counted = np.ones(len(table.rewards), bool) if table.counted is None else table.counted
     scored = counted & np.isfinite(table.rewards)
     values: dict[str, float] = {}
@@ -142,13 +142,13 @@ def of_table(table: Completions) -> dict[str, float]:
 
 
 def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
-    """Numbers that follow from the tokens. Those that other runs have too come from :func:`metrics`."""
+    """Return the numbers that follow from the tokens. Those that other runs also have come from :func:`metrics`."""
     step = evaluated.step
     try:
         with np.errstate(all="ignore"):
             shared = metrics(step, terms=evaluated.terms)
             first, ends = evaluated.terms(0), {0, step.passes - 1}
-            between = partial(recompute.terms, step, given=evaluated.advantage)  # not cached: may be hundreds
+            between = partial(recompute.terms, step, given=evaluated.advantage)  # not cached: there can be hundreds
             losses = [float((evaluated.terms if n in ends else between)(n).loss) for n in range(step.passes)]
     except GrpoError:
         return {}
@@ -171,13 +171,13 @@ def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
 
 
 def _k3(log_ratio: np.ndarray) -> float:
-    """The k3 estimate of the KL: the mean of r − 1 − log r."""
+    """Return the k3 estimate of the KL: the mean of r − 1 − log r."""
     with np.errstate(over="ignore"):
         return float(np.mean(np.expm1(log_ratio) - log_ratio))
 
 
 def of_reports(reports: Sequence[Report]) -> dict[str, float]:
-    """The trainer's numbers, each the mean over the reports of this update that have it."""
+    """Return the trainer's numbers, each the mean over the reports of this update that have it."""
     values_of: dict[str, list[float]] = {}
     for report in reports:
         for name, value in report.numbers.items():
@@ -186,7 +186,7 @@ def of_reports(reports: Sequence[Report]) -> dict[str, float]:
 
 
 def metric(name: str) -> Metric:
-    """The description of a series of a recorded run."""
+    """Return the description of a series of a recorded run."""
     if name.startswith(TRAINER):
         plain = name.removeprefix(TRAINER)
         return Metric(

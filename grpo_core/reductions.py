@@ -10,7 +10,7 @@ sequence_sum  1 / B               after Williams 1992; LUSPO, arXiv:2602.05261
 ============  ==================  =========================================
 
 with L_i the number of tokens of completion i and B the number of completions, including fully masked ones. A trainer's
-own denominator may be given instead of B or the token count.
+own denominator can be given instead of B or the token count.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Reduction:
     """A way to average token losses.
 
     Attributes:
-        counts_tokens: whether its default denominator is the number of tokens; otherwise that of completions.
+        counts_tokens: whether its default denominator is the number of tokens rather than that of completions.
         by_length: whether a token is also divided by the length of its completion.
         by_constant: whether a token is also divided by ``max_tokens``.
-        latex: W as symbols, N being the denominator.
-        inline: W as symbols in a one-line formula, B being the number of completions and T that of all tokens.
+        latex: W as symbols, with N as the denominator.
+        inline: W as symbols in a one-line formula, with B the number of completions and T the number of all tokens.
         note: one sentence on its effect on long and short completions.
         phrase: the reduction as part of a sentence.
-        source: paper and equation; with one mean ratio a completion, ``source_of_mean_ratio`` where that is not empty.
+        source: paper and equation; with one mean ratio per completion, ``source_of_mean_ratio`` if that is not empty.
         knobs: fields of the objective that have an effect only with it.
     """
 
@@ -49,7 +49,7 @@ class Reduction:
     knobs: tuple[str, ...] = ()
 
     def denominator(self, completions: int, tokens: Array | float) -> Array | float:
-        """Default denominator: the number of completions or of tokens, at least 1."""
+        """Return the default denominator: the number of completions or of tokens, at least 1."""
         return at_least_one(tokens) if self.counts_tokens else float(completions)
 
     def weight(
@@ -59,10 +59,10 @@ class Reduction:
         denominator: Array | float,
         max_tokens: Array | float | None,
     ) -> Array | float:
-        """W (..., B, T), 0 in padding, or a single number if all tokens have the same weight.
+        """Return W (..., B, T), 0 in padding, or a single number if all tokens have the same weight.
 
         Args:
-            real: 1 for a token and 0 in padding, (..., B, T); 1 where nothing is padded.
+            real: 1 for a token and 0 in padding, (..., B, T); 1 if nothing is padded.
             length: tokens of each completion, (..., B, 1), or one number for all.
             denominator: replaces B or the token count; a number or (..., 1, 1).
             max_tokens: the constant length of "constant".
@@ -75,7 +75,7 @@ class Reduction:
         return real / denominator
 
     def script(self, count: str) -> str:
-        """W as a NumPy expression, with ``count`` as the denominator."""
+        """Return W as a NumPy expression, with ``count`` as the denominator."""
         if self.by_length:
             return f"MASK / (L * {count})"
         return f"MASK / ({count} * MAX_TOKENS)" if self.by_constant else f"MASK / {count}"
@@ -116,4 +116,4 @@ REDUCTIONS: dict[str, Reduction] = {
         source_of_mean_ratio=tr("after LUSPO, arXiv:2602.05261, as TRL 1.16 computes it"),
     ),
 }
-"""Every reduction by its name in the settings."""
+"""Reductions by name in the settings."""

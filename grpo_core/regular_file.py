@@ -1,6 +1,7 @@
-"""Safe access to files that somebody else may have placed: regular files only, without blocking.
+"""Safe access to files that others may have created: regular files only, without blocking.
 
-Opening a pipe blocks until somebody writes to it, and a device may never end; the reported size reveals neither.
+Opening a pipe blocks until something is written to it, and reading a device may never end; the reported size reveals
+neither.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def opened_regular(path: Path) -> BinaryIO:
 
 
 def read_limited(path: Path, largest: int) -> bytes | None:
-    """Read the regular file at ``path``. None if it has more than ``largest`` bytes.
+    """Read the regular file at ``path``. Return None if it has more than ``largest`` bytes.
 
     Raises:
         OSError: as :func:`opened_regular`, or it cannot be read.
@@ -44,7 +45,7 @@ def read_limited(path: Path, largest: int) -> bytes | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically: ``path`` is replaced once ``content`` is on the disk.
+    """Write a file atomically: ``path`` is replaced once ``content`` is on disk.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; the old file is then kept.

@@ -1,7 +1,7 @@
 """Checks that the arrays of a call fit together. A wrong shape is an error that names the argument, never a silent
 broadcast.
 
-Results are cached by combination of shapes, so that a check costs one table look-up.
+Results are cached by combination of shapes, so that a check costs one table lookup.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_batch(
     """Check the arguments of the loss against the shape (..., B, T) of ``logp``.
 
     Raises:
-        ShapeError: naming the first that does not fit.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     frame = logp.shape
     if (
@@ -64,7 +64,7 @@ def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | Non
     """Check the arguments of the advantages against the shape (..., P, G) of ``rewards``.
 
     Raises:
-        ShapeError: naming the first that does not fit.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     if baseline is kl is None and len(rewards.shape) > 1:
         return
@@ -85,7 +85,7 @@ def check_values(rewards: Array, values: Array, mask: Array) -> None:
     """Check the arguments of generalised advantage estimation against the shape (..., B, T) of ``values``.
 
     Raises:
-        ShapeError: naming the first that does not fit.
+        ShapeError: an argument does not fit; the message names the first one.
     """
     _values(values.shape, rewards.shape, mask.shape)
 
@@ -161,18 +161,20 @@ def _like(name: str, shape: Shape | None, frame: Shape) -> None:
 
 
 def _fits(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to its."""
+    """Return whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to those of
+    ``frame``.
+    """
     return shape[-2:] == frame[-2:] and _leads(shape[:-2], frame[:-2])
 
 
 def _leads(shape: Shape, frame: Shape) -> bool:
-    """Whether ``shape`` broadcasts to ``frame``."""
+    """Return whether ``shape`` broadcasts to ``frame``."""
     short = len(frame) - len(shape)
     return short >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, frame[short:], strict=True))
 
 
 def _shape(x: Any) -> Shape:
-    """The shape of an array, () for a number."""
+    """Return the shape of an array, () for a number."""
     return getattr(x, "shape", ())
 
 

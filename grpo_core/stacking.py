@@ -20,7 +20,7 @@ OF_PASSES = ("logp", "dist_logp")
 """Fields with one entry per pass, stacked along axis 1, after the passes."""
 SHARED = ("group", "part")
 UNREAD = ("row_id", "reward_parts")
-"""Fields that no computation reads; those of the first update are kept."""
+"""Fields that no computation reads. Those of the first update are kept."""
 ABSENT = tuple(name for name in ARRAYS if name not in (*EACH, *OF_PASSES, *SHARED, *UNREAD))
 """Fields that must be absent for an update to be stacked: a language model's prompts, and those that only trainers
 record.
@@ -57,7 +57,7 @@ def stacked(steps: Sequence[Step]) -> Step:
 
 
 def _stackable(step: Step) -> bool:
-    """Whether the update has no padding, log-probabilities for every pass, and no optional fields."""
+    """Return whether the update has no padding, log-probabilities for every pass, and no optional fields."""
     return (
         all(getattr(step, name) is None for name in ABSENT)
         and step.scored_after
@@ -69,7 +69,7 @@ def _stackable(step: Step) -> bool:
 
 
 def _alike(one: Step, other: Step) -> bool:
-    """Whether two stackable updates have the same settings and shapes."""
+    """Return whether two stackable updates have the same settings and shapes."""
     if one.settings is not other.settings and one.settings != other.settings:
         return False
     same = all(_shape(getattr(one, name)) == _shape(getattr(other, name)) for name in (*EACH, *OF_PASSES))

@@ -24,12 +24,12 @@ class Column:
     """A column of the step table.
 
     Attributes:
-        name: the quantity's name in ``explain``; for columns without ``explained`` just a key.
+        name: the quantity's name in ``explain``; for columns without ``explained``, only a key.
         title: the heading.
         help: one sentence.
-        symbol: the usual letter, empty where there is none.
+        symbol: its symbol, empty if it has none.
         explained: whether its cells can be explained.
-        decimals: shown by default; None for words and whole numbers.
+        decimals: number of decimals shown by default; None for words and integers.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Row:
         row: the completion, counted from 0.
         token: its index in the completion, counted from 0.
         group: the prompt, counted from 0.
-        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None where empty.
+        cells: raw values in the order of :func:`columns`: numbers, words, booleans, None if empty.
     """
 
     row: int
@@ -64,7 +64,7 @@ class GroupRow:
     Attributes:
         group: the prompt, counted from 0.
         prompt: its text.
-        size: how many of its completions were scored.
+        size: number of its scored completions.
         mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
         dead: whether all rewards are equal.
         silent: whether every advantage is 0, so that the group has no signal.
@@ -132,7 +132,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """The columns of ``step``'s table. The token's position is omitted where completions have one token."""
+    """Return the columns of ``step``'s table. The token's position is omitted if completions have one token."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
@@ -146,15 +146,15 @@ def rows(
     only: int | None = None,
     evaluated: EvaluatedStep | None = None,
 ) -> list[Row]:
-    """Table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in sampling
-    order.
+    """Return the table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in
+    sampling order.
 
     Args:
         step: the update.
-        passed: the inner pass.
-        objective: other settings, for a what-if; by default those it ran under.
-        origin: provides the texts of prompts and tokens; without it their numbers are shown.
-        only: the one completion whose tokens are wanted; by default all.
+        passed: the pass.
+        objective: other settings, for a what-if; by default the update's own.
+        origin: provides the text of prompts and tokens; without it their numbers are shown.
+        only: the completion whose tokens are returned; by default all.
         evaluated: the numbers of the step, if already computed.
 
     Raises:
@@ -181,12 +181,12 @@ def rows(
 
 
 def address(row: Row, column: Column, passed: int) -> Quantity | None:
-    """The quantity that explains a cell's number. None for a text."""
+    """Return the quantity that explains a cell's number, or None for text."""
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 
 def groups(step: Step, objective: Objective | None = None, *, origin: Origin | None = None) -> list[GroupRow]:
-    """The groups of ``step``, in order."""
+    """Return the groups of ``step``, in order."""
     objective = objective or step.settings.objective
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()
@@ -228,7 +228,7 @@ def _numbers(
 
 
 def _picked(values: np.ndarray | None, row: np.ndarray, token: np.ndarray) -> list[Any]:
-    """Pick ``values`` (B,) or (B, T) at the given rows and tokens. None for each where ``values`` is None."""
+    """Pick ``values`` (B,) or (B, T) at the given rows and tokens. Every entry is None if ``values`` is None."""
     if values is None:
         return [None] * len(row)
     picked: list[Any] = (values[row] if values.ndim == 1 else values[row, token]).tolist()
@@ -250,7 +250,7 @@ def _completions(step: Step, origin: Origin | None, row: np.ndarray) -> list[str
 
 
 def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
-    """The text of a group's prompt, or its number where the text is unknown."""
+    """Return the text of a group's prompt, or its number if the text is unknown."""
     texts_known = step.prompt_tokens is not None or step.prompt_texts is not None
     if origin is None or (not texts_known and group >= len(origin.prompts)):
         return str(group + 1)
@@ -258,6 +258,6 @@ def _prompt_of(step: Step, group: int, origin: Origin | None) -> str:
 
 
 def _words(origin: Origin | None, kind: str, index: int) -> str:
-    """The text of a token or a prompt, or its number where the text is unknown."""
+    """Return the text of a token or a prompt, or its number if the text is unknown."""
     known: tuple[str, ...] = () if origin is None else getattr(origin, kind)
     return known[index] if 0 <= index < len(known) else str(index + 1)

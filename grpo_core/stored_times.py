@@ -1,4 +1,4 @@
-"""Measured times of updates on this machine, kept between starts of the program."""
+"""Measured times of updates on this machine, kept between sessions of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """The measurement for the same model under settings that take the same time. None if there is none."""
+        """Return the measurement for the same model under settings that take the same time, or
+        None if there is none.
+        """
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):
             return None
@@ -37,12 +39,12 @@ class StoredTimes:
         return None
 
     def sentence(self, settings: Settings) -> str:
-        """The sentence on an update's time, shown before the model is loaded."""
+        """Return the sentence about an update's time, which is shown before the model is loaded."""
         known = self.of(settings)
         return UNMEASURED if known is None else known.remembered
 
     def keep(self, settings: Settings, time: UpdateTime) -> None:
-        """Keep a measurement."""
+        """Store a measurement."""
         stored, key = self._read(), _key(settings)
         stored.pop(key, None)  # re-inserted at the end: the newest is last
         stored[key] = time.to_json()
@@ -62,8 +64,9 @@ class StoredTimes:
 
 
 def _key(settings: Settings) -> str:
-    """Key shared by all settings under which an update takes the same time: the model's files, the amount of
-    computation, and the number of threads."""
+    """Return the key shared by all settings under which an update takes the same time: the model's files, the amount of
+    computation, and the number of threads.
+    """
     model, task, learner = settings.model, settings.language, settings.learner
     counts = (
         model.digest,

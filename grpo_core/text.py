@@ -1,7 +1,7 @@
-"""Translation of every sentence that a user reads: ``tr``.
+"""Translation of all text that a user reads: ``tr``.
 
 ``lupdate`` collects the arguments of ``tr`` (``python -m tools.catalogue``), which must be literals, never f-strings.
-Values are filled in afterwards, by name, so that a translator may move them::
+Values are filled in afterwards, by name, so that a translator can move them::
 
     tr("{count:,} updates of {run}").format(count=count, run=title)
 
@@ -15,7 +15,7 @@ import string
 from collections.abc import Callable, Iterator
 
 _TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
-"""A term of the glossary in a text: [term], or [shown text|term]."""
+"""Pattern of a glossary term in text: [term], or [shown text|term]."""
 
 
 def _as_written(text: str) -> str:
@@ -26,19 +26,19 @@ _translate: Callable[[str], str] = _as_written
 
 
 def tr(text: str) -> str:
-    """Translate ``text`` into the language chosen at the start. Returns it unchanged if there is no translation."""
+    """Translate ``text`` into the language chosen at startup. Return it unchanged if there is no translation."""
     return _translate(text)
 
 
 def misfit(source: str, translation: str) -> str:
-    """The reason why a translation does not fit its source, in English. Empty if it fits.
+    """Return the reason why a translation does not fit its source, in English. Empty if it fits.
 
-    Both must have the same fields to be filled in and link to the same terms.
+    Both must have the same placeholders and link to the same terms.
     """
     try:
         wanted = sorted(set(_fields(source)))
     except ValueError:
-        return ""  # braces that are not fields: nothing is filled in
+        return ""  # braces that are not placeholders: nothing is filled in
     try:
         found = sorted(set(_fields(translation)))
     except ValueError as error:
@@ -52,7 +52,7 @@ def misfit(source: str, translation: str) -> str:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Names of the fields of a template, including those nested in a format specification."""
+    """Yield the names of the placeholders in a template, including those nested in a format specification."""
     for _, name, format, _ in string.Formatter().parse(text):
         if name is not None:
             yield name
@@ -64,7 +64,7 @@ def _listed(names: list[str]) -> str:
 
 
 def use(translate: Callable[[str], str] | None) -> None:
-    """Set the function that ``tr`` translates with. None: texts are left as written.
+    """Set the function that ``tr`` translates with. With None, text is left as written.
 
     Module constants are translated on import, so the language must be set before that.
     """

@@ -1,4 +1,4 @@
-"""Texts of prompts and completions, for every kind of policy."""
+"""Text of prompts and completions, for every kind of policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def prompt_text(step: Step, group: int, origin: Origin) -> str:
-    """The prompt of group ``group``."""
+    """Return the prompt of group ``group``."""
     known = step.prompt_texts[group] if step.prompt_texts is not None and group < len(step.prompt_texts) else None
     if known is not None:
         return known
@@ -22,8 +22,8 @@ def prompt_text(step: Step, group: int, origin: Origin) -> str:
 
 
 def question_text(step: Step, group: int, origin: Origin) -> str:
-    """The question of group ``group`` without the chat template: for a model from a folder the last message before the
-    answer, otherwise :func:`prompt_text`.
+    """Return the question of group ``group`` without the chat template: for a model from a folder the last message
+    before the answer, otherwise :func:`prompt_text`.
 
     Template markers are separate tokens, such as ``<|im_start|>`` or ``[INST]``; roles are alone on a line.
     """
@@ -49,7 +49,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
 
 
 def completion_text(step: Step, row: int, origin: Origin) -> str:
-    """Text of completion ``row``, including its end sign where it is assembled from tokens."""
+    """Return the text of completion ``row``, including its end-of-sequence token if it is assembled from tokens."""
     known = None if step.completion_texts is None else step.completion_texts[row]
     if known is not None:
         return known
@@ -57,7 +57,7 @@ def completion_text(step: Step, row: int, origin: Origin) -> str:
 
 
 def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
-    """The tokens (L,) of a completion of a model from a folder, without the end markers."""
+    """Return the tokens (L,) of a completion of a model from a folder, without the end markers."""
     kept = [int(token) for token in tokens if token >= 0]
     while kept and kept[-1] < len(origin.vocabulary) and _MARK.fullmatch(origin.vocabulary[kept[-1]]):
         kept.pop()
@@ -65,18 +65,18 @@ def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
 
 
 def watched_text(step: Step, place: int, origin: Origin) -> str:
-    """The likeliest completion of fixed prompt ``place`` before the update."""
+    """Return the likeliest completion of fixed prompt ``place`` before the update."""
     assert step.watched_tokens is not None
     return tokens_text(step.watched_tokens[place], origin)
 
 
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
-    """The text of ``tokens``. Padding (−1) is left out, an unknown token becomes a question mark."""
+    """Return the text of ``tokens``. Padding (−1) is left out, and an unknown token becomes a question mark."""
     words = origin.vocabulary
     return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
 
 
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
-"""Pattern of a token that a chat template delimits messages with."""
+"""Pattern of a token with which a chat template delimits messages."""
 _ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
 """Pattern of a speaker's role, at the start of a message or alone."""

@@ -1,7 +1,7 @@
-"""The text of each token, from the ``tokenizer.json`` saved beside a recorded run, without a tokenizer library.
+r"""The text of each token, from the ``tokenizer.json`` saved next to a recorded run, without a tokenizer library.
 
-A token may hold part of a character: its bytes are then shown as escapes such as ``\\xf0``. Whole texts are never
-assembled from these; a source keeps prompts and completions as text.
+A token can contain part of a character: its bytes are then shown as escapes such as ``\xf0``. Complete texts are never
+assembled from these; a source stores prompts and completions as text.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from grpo_core.regular_file import opened_regular
 
 FILE = "tokenizer.json"
 LARGEST = 128 << 20
-"""Maximum size of the file in bytes; the largest vocabularies in use take some 35 MB."""
+"""Maximum size of the file in bytes. The largest vocabularies in use take about 35 MB."""
 MOST_TOKENS = 4_000_000
 
 
 def vocabulary(folder: Path) -> tuple[str, ...]:
-    """The text of each token by its number, (V,). Empty if there is no readable tokenizer."""
+    """Return the text of each token, indexed by token number, (V,). Empty if there is no readable tokenizer."""
     try:
         with opened_regular(folder / FILE) as file:
             text = file.read(LARGEST + 1)
@@ -30,7 +30,7 @@ def vocabulary(folder: Path) -> tuple[str, ...]:
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """Numbered placeholder names, for tokens whose text is unknown."""
+    """Return numbered placeholder names, for tokens whose text is unknown."""
     return tuple(f"‹{number}›" for number in range(count))
 
 
@@ -53,7 +53,7 @@ def piece(written: str, *, byte_level: bool) -> str:
 
 
 def _types(part: Any) -> set[str]:
-    """All values of "type" in a part of the file."""
+    """Return all values of "type" in a part of the file."""
     if isinstance(part, list):
         return set().union(*map(_types, part))
     if not isinstance(part, dict):
@@ -62,8 +62,9 @@ def _types(part: Any) -> set[str]:
 
 
 def _byte_of_letter() -> dict[str, int]:
-    """Byte of each letter in byte-level vocabularies (GPT-2, ``bytes_to_unicode``): printable bytes are written as
-    themselves, the others as letters from U+0100 on."""
+    """Return the byte of each letter in byte-level vocabularies (GPT-2, ``bytes_to_unicode``): printable bytes are
+    written as themselves, the others as letters from U+0100 on.
+    """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
@@ -72,18 +73,18 @@ def _byte_of_letter() -> dict[str, int]:
 BYTES = _byte_of_letter()
 LETTERS = frozenset(BYTES)
 AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
-"""Maps each such letter to the Latin-1 character of its byte."""
+"""Translation table from each letter of :data:`BYTES` to the Latin-1 character of its byte."""
 
 
 def _bytes_text(piece: str) -> str:
-    """The text of a byte-level token."""
+    """Return the text of a byte-level token."""
     if not LETTERS.issuperset(piece):
         return piece
     return piece.translate(AS_LATIN).encode("latin-1").decode("utf-8", "backslashreplace")
 
 
 def _piece_text(piece: str) -> str:
-    """The text of a SentencePiece token, or of a plain one."""
+    """Return the text of a SentencePiece token, or of a plain one."""
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes([int(piece[3:5], 16)]).decode("utf-8", "backslashreplace")
     return piece.replace("▁", " ")

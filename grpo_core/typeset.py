@@ -13,7 +13,7 @@ LONGEST = 6
 
 
 def number(x: float) -> str:
-    """``x`` with four significant digits. Whole numbers up to a billion in full."""
+    """Return ``x`` with four significant digits. Integers up to a billion are written in full."""
     if math.isnan(x):
         return r"\mathrm{undefined}"
     if math.isinf(x):
@@ -25,19 +25,19 @@ def number(x: float) -> str:
 
 
 def signed(x: float) -> str:
-    """``x`` as written after an operator: a negative number in parentheses."""
+    """Return ``x`` as written after an operator: a negative number in parentheses."""
     text = number(x)
     return f"({text})" if text.startswith("-") else text
 
 
 def squared(x: float) -> str:
-    """``x`` squared, in parentheses unless it is a plain positive decimal."""
+    """Return ``x`` squared, in parentheses unless it is a plain positive decimal."""
     text = number(x)
     return f"{text}^{{2}}" if text.replace(".", "").isdigit() else f"({text})^{{2}}"
 
 
 def series(items: Sequence[Item], show: Callable[[Item], str]) -> str:
-    """The sum of ``items``, each formatted by ``show``. A long sum is abbreviated with dots."""
+    """Return the sum of ``items``, each formatted by ``show``. A long sum is abbreviated with dots."""
     if not items:
         return "0"
     long = len(items) > LONGEST
@@ -51,10 +51,10 @@ def series(items: Sequence[Item], show: Callable[[Item], str]) -> str:
 
 
 def total(values: Sequence[float]) -> str:
-    """The sum of plain numbers."""
+    """Return the sum of plain numbers."""
     return series(values, number)
 
 
 def plain(x: float) -> str:
-    """``x`` with four significant digits, for a sentence."""
+    """Return ``x`` with four significant digits, for a sentence."""
     return f"{x:.4g}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""Time of an update of a model from a folder: measured in its process, and shown before the first update."""
+"""Time of an update of a model from a folder, measured in its process and shown before the first update."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateTimeQuestion:
-    """Asks how long an update takes on this machine, for a run without an update.
+    """A request to measure how long an update takes on this machine, for a run without an update.
 
     Attributes:
         run: id of the run.
@@ -22,7 +22,7 @@ class UpdateTimeQuestion:
     step: int = 1
 
     def to_json(self) -> str:
-        """The question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
+        """Return the question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
         return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
 
 
@@ -64,7 +64,7 @@ class UpdateTime:
 
     @property
     def remembered(self) -> str:
-        """Sentence for a measurement kept from earlier, before the model is loaded again."""
+        """Sentence for a stored measurement, shown before the model is loaded again."""
         return tr(
             "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(
@@ -72,12 +72,12 @@ class UpdateTime:
         )
 
     def to_json(self) -> str:
-        """The measurement as one line of JSON. The inverse of :meth:`from_json`."""
+        """Return the measurement as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> UpdateTime:
-        """The inverse of :meth:`to_json`.
+        """Restore a measurement from the line returned by :meth:`to_json`.
 
         Raises:
             ValueError: the text is not such a line.
@@ -90,9 +90,9 @@ class UpdateTime:
 
 
 UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
-"""Shown where no earlier measurement is kept."""
+"""Message that is shown if no earlier measurement is stored."""
 
 
 def _rounded(seconds: float) -> str:
-    """Format a number with two digits, or as whole seconds where these are more. Never as a power of ten."""
+    """Format a number with two digits, or as whole seconds if these have more digits. Never as a power of ten."""
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

@@ -1,9 +1,9 @@
-"""The catalogue of every sentence that the program says, for translators.
+"""Create and update the catalogues of translatable text.
 
-python -m tools.catalogue de        make or renew resources/translations/de.ts, and de.qm from what is translated so far
+    python -m tools.catalogue de     create or update resources/translations/de.ts, and de.qm from its translations
 
-Qt's lupdate finds the sentences in the code; those of lessons, glossary and references are handed to it in a file made
-for the purpose. Translate de.ts with Qt Linguist, call this once more, and start with ``--language de``.
+Qt's lupdate finds the text in the code; that of lessons, glossary and references is passed to it in a temporary file.
+Translate de.ts with Qt Linguist, run this command again, and start the program with ``--language de``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grpo_core.text import misfit
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
 ALIKE = 0.75
-"""Likeness of two sentences, by difflib's ratio, from which one is taken for the other that was changed."""
+"""Similarity ratio, as computed by difflib, from which two messages are taken to be versions of the same message."""
 SAID = {
     "title",
     "gist",
@@ -43,11 +43,11 @@ SAID = {
     "say",
     "disagrees",
 }
-"""Keys of lessons, the glossary and what is published whose texts people read."""
+"""Keys of lessons, the glossary and published data whose text is shown to users."""
 
 
 def main(arguments: list[str]) -> int:
-    """Renew the catalogue of one language."""
+    """Update the catalogue of one language."""
     if len(arguments) != 1 or not arguments[0].replace("_", "").isalpha():
         print("Usage: python -m tools.catalogue LANGUAGE, such as de or pt_BR", file=sys.stderr)
         return 2
@@ -59,9 +59,9 @@ def main(arguments: list[str]) -> int:
 
 
 def renew(catalogue: Path, language: str = "") -> None:
-    """Write all sentences into ``catalogue`` (.ts). Translations that are there stay.
+    """Write all messages into ``catalogue`` (.ts), keeping existing translations.
 
-    A sentence that was changed keeps its translation as unfinished, for the translator to look at.
+    If a message has changed, its translation is kept and marked as unfinished, so that the translator reviews it.
     """
     with tempfile.TemporaryDirectory() as made:
         texts = Path(made, "resources.py")
@@ -75,7 +75,9 @@ def renew(catalogue: Path, language: str = "") -> None:
 
 
 def _keep_translations(catalogue: Path) -> None:
-    """Give the translations of sentences that vanished to the new ones that are most alike, and drop the former."""
+    """Give the translations of messages that have disappeared to the most similar new messages, and drop the old
+    messages.
+    """
     tree = ET.parse(catalogue)
     for context in tree.iter("context"):
         messages = [(message, message.find("translation")) for message in context.iter("message")]
@@ -98,10 +100,10 @@ def _keep_translations(catalogue: Path) -> None:
 
 
 def release(catalogue: Path) -> Path:
-    """Make what the program reads: the .qm of ``catalogue``, of what is translated.
+    """Compile the translations in ``catalogue`` to the .qm file that the program reads.
 
     Raises:
-        SystemExit: a translation does not fit its source; each is named.
+        SystemExit: translations do not fit their sources; the message lists them.
     """
     problems = list(_misfits(catalogue))
     if problems:
@@ -112,7 +114,7 @@ def release(catalogue: Path) -> Path:
 
 
 def _misfits(catalogue: Path) -> Iterator[str]:
-    """A sentence for each finished translation that lacks a field or a link of its source."""
+    """Yield an error message for each finished translation that lacks a placeholder or a link of its source."""
     for message in ET.parse(catalogue).iter("message"):
         source, translation = message.findtext("source") or "", message.find("translation")
         if translation is not None and translation.text and translation.get("type") is None:
@@ -122,7 +124,7 @@ def _misfits(catalogue: Path) -> Iterator[str]:
 
 
 def shipped() -> Iterator[str]:
-    """Every text for people in lessons, glossary and references, once."""
+    """Yield all text in lessons, glossary and references that is shown to users, each string once."""
     resources = ROOT / "resources"
     found: dict[str, None] = {}
     for path in sorted(resources.rglob("*.toml")):

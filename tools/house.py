@@ -1,4 +1,4 @@
-"""Draws the parts of both packages from their imports, as ``docs/house.md``.
+"""Draw the dependencies between the parts of both packages, derived from their imports, as ``docs/house.md``.
 
 python -m tools.house
 """
@@ -24,7 +24,7 @@ out where another way leads to the same part. What the parts are for as a whole:
 
 
 def document() -> str:
-    """The text of ``docs/house.md``."""
+    """Return the text of ``docs/house.md``."""
     return "\n".join([HEAD, *(line for package in PACKAGES for line in _drawing(package))])
 
 
@@ -48,7 +48,9 @@ def _drawing(package: str) -> Iterator[str]:
 
 
 def _parts(package: str) -> dict[str, set[str]]:
-    """Each part of a package, and those that it imports, for type checking or inside functions too."""
+    """Return the parts of a package with the parts that each imports, including imports for type checking and inside
+    functions.
+    """
     uses: dict[str, set[str]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         part = path.relative_to(ROOT / package).with_suffix("").parts[0]
@@ -63,7 +65,7 @@ def _parts(package: str) -> dict[str, set[str]]:
 
 
 def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
-    """Parts from the ground up, each in the row above the highest that it uses."""
+    """Return the parts in rows from bottom to top, each in the row above the highest part that it uses."""
     height: dict[str, int] = {}
     while left := [part for part in uses if part not in height]:
         placed = [part for part in left if uses[part] <= height.keys()]
@@ -74,7 +76,7 @@ def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _direct(part: str, uses: dict[str, set[str]]) -> set[str]:
-    """The parts that a part uses, without those that it reaches by another of them."""
+    """Return the parts that a part uses, without those that it also reaches through another part."""
     return uses[part] - {further for used in uses[part] for further in _reached(used, uses)}
 
 
@@ -88,7 +90,7 @@ def _files(package: str, part: str) -> list[Path]:
 
 
 def _sentence(package: str, part: str) -> str:
-    """The first line of a part's docstring."""
+    """Return the first line of a part's docstring."""
     first = _files(package, part)[0]
     words = ast.get_docstring(ast.parse(first.read_text(encoding="utf-8"))) or ""
     if not words:

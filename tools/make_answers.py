@@ -1,8 +1,8 @@
-"""Record what the shipped model answers to the fixed prompts before any training, with the digest of its weights.
+"""Record the shipped model's answers to the fixed prompts before any training, with the digest of its weights.
 
-python -m tools.make_answers        writes resources/checkpoints/arithmetic.answers.json
+    python -m tools.make_answers        writes resources/checkpoints/arithmetic.answers.json
 
-To be run when the weights or the fixed prompts are meant to have changed.
+Run this when the weights or the fixed prompts have changed intentionally.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grpo_core.texts import watched_text
 
 
 def answered() -> dict[str, str]:
-    """The likeliest answer of the shipped weights to each fixed prompt, by prompt, with its end sign."""
+    """Return the shipped weights' likeliest answer to each fixed prompt, by prompt, with its end-of-sequence token."""
     settings = language_settings().replace(
         {"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": LONGEST, "task.accuracy_every": 1000}
     )
@@ -28,7 +28,7 @@ def answered() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the file. Returns the exit status."""
+    """Write the file. Return the exit status."""
     answers, target = answered(), resource(ANSWERS)
     text = json.dumps({"sha256": digest(), "answers": answers}, indent=1, ensure_ascii=False)
     target.write_text(text + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Record the runs of the program's own language model that are shipped: the example, and a start near a turn.
+"""Record the shipped runs of the program's own language model: the example, and a run that is about to game its reward.
 
-python -m tools.make_example                writes resources/examples/arithmetic.grpo
-python -m tools.make_example gameable       writes resources/starts/gameable.grpo
+python -m tools.make_example                writes resources/examples/arithmetic.grpo python -m tools.make_example
+gameable       writes resources/starts/gameable.grpo
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ RESOURCES = Path(__file__).resolve().parents[1] / "resources"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A run that is shipped.
+    """A shipped run.
 
     Attributes:
-        out: where it lies below the resources.
-        title: the name kept in it.
-        settings: what it was trained under.
-        updates: how many it has.
-        largest: bytes that it may have, as it lies in the repository and in every package.
-        thinned: the stretch of updates of which only some are kept in full; the curves are whole.
-        continues: whether its last update holds the weights, so that a copy of it can be trained on.
+        out: its path below the resources.
+        title: the title stored in it.
+        settings: settings of the training.
+        updates: number of updates.
+        largest: maximum size in bytes, since the file is stored in the repository and in every package.
+        thinned: the range of updates of which only some are kept in full; the curves are complete.
+        continues: whether its last update contains the weights, so that a copy of it can be trained further.
     """
 
     out: str
@@ -70,7 +70,7 @@ RECORDINGS = {"arithmetic": ARITHMETIC, "gameable": GAMEABLE}
 
 
 def record(out: Path, recording: Recording) -> int:
-    """Train and write a run. Its size in bytes."""
+    """Train and write a run. Return its size in bytes."""
     training = learner(recording.settings)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.grpo"
@@ -90,7 +90,7 @@ def record(out: Path, recording: Recording) -> int:
 
 
 def _thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
-    """Drop the full records of ``stretch`` as thinning would, which begins with longer runs."""
+    """Drop the full records of ``stretch``, like the thinning that is normally applied only to longer runs."""
     connection.execute(
         "DELETE FROM step WHERE step BETWEEN ?1 AND ?2 AND step % ?3 <> 0 AND step NOT IN (SELECT id FROM settings)",
         (stretch.first, stretch.last, stretch.every),
@@ -100,7 +100,7 @@ def _thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
 
 
 def main() -> int:
-    """Write a file. 1 if it has become too large to be shipped."""
+    """Write a file. Return 1 if it is too large to be shipped, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", choices=RECORDINGS, default="arithmetic", help="what to record")
     recording = RECORDINGS[parser.parse_args().name]

@@ -1,9 +1,9 @@
-"""Make the small fonts that are shipped: subsets of Inter and JetBrains Mono, and the signs that both lack.
+"""Create the small fonts that are shipped: subsets of Inter and JetBrains Mono, and the characters that both lack.
 
-    python -m tools.make_fonts FOLDER      FOLDER holds, at any depth, the files named below
+    python -m tools.make_fonts FOLDER      FOLDER contains, at any depth, the files named below
 
-The files come from the Debian packages fonts-inter, fonts-jetbrains-mono and fonts-noto-core. Needs fonttools, which
-the program itself does not. All families are under the SIL Open Font License.
+The files come from the Debian packages fonts-inter, fonts-jetbrains-mono and fonts-noto-core. This needs fonttools,
+which the program itself does not need. All fonts are under the SIL Open Font License.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SIGNS = {
     "NotoSansSymbols2-Regular.ttf": "▸◂○⏎␣▮✕",
     "NotoSans-Regular.ttf": "‖⁻ₙᵢⱼₜᵀ",
 }
-"""What is taken of each further font."""
+"""Characters taken from each additional font."""
 
 
 def main(folder: Path) -> None:
@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
 
 
 def write_subset(source: Path, codes: list[int]) -> None:
-    """Write what ``source`` has of ``codes`` into a file of the same name."""
+    """Write a subset of ``source`` with those ``codes`` that it has to a file of the same name."""
     from fontTools.subset import Options, Subsetter, load_font, save_font
 
     options = Options(layout_features=["kern", "mark", "mkmk", "ccmp", "locl", "tnum", "lnum", "calt"])

@@ -1,8 +1,8 @@
-"""The formulas that are shipped drawn, so that the first window shows them without the library that draws them.
+"""Render the shipped formulas, so that the first window can show them without the rendering library.
 
     python -m tools.make_formulas
 
-To be run again when the terms of an objective are other ones, or with another version of ziamath; a test compares.
+Run this again when the terms of an objective change, or with another version of ziamath; a test checks this.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ PATH = Path(__file__).parents[1] / "resources" / "formulas.json"
 
 
 def pieces() -> list[str]:
-    """LaTeX of every piece of the objectives of the presets, of those that a first window has, and of a weighted one.
+    """Return the LaTeX of every piece of the objectives of the presets, of those in a first window, and of a weighted
+    one.
 
-    And of every piece with which a change from the first objective to one of them is shown.
+    Also included is every piece that is needed to show a change from the first objective to one of the others.
     """
     first = Settings().objective
     weighted = first.replace(importance_cap=1.0)
@@ -32,10 +33,10 @@ def pieces() -> list[str]:
 
 
 def made() -> dict[str, str]:
-    """Each piece as SVG.
+    """Return each piece as SVG.
 
     Raises:
-        ValueError: one cannot be drawn.
+        ValueError: a piece cannot be drawn.
     """
     drawings = {latex: drawn(latex) for latex in pieces()}
     if None in drawings.values():

@@ -1,8 +1,8 @@
-"""Write the golden numbers that ``--self-test`` compares with: the first updates of the default bandit.
+"""Write the reference numbers that ``--self-test`` compares with: the first updates of the default bandit.
 
     python -m tools.make_golden
 
-To be run when the default run is meant to have changed, and never to silence a failing check.
+Run this when the default run has changed intentionally, and never to silence a failing check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TARGET = Path(__file__).parent.parent / "resources" / "golden.json"
 
 
 def main() -> int:
-    """Write the file. Returns the exit status."""
+    """Write the file. Return the exit status."""
     golden = golden_numbers(Settings())
     updates = ",\n".join(json.dumps(update) for update in golden["updates"])
     TARGET.write_text(

@@ -1,9 +1,9 @@
-"""Record the runs of a real pretrained model that lesson 22 reads: SmolLM2-135M-Instruct on sums in words.
+"""Record the runs of a real pretrained model that lesson 22 uses: SmolLM2-135M-Instruct on sums in words.
 
-python -m tools.make_real_examples MODEL [NAME ...]     writes resources/examples/NAME.grpo
+    python -m tools.make_real_examples MODEL [NAME ...]     writes resources/examples/NAME.grpo
 
-``MODEL`` is a folder or a GGUF file (``docs/models.md``). About ten seconds of processor time an update. Ctrl-C leaves
-a run with the updates that are finished.
+``MODEL`` is a folder or a GGUF file (``docs/models.md``). An update takes about ten seconds of processor time. Ctrl-C
+leaves a run with the finished updates.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from grpo_core.runs.run_file import RunWriter, copy_run
 
 OUT = Path(__file__).resolve().parents[1] / "resources" / "examples"
 MODEL = "SmolLM2-135M-Instruct"
-"""Stands in the files where the folder of the machine stood that recorded them."""
+"""Name that replaces the model's path on the recording machine in the files."""
 LARGEST = 1_000_000
-"""Bytes of a file: it lies in the repository and in every package."""
+"""Maximum size of a file in bytes, since it is stored in the repository and in every package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,8 @@ class Recording:
     """The settings and numbers recorded under a name.
 
     Attributes:
-        title: the name shown.
-        updates: of the run.
+        title: the displayed title.
+        updates: number of updates of the run.
         changes: settings that differ from the defaults of a model from a folder.
     """
 
@@ -64,7 +64,7 @@ RECORDINGS = {
 
 
 def record(out: Path, model: Path, recording: Recording) -> int:
-    """Train and write a run, without the weights from which it could be continued. Its size in bytes."""
+    """Train and write a run, without the weights needed to continue it. Return its size in bytes."""
     settings = look(model).settings.replace(SHARED | dict(recording.changes))
     training, steps = learner(settings), list[Step]()
     try:
@@ -78,9 +78,9 @@ def record(out: Path, model: Path, recording: Recording) -> int:
 
 
 def write(out: Path, steps: Sequence[Step], start: Origin, title: str) -> int:
-    """Write a run under the model's plain name. Its size in bytes.
+    """Write a run under the model's plain name. Return its size in bytes.
 
-    Of the vocabulary it holds the texts of tokens that occur; the others, some 49,000, are empty.
+    Its vocabulary contains only the text of tokens that occur; the other entries, some 49,000, are empty.
     """
     named = start.settings.replace({"model.folder": MODEL})
     start = dataclasses.replace(start, settings=named, vocabulary=_occurring(start.vocabulary, steps))
@@ -111,7 +111,7 @@ def _occurring(vocabulary: Sequence[str], steps: Sequence[Step]) -> tuple[str, .
 
 
 def main() -> int:
-    """Write the files. 1 if one has become too large to be shipped."""
+    """Write the files. Return 1 if one is too large to be shipped, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="the model's folder or GGUF file")
     parser.add_argument("names", nargs="*", default=list(RECORDINGS), metavar="NAME", help=", ".join(RECORDINGS))

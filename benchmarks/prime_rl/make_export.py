@@ -1,11 +1,11 @@
-"""Make the token export of prime-rl's trainer for recorded rollouts, by prime-rl's own code, on a CPU.
+"""Create the token export of prime-rl's trainer for recorded rollouts, with prime-rl's own code, on a CPU.
 
-python benchmarks/prime_rl/make_export.py PRIME_RL ROLLOUTS OUT
+    python benchmarks/prime_rl/make_export.py PRIME_RL ROLLOUTS OUT
 
 PRIME_RL is a checkout of prime-rl (559b447), ROLLOUTS a ``traces.jsonl`` of verifiers, OUT the folder of the run. Needs
 torch, pydantic, prime-pydantic-config, msgspec, jaxtyping and beartype. The trainer's log-probabilities are the
-sampler's with noise; packing, loss, export and configuration are prime-rl's. The metrics are written as its file
-monitor writes them. The fixture of the tests was made of ``tests/data/sources/verifiers``.
+sampler's with noise; packing, loss, export and configuration are prime-rl's. The metrics are written in the format of
+its file monitor. The test fixture was created from ``tests/data/sources/verifiers``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORKERS, LENGTH = 2, 16
 
 
 def samples_of(rollouts: Path, sample: Any) -> dict[int, list[Any]]:
-    """prime-rl's training samples of each step, one a branch, as its ``trace_to_samples`` makes them."""
+    """Return prime-rl's training samples of each step, one per branch, as created by its ``trace_to_samples``."""
     steps: dict[int, list[Any]] = {}
     for line in map(json.loads, rollouts.read_text("utf-8").splitlines()):
         nodes = line["traces"][0]["nodes"]
@@ -50,7 +50,7 @@ def samples_of(rollouts: Path, sample: Any) -> dict[int, list[Any]]:
 
 
 def spread(nodes: list[Any], path: list[int], name: str) -> list[float]:
-    """A stream of a branch with a number for every token, 0 where the policy did not write it."""
+    """Return a stream of a branch with a number for every token, 0 for tokens that the policy did not write."""
     whole = []
     for place in path:
         values = iter(nodes[place].get(name, []))

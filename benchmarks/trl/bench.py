@@ -1,9 +1,10 @@
-"""The real trainer in every configuration, recorded, audited and diagnosed, and drawn batches. A table at the end.
+"""Run the real trainer in every configuration, record, audit and diagnose it, and compare drawn batches. Prints a table
+at the end.
 
-    make bench-trl                                             # in an environment of its own, .venv-trl
+    make bench-trl                                             # in a separate environment, .venv-trl
     python benchmarks/trl/bench.py [--only NAME ...] [--keep FOLDER]
 
-Exit code 1 where a sound run departs or gives a finding, or where a planted fault or a disease is not named.
+The exit code is 1 if a sound run deviates or has a finding, or if a planted fault or a disease is not named.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from grpo_core.health import diagnose  # noqa: E402
 from grpo_core.health.grade import Grade  # noqa: E402
 from grpo_core.traces.importers.trace import Trace  # noqa: E402
 
-faults = importlib.import_module("faults")  # beside this script
+faults = importlib.import_module("faults")  # next to this script
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +39,8 @@ class Configuration:
 
     Attributes:
         settings: fields of TRL's GRPOConfig.
-        steps: optimizer steps.
-        processes: how many train.
+        steps: number of optimizer steps.
+        processes: number of training processes.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -89,12 +90,12 @@ CONFIGURATIONS: dict[str, Configuration] = {
     "two processes": Configuration(settings={"loss_type": "dapo", "gradient_accumulation_steps": 2}, processes=2),
     "bfloat16": Configuration(settings={"bf16": True, **TWICE}, steps=4),
 }
-"""Name -> a run whose recomputed loss must be the logged one."""
+"""Name -> a run whose recomputed loss must equal the logged one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the table: what was run, whether it came out as it must, and what was seen."""
+    """One row of the table: the test, whether its result is as expected, and what was observed."""
 
     kind: str
     name: str
@@ -103,7 +104,7 @@ class Row:
 
 
 def sound(name: str, folder: Path) -> Row:
-    """A run that must agree and give no finding."""
+    """Test a run that must agree and have no finding."""
     chosen = CONFIGURATIONS[name]
     if chosen.processes > 1:
         _apart(folder, chosen)
@@ -126,7 +127,9 @@ def sound(name: str, folder: Path) -> Row:
 
 
 def fault(name: str, folder: Path) -> Row:
-    """A run with a planted fault, whose cause the audit must name first, alone or as one of a class. And no other."""
+    """Test a run with a planted fault. The audit must name its cause first, alone or as one of a class, and no other
+    cause.
+    """
     planted = {**faults.FAULTS, **faults.APART}[name]
     _train(folder, planted.steps, dict(planted.settings), fault=name)
     result = audit(Trace(folder / "trace"))
@@ -145,7 +148,7 @@ def fault(name: str, folder: Path) -> Row:
 
 
 def disease(name: str, folder: Path) -> Row:
-    """A run with unwise settings, which the diagnosis must name."""
+    """Test a run with unwise settings, which the diagnosis must name."""
     table = importlib.import_module("diseases").DISEASES
     chosen = table[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
@@ -154,7 +157,7 @@ def disease(name: str, folder: Path) -> Row:
 
 
 def sick(name: str, folder: Path) -> Row:
-    """A sick training, whose finding must be the first."""
+    """Test a sick training run, whose finding must be the first."""
     chosen = importlib.import_module("sick").SICK[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
     found = diagnose(Trace(folder / "trace")).findings
@@ -176,7 +179,7 @@ def _train(folder: Path, steps: int, settings: dict[str, Any], **more: Any) -> N
 
 
 def _apart(folder: Path, chosen: Configuration) -> None:
-    """The run on several processes of this machine."""
+    """Train the run on several processes of this machine."""
     command = [
         sys.executable,
         "-m",
@@ -196,7 +199,7 @@ def _apart(folder: Path, chosen: Configuration) -> None:
 
 
 def of_folder(kind: str, name: str, folder: Path) -> Row:
-    """One case of ``models.py`` (a model from a folder here and in TRL) or of ``properties.py``."""
+    """Test one case of ``models.py`` (a model from a folder here and in TRL) or of ``properties.py``."""
     cases, drawn = importlib.import_module("models"), importlib.import_module("properties")
     passed, seen = {"same loss": cases.same_loss, "script": cases.runs, "property": drawn.holds}[kind](name, folder)
     return Row(kind=kind, name=name, passed=passed, seen=seen)
@@ -212,11 +215,11 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
 }
-"""Kind of run -> what is done with one, and the table of them."""
+"""Kind of run -> the function that tests one, and the table of runs."""
 
 
 def rows(folder: Path, only: list[str]) -> Iterator[Row]:
-    """One row a run, as it is done."""
+    """Yield one row per run, as soon as it is done."""
     for kind, (measure, table) in KINDS.items():
         for name in table:
             if only and name not in only and kind not in only:
@@ -224,13 +227,13 @@ def rows(folder: Path, only: list[str]) -> Iterator[Row]:
             home = folder / f"{kind} {name}".replace(" ", "_")
             try:
                 yield measure(name, home)
-            except Exception as error:  # one run that fails is a line of the table, the others go on
+            except Exception as error:  # a run that fails is one row of the table, the others continue
                 text = " ".join(str(error).split())[:200]
                 yield Row(kind=kind, name=name, passed=False, seen=f"{type(error).__name__}: {text}")
 
 
 def main() -> None:
-    """Run, and print the table."""
+    """Run the tests and print the table."""
     parser = argparse.ArgumentParser(description="Every configuration, fault and disease of tiny TRL runs.")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="names or kinds of runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")

@@ -1,10 +1,10 @@
-"""Cost of the recorder for the thread that trains, at the size of a real step: 512 completions of up to 1,000 tokens.
+"""Cost of the recorder for the training thread, at the size of a real step: 512 completions of up to 1,000 tokens.
 
     python benchmarks/trl/cost.py [STEPS]
 
-Needs torch and pyarrow, not TRL: the trainer here has TRL's methods and tensors of a real step's size and computes
-nothing. Held is the time inside the recorder's own code in that thread; the writer's processor time is spent in another
-thread, while the trainer generates.
+Needs torch and pyarrow, not TRL: the trainer here has TRL's methods and tensors of a real step's size but computes
+nothing. The time inside the recorder's own code in that thread is measured; the writer's processor time is spent in
+another thread, while the trainer generates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grpo_core.traces.recorders import trl
 
 ROWS, TOKENS, MICRO_BATCHES = 512, 1000, 16
 HELD_MS = 5.0
-"""Milliseconds a step that the recorder may hold the thread that trains."""
+"""Maximum milliseconds per step for which the recorder may block the training thread."""
 
 
 class Trainer:
@@ -39,7 +39,7 @@ class Trainer:
         self.current_gradient_accumulation_steps = MICRO_BATCHES
 
     def add_callback(self, callback: Any) -> None:
-        """The loop below tells where a step ends."""
+        """Do nothing: the loop below signals the end of a step."""
 
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> torch.Tensor:
         return torch.randn(2 * ROWS, 2)  # of both processes
@@ -69,11 +69,11 @@ class Trainer:
         return torch.randn(count, TOKENS), torch.rand(count, TOKENS), None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Report nothing."""
+        """Do nothing."""
 
 
 class Timed(trl.Recorder):
-    """Counts the time in its own code, apart from the methods that it wraps."""
+    """A recorder that measures the time spent in its own code, without the methods that it wraps."""
 
     own_seconds = 0.0
 
@@ -84,7 +84,7 @@ class Timed(trl.Recorder):
 
 
 def one_step(trainer: Trainer, recorder: Timed) -> float:
-    """A generation and its optimizer step. The milliseconds that the recorder held the thread."""
+    """Run a generation and its optimizer step. Return the milliseconds for which the recorder blocked the thread."""
     recorder.own_seconds = 0.0
     batch = trainer._generate_and_score_completions([{}] * ROWS)
     size = ROWS // MICRO_BATCHES
@@ -97,12 +97,12 @@ def one_step(trainer: Trainer, recorder: Timed) -> float:
 
 
 def main() -> None:
-    """Print what each step cost. Exit code 1 where the median is above the limit."""
+    """Print the cost of each step. The exit code is 1 if the median is above the limit."""
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 8
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer()
         recorder = Timed(trainer, Path(folder) / "trace", text=True)
-        trl.step_callback = lambda recorder: None  # transformers need not be here
+        trl.step_callback = lambda recorder: None  # transformers may not be installed
         recorder.attach()
         held, processor = [], []
         for number in range(1, steps + 1):

@@ -1,4 +1,4 @@
-"""Runs of the real trainer that go wrong in one known way each, and the finding that must name it.
+"""Runs of the real trainer that each go wrong in one known way, with the finding that must name it.
 
     python benchmarks/trl/diseases.py OUT [NAME ...]
 
@@ -27,7 +27,7 @@ class Disease:
         settings: fields of TRL's GRPOConfig.
         rewards: reward functions; empty for the healthy ones of ``tiny_run.py``.
         dropout: attention dropout of the model.
-        steps: optimizer steps.
+        steps: number of optimizer steps.
     """
 
     finding: str
@@ -38,42 +38,42 @@ class Disease:
 
 
 def always_one(completions: list[str], **_: Any) -> list[float]:
-    """Every answer is right."""
+    """Reward every answer as right."""
     return [1.0] * len(completions)
 
 
 def exact_answer(completions: list[str], **_: Any) -> list[float]:
-    """Right only with an answer that a random model never gives."""
+    """Reward only an answer that a random model never gives."""
     return [float(text.strip() == "the answer is 42") for text in completions]
 
 
 def digits(completions: list[str], **_: Any) -> list[float]:
-    """The share of digits."""
+    """Return the share of digits in each completion."""
     return [sum(c.isdigit() for c in text) / max(len(text), 1) for text in completions]
 
 
 def letters(completions: list[str], **_: Any) -> list[float]:
-    """Less for each digit: the opposite of ``digits``, a little weaker."""
+    """Return a lower reward for each digit: the opposite of ``digits``, slightly weaker."""
     return [-0.9 * share for share in digits(completions)]
 
 
 def length(completions: list[str], **_: Any) -> list[float]:
-    """More for longer completions."""
+    """Reward longer completions more."""
     return [float(len(text)) for text in completions]
 
 
 def jackpot(completions: list[str], **_: Any) -> list[float]:
-    """Small differences, and a thousand where a completion begins with a zero."""
+    """Return rewards with small differences, and a thousand if a completion starts with a zero."""
     return [1000.0 if text.startswith("0") else 0.01 * len(text) for text in completions]
 
 
 def infinite(completions: list[str], **_: Any) -> list[float]:
-    """The logarithm of a share that can be zero."""
+    """Return the logarithm of a share that can be zero."""
     return [-math.inf if share == 0 else math.log(share) for share in digits(completions)]
 
 
 def starts_with_five(completions: list[str], **_: Any) -> list[float]:
-    """The share of fives: one token everywhere is the best answer."""
+    """Return the share of fives. The best answer is one repeated token."""
     return [text.count("5") / max(len(text), 1) for text in completions]
 
 
@@ -105,12 +105,12 @@ DISEASES: dict[str, Disease] = {
     "cap_below_one": Disease(finding="cap_below_one", settings={"loss_type": "cispo", "num_iterations": 2}, steps=4),
     "dropout": Disease(finding="first_pass_differs", settings={"num_iterations": 2}, dropout=0.5),
 }
-"""Name of the run -> what is unwise about it, and what must be found."""
+"""Name of the run -> its unwise choice and the expected finding."""
 
 
 def main() -> None:
-    """Train and record the runs that were asked for, by default all."""
-    tiny_run = importlib.import_module("tiny_run")  # beside this script
+    """Train and record the requested runs, by default all."""
+    tiny_run = importlib.import_module("tiny_run")  # next to this script
     recorder = tiny_run.module_at(tiny_run.RECORDER)
     out = Path(sys.argv[1])
     for name in sys.argv[2:] or DISEASES:

@@ -1,4 +1,4 @@
-"""Batches that Hypothesis draws: groups, lengths, masks, ratios and rewards."""
+"""Batches drawn by Hypothesis: groups, lengths, masks, ratios and rewards."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 Array = np.ndarray
 EPSILONS = (0.0, 3e-4, 0.1, 0.2, 0.28, 0.4)
 AWAY = (0.0, 0.01, 0.3, 1.0)
-"""Sizes of the log-ratios: none has moved, as after a step, and far beyond any clip range."""
+"""Sizes of the log-ratios: unchanged, as after a step, and far beyond any clip range."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """One batch as a loss sees it, in double precision.
+    """One batch as seen by a loss, in double precision.
 
     Attributes:
-        groups, size: prompts and completions of each.
+        groups, size: number of prompts, and of completions of each.
         logp, old, ref: log-probabilities, (B, T).
-        mask: which tokens count, boolean (B, T). Completions may be fully masked, but not all are.
+        mask: tokens that count, boolean (B, T). Completions can be fully masked, but not all are.
         rewards: (P, G).
-        advantage: (B,), not those of the rewards.
+        advantage: (B,), unrelated to the rewards.
         entropy: (B, T).
     """
 
@@ -40,29 +40,29 @@ class Batch:
 
     @property
     def leaf(self) -> torch.Tensor:
-        """log π as a tensor that takes a gradient."""
+        """Return log π as a tensor that requires a gradient."""
         return torch.tensor(self.logp, requires_grad=True)
 
     def tensors(self, *names: str) -> tuple[Any, ...]:
-        """Fields as tensors, with numbers for the mask."""
+        """Return the fields as tensors, with numbers for the mask."""
         found = (np.asarray(getattr(self, name)) for name in names)
         return tuple(torch.tensor(x.astype(float) if x.dtype == bool else x) for x in found)
 
     @property
     def index(self) -> Array:
-        """Of which prompt each completion is, (B,)."""
+        """Return the index of each completion's prompt, (B,)."""
         return np.repeat(np.arange(self.groups), self.size)
 
 
 @st.composite
 def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = False) -> Batch:
-    """A batch.
+    """Draw a batch.
 
     Args:
-        draw: Hypothesis's.
-        far: what log-ratios are multiplied by.
-        smallest: completions of a group at least.
-        unscored: whether rewards may be NaN.
+        draw: Hypothesis's function.
+        far: factor of the log-ratios.
+        smallest: minimum number of completions in a group.
+        unscored: whether rewards can be NaN.
     """
     groups, size, tokens = draw(st.integers(1, 3)), draw(st.integers(smallest, 8)), draw(st.integers(1, 9))
     numbers = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -100,7 +100,7 @@ def batches(draw: Any, *, far: float = 1.0, smallest: int = 1, unscored: bool = 
 
 
 def apart(ours: Any, theirs: Any, least: float = 0.0) -> float:
-    """The largest difference, relative to the largest number of the two and not to less than ``least`` or 1e-3."""
+    """Return the largest difference, relative to the largest number in either, and to at least ``least`` or 1e-3."""
     one, other = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x, float) for x in (ours, theirs))
     size = max(float(np.abs(one).max(initial=0)), float(np.abs(other).max(initial=0)), least, 1e-3)
     return float(np.abs(one - other).max(initial=0)) / size

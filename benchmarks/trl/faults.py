@@ -1,8 +1,8 @@
-"""Trainers with one planted fault each: what the settings say is not what is computed.
+"""Trainers with one planted fault each, which do not compute what their settings say.
 
-Each fault is a change of a few characters in TRL's own source, so that everything else stays the real trainer. A name
-that ends in "_recorded" plants where the trainer makes the tensors, so that the trace holds them as they became; the
-others plant in the loss, behind the trace.
+Each fault changes a few characters in TRL's own source, so that everything else is the real trainer. Faults whose names
+end in "_recorded" are planted where the trainer creates the tensors, so that the trace contains the faulty ones; the
+others are planted in the loss, after the trace.
 
     python benchmarks/trl/faults.py OUT [NAME ...]
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 Edit = tuple[str, str, str]
-"""Method, what stands there, what stands there instead."""
+"""(method, original code, replacement)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,11 @@ class Fault:
 
     Attributes:
         edits: changes of TRL's source.
-        causes: names of ``grpo_core.audit``'s causes that are right, each of which must be named, as one of a class
-            that this run cannot tell apart, or alone; empty where it has no name, and none must be named.
-        settings: fields of TRL's GRPOConfig under which the fault bites.
-        steps: optimizer steps.
-        since: the trainer's step from which it must be named; None where it is there from the start.
+        causes: names of the correct causes of ``grpo_core.audit``, each of which must be named, alone or as one of a
+            class that this run cannot distinguish; empty if it has no name, and none must be named.
+        settings: fields of TRL's GRPOConfig under which the fault has an effect.
+        steps: number of optimizer steps.
+        since: the trainer's step from which it must be named; None if it is present from the start.
     """
 
     edits: tuple[Edit, ...]
@@ -62,7 +62,7 @@ STD_SPREAD = "std_rewards = std_rewards.repeat_interleave(num_generations, dim=0
 
 
 def _previous(name: str) -> str:
-    """Source that puts the tensor of the previous batch in the place of ``name``, cut or filled to its width."""
+    """Return source code that replaces ``name`` with the tensor of the previous batch, cut or padded to its width."""
     return (
         f"now, then = {name}, getattr(self, 'earlier_{name}', {name}); self.earlier_{name} = now; "
         f"{name} = torch.nn.functional.pad(then, (0, now.shape[1]))[:, :now.shape[1]]; "
@@ -235,7 +235,7 @@ FAULTS: dict[str, Fault] = {
         settings={**TWICE, "use_bias_correction_kl": True},
     ),
 }  # fmt: skip # table, one row per line
-"""Name -> a fault whose cause the audit has to name."""
+"""Name -> a fault whose cause the audit must name."""
 APART: dict[str, Fault] = {
     "clip_above_alone": Fault(
         edits=((LOSS, f"torch.clamp(coef_1, {CLIP})", "torch.clamp(coef_1, max=1 + self.epsilon_high)"),),
@@ -349,14 +349,14 @@ APART: dict[str, Fault] = {
         settings=TWICE,
     ),
 }  # fmt: skip # table, one row per line
-"""Faults that were kept apart while the audit's search was written: other places, other numbers, two at once."""
+"""Faults that were held out while the audit's search was written: other places, other numbers, two at once."""
 
 
 def plant(trainer: type[Any], name: str) -> type[Any]:
-    """A subclass of ``trainer`` with the fault ``name``.
+    """Return a subclass of ``trainer`` with the fault ``name``.
 
     Raises:
-        ValueError: TRL's source does not have the place any more.
+        ValueError: TRL's source no longer contains the code to replace.
     """
     fault = {**FAULTS, **APART}[name]
     methods: dict[str, Any] = {}
@@ -376,8 +376,8 @@ def plant(trainer: type[Any], name: str) -> type[Any]:
 
 
 def main() -> None:
-    """Train and record the runs that were asked for, by default all."""
-    tiny_run = importlib.import_module("tiny_run")  # beside this script
+    """Train and record the requested runs, by default all."""
+    tiny_run = importlib.import_module("tiny_run")  # next to this script
     recorder = tiny_run.module_at(tiny_run.RECORDER)
     out = Path(sys.argv[1])
     known = {**FAULTS, **APART}

@@ -1,4 +1,4 @@
-"""A model from a folder here and in TRL: the loss of one and the same batch, and the script that is written for TRL."""
+"""A model from a folder here and in TRL: the loss of the same batch, and the script that is exported for TRL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grpo_core.traces.importers.trace import Trace
 from tests.core.hf.tiny import KINDS, saved, small
 
 TOLERANCE = 1e-6
-"""Relative, between two losses in float32."""
+"""Relative tolerance between two losses in float32."""
 RECORDER = Path(__file__).parents[2] / "grpo_core/traces/recorders/trl.py"
 BASE = {"learner.mu": 2, "optimizer.kind": "sgd", "optimizer.learning_rate": 0.05, "model.rows_at_once": 3}
 WITH_KL = {"objective.beta": 0.04, "objective.kl": "k3"}
@@ -42,10 +42,10 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 
 def same_loss(name: str, folder: Path) -> tuple[bool, str]:
-    """Whether both passes over one batch have TRL's loss, and what was found.
+    """Return whether both passes over one batch have TRL's loss, and what was found.
 
-    The advantages are random and not centred: those of a group add up to 0 and so, nearly, does the loss of a first
-    pass, where no relative difference can be measured.
+    The advantages are random and not centred: those of a group would add up to 0, and so, nearly, would the loss of a
+    first pass, for which no relative difference can be measured.
     """
     changes = dict(LOSSES[name])
     settings = small(saved(folder / "model", changes.pop("kind", "llama"))).replace({**BASE, **changes})
@@ -61,7 +61,7 @@ def same_loss(name: str, folder: Path) -> tuple[bool, str]:
 
 
 def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: Step, given: np.ndarray) -> list[float]:
-    """The loss of each pass as it was trained."""
+    """Return the loss of each pass as computed in training."""
     assert step.prompt_tokens is not None
     batch = policy.batch(step.prompt_tokens, step.tokens, step.mask)
     reference = None
@@ -98,8 +98,9 @@ def _our_losses(settings: Settings, policy: folder_policy.FolderPolicy, step: St
 def _trl_losses(
     settings: Settings, policy: folder_policy.FolderPolicy, step: Step, given: np.ndarray, folder: Path
 ) -> tuple[list[float], np.ndarray]:
-    """The loss of each pass by ``GRPOTrainer.compute_loss``, with steps of plain gradient descent between, and the
-    log-probabilities (B, T) before the first."""
+    """Return the loss of each pass from ``GRPOTrainer.compute_loss``, with steps of plain gradient descent in between,
+    and the log-probabilities (B, T) before the first pass.
+    """
     assert step.prompt_tokens is not None
     trainer = importlib.import_module("speed").trl_trainer(
         settings.replace({"optimizer.kind": "adam"}), 1, folder / "checkpoints"
@@ -144,7 +145,7 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 
 
 def runs(name: str, folder: Path) -> tuple[bool, str]:
-    """Whether the script of a tiny model trains, records, and agrees with the audit, and what was found."""
+    """Return whether the script of a tiny model trains, records, and agrees with the audit, and what was found."""
     changes = {"learner.mu": 1, "optimizer.learning_rate": 1e-3, **SCRIPTS[name]}
     settings = small(saved(folder / "model", changes.pop("kind", "llama"))).replace(changes)
     (folder / "train.py").write_text(script(settings), encoding="utf-8")

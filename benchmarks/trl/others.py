@@ -1,8 +1,8 @@
-"""The loss functions of verl and OpenRLHF themselves, out of their wheels, without what else the packages need.
+"""The original loss functions of verl and OpenRLHF, from their wheels, without the packages' other dependencies.
 
-Both need a GPU's libraries to install (ray, vllm, deepspeed). The files with the formulas need torch alone, so the
-wheels are loaded without their dependencies, unpacked beside this environment, and these files imported; a name that
-they import from anything else is a class that does nothing.
+Both need a GPU's libraries to install (ray, vllm, deepspeed). The files with the formulas need only torch, so the
+wheels are downloaded without their dependencies, unpacked next to this environment, and these files imported; every
+name that they import from elsewhere is replaced by a class that does nothing.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 WHEELS = ("verl==0.9.1", "openrlhf==0.11.2")
-"""Apache 2.0 both. Read with Python 3.11 for Linux in mind, whichever runs: only source files are taken from them."""
+"""Wheels to use. Both are under Apache 2.0. They are those for Python 3.11 on Linux, whichever Python runs this: only
+source files are taken from them.
+"""
 FOLDER = Path(sys.prefix) / "others"
 
 
 class ActorConfig(SimpleNamespace):
-    """The fields of verl's configuration of an actor that its losses read."""
+    """The fields of verl's actor configuration that its losses read."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As an OmegaConf node does."""
+        """Return a field or the default, like an OmegaConf node."""
         return getattr(self, name, default)
 
 
 class _Idle:
-    """Stands for a name that the formulas do not use."""
+    """Placeholder for a name that the formulas do not use."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
@@ -45,7 +47,7 @@ class _Idle:
 
 
 class _Absent(ModuleType):
-    """A module that is not there: every name in it is a class that does nothing."""
+    """A missing module: every name in it is a class that does nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -55,7 +57,7 @@ class _Absent(ModuleType):
 
 @cache
 def verl() -> Any:
-    """``verl.trainer.ppo.core_algos``."""
+    """Return ``verl.trainer.ppo.core_algos``."""
     _packages("verl", "verl.trainer", "verl.trainer.ppo", "verl.utils", "verl.workers")
     with _absent(
         "omegaconf", "tensordict", "verl.utils.device", "verl.trainer.config", "verl.workers.config"
@@ -70,7 +72,7 @@ def verl() -> Any:
 
 @cache
 def openrlhf(name: str) -> Any:
-    """A module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
+    """Return a module of OpenRLHF: ``models.loss``, ``models.utils`` or ``trainer.ppo_utils.experience_maker``."""
     _packages(
         "openrlhf",
         "openrlhf.models",
@@ -93,9 +95,9 @@ def openrlhf(name: str) -> Any:
 
 @contextmanager
 def _absent(*names: str) -> Iterator[dict[str, ModuleType]]:
-    """While a file is imported, modules that are not installed, or that need what is not.
+    """Context manager in which files can be imported although modules that they import are missing or cannot be loaded.
 
-    Afterwards they are gone again: other libraries ask whether deepspeed is there.
+    The substitutes are removed afterwards, since other libraries check whether deepspeed is installed.
     """
     entered = {name: _Absent(name) for name in names if name not in sys.modules}
     sys.modules.update(entered)
@@ -107,7 +109,7 @@ def _absent(*names: str) -> Iterator[dict[str, ModuleType]]:
 
 
 def _packages(*names: str) -> None:
-    """Enter packages whose own ``__init__``, which imports all the rest, is not run."""
+    """Register packages without running their own ``__init__``, which imports everything else."""
     roots = unpacked()
     for name in names:
         package = sys.modules.setdefault(name, ModuleType(name))
@@ -116,10 +118,10 @@ def _packages(*names: str) -> None:
 
 @cache
 def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
-    """The folders that hold the packages of ``wheels``, which are downloaded on the first call.
+    """Return the folders that contain the packages of ``wheels``, which are downloaded on the first call.
 
     Raises:
-        subprocess.CalledProcessError: a wheel is not to be had.
+        subprocess.CalledProcessError: a wheel is not available.
     """
     for wanted in wheels:
         home = FOLDER / wanted.replace("==", "-")
@@ -150,6 +152,6 @@ def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
 
 
 def _tops(home: Path) -> list[Path]:
-    """The package's own folder, at the top of a wheel or below its data."""
+    """Return the package's own folder, at the top of a wheel or below its data."""
     name = home.name.partition("-")[0]
     return [*home.glob(name), *home.glob(f"*.data/purelib/{name}")]

@@ -1,17 +1,17 @@
-"""Loss, gradient and advantage held against TRL, verl and OpenRLHF: their own functions, over drawn batches.
+"""Loss, gradient and advantage compared with TRL, verl and OpenRLHF: their own functions, over drawn batches.
 
-Each property is one of ``PROPERTIES``: it draws a batch and settings and says how far the two programs are apart. What
-differs by design, and so is no property:
+Each property is one of ``PROPERTIES``: it draws a batch and settings and returns the difference between the two
+programs. The following differ by design, and are therefore not properties:
 
-- verl, OpenRLHF: a fully masked completion does not count among the completions that a mean is over; in DeepSeekMath's
-  mean, and in TRL, it does. Here the number that is divided by is given.
-- verl: a group of one has its reward for an advantage (``compute_grpo_outcome_advantage``: mean 0, std 1); here 0.
-- verl, OpenRLHF: the dual clip bounds what a bad completion costs; TRL's delta bounds the ratio. They agree where the
-  bound lies above 1 + ε, which is what is drawn.
-- verl: CISPO's weight has a lower end too, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
-- verl, OpenRLHF: the KL estimate is cut at 10 nats, where it then has no gradient; nearer tokens are drawn.
-- verl divides by L + 1e-8, OpenRLHF likewise: hence 1e-7 where a mean per completion is taken.
-- verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: what rounding leaves of a group of equal rewards is 1e-10 and 1e-7
+- verl, OpenRLHF: a fully masked completion does not count among the completions of a mean; in DeepSeekMath's mean, and
+  in TRL, it does. Here the divisor is given explicitly.
+- verl: a group of one has its reward as advantage (``compute_grpo_outcome_advantage``: mean 0, std 1); here 0.
+- verl, OpenRLHF: the dual clip bounds the loss of a bad completion; TRL's delta bounds the ratio. They agree if the
+  bound is above 1 + ε, which is what is drawn.
+- verl: CISPO's weight also has a lower bound, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
+- verl, OpenRLHF: the KL estimate is clamped at 10 nats, beyond which it has no gradient; closer tokens are drawn.
+- verl divides by L + 1e-8, and so does OpenRLHF: hence 1e-7 for a mean per completion.
+- verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: the rounding error of a group of equal rewards is 1e-10 and 1e-7
   there; here such a group has advantages of 0.
 """
 
@@ -42,21 +42,23 @@ from grpo_core.traces.importers import trl_settings
 here: Any = importlib.import_module("drawn_batches")
 others: Any = importlib.import_module("others")
 Apart = Callable[[Any], float]
-"""Draws a case by Hypothesis's ``data`` and says how far apart the two programs are in it."""
+"""Function that draws a case with Hypothesis's ``data`` and returns the difference between the two programs."""
 
 CASES = 500
 DOUBLE, PER_COMPLETION, SINGLE = 1e-9, 1e-7, 1e-5
-"""Relative: both compute in double precision; as the last line above says; OpenRLHF's KL is in single precision."""
+"""Relative tolerances: both programs in double precision; for a mean per completion, as explained above; with
+OpenRLHF's KL, which is in single precision.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """One thing in which two programs agree.
+    """A quantity on which two programs agree.
 
     Attributes:
-        apart: a case.
-        tolerance: how far apart they may be.
-        cases: that are drawn.
+        apart: function that draws a case and returns the difference.
+        tolerance: maximum difference.
+        cases: number of cases drawn.
     """
 
     apart: Apart
@@ -65,10 +67,10 @@ class Property:
 
 
 def holds(name: str, _: Path) -> tuple[bool, str]:
-    """Whether a property holds in all drawn cases, and how far apart the two were at most.
+    """Return whether a property holds in all drawn cases, and the largest difference.
 
     Raises:
-        AssertionError: it does not; Hypothesis names the smallest case.
+        AssertionError: it does not; Hypothesis reports the smallest case.
     """
     one, found = PROPERTIES[name], [0.0]
 
@@ -88,7 +90,9 @@ def holds(name: str, _: Path) -> tuple[bool, str]:
 
 
 def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray, float]:
-    """Our loss, its gradient by log π, and the sum of the sizes of what the loss is the sum of."""
+    """Return our loss, its gradient with respect to log π, and the sum of the absolute values
+    of the loss's summands.
+    """
     told = {"mask": batch.mask, "ref_logp": batch.ref, **more}
     terms = evaluate(goal, batch.logp, batch.old, batch.advantage, **told)
     for name in ("entropy_coefficient", "entropy_weight"):
@@ -98,7 +102,7 @@ def ours(goal: Objective, batch: Any, **more: Any) -> tuple[float, np.ndarray, f
 
 
 def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, float]) -> float:
-    """Distance of a trainer's loss and gradient from ours."""
+    """Return the difference between a trainer's loss and gradient and ours."""
     (theirs,) = torch.autograd.grad(loss, [leaf])
     return float(max(here.apart(mine[0], loss, least=mine[2]), here.apart(mine[1], theirs)))
 
@@ -108,13 +112,15 @@ def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, 
 
 @cache
 def trainer() -> Any:
-    """A real trainer of a tiny model."""
+    """Return a real trainer of a tiny model."""
     tiny_run = importlib.import_module("tiny_run")
     return tiny_run.trainer(Path(tempfile.mkdtemp(prefix="trl-")), steps=1, settings={})
 
 
 def trl_loss(kind: str) -> Apart:
-    """The loss of one micro-batch by ``GRPOTrainer._compute_loss``, with drawn log-probabilities for the model's."""
+    """Return a comparison with the loss of one micro-batch from ``GRPOTrainer._compute_loss``, with drawn
+    log-probabilities instead of the model's.
+    """
 
     def compared(data: Any) -> float:
         batch = data.draw(here.batches())
@@ -177,7 +183,7 @@ def trl_loss(kind: str) -> Apart:
 
 
 def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: float) -> Any:
-    """The trainer with other settings, as its ``__init__`` would have read them."""
+    """Return the trainer with other settings, as its ``__init__`` would have read them."""
     made = copy.copy(trainer())
     made.args = copy.copy(made.args)
     for name, value in wanted.items():
@@ -199,7 +205,9 @@ def _prepared(wanted: dict[str, Any], accumulation: int, steps: int, bonus: floa
 
 
 def trl_advantage(data: Any) -> float:
-    """Advantages by ``GRPOTrainer._generate_and_score_completions``, with drawn rewards for the functions'."""
+    """Compare with the advantages from ``GRPOTrainer._generate_and_score_completions``, with drawn rewards instead of
+    the functions'.
+    """
     batch = data.draw(here.batches(smallest=2, unscored=True))
     scaled = data.draw(st.sampled_from(("group", "batch", "none")))
     made = copy.copy(trainer())
@@ -227,7 +235,9 @@ KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
 
 def verl_loss(kind: str) -> Apart:
-    """The loss by one of verl's ``compute_policy_loss_...``, with ``kl_penalty`` as its actor adds it."""
+    """Return a comparison with the loss from one of verl's ``compute_policy_loss_...``, with ``kl_penalty`` as its
+    actor adds it.
+    """
 
     def compared(data: Any) -> float:
         core, batch = others.verl(), data.draw(here.batches(far=data.draw(st.sampled_from((1.0, 20.0)))))
@@ -272,7 +282,7 @@ def verl_loss(kind: str) -> Apart:
             reduction=MEANS[mode],
             max_tokens=horizon if MEANS[mode] == "constant" else None,
         )
-        if kind == "geo_mean":  # whose mean is over all completions, while the KL's is over those with tokens
+        if kind == "geo_mean":  # its mean is over all completions, while the KL's is over those with tokens
             with_kl = ours(goal, batch, denominator=float(counted))
             without = goal.replace(beta=0.0)
             plain, every = ours(without, batch, denominator=float(counted)), ours(without, batch)
@@ -284,7 +294,9 @@ def verl_loss(kind: str) -> Apart:
 
 
 def verl_advantage(data: Any) -> float:
-    """``compute_grpo_outcome_advantage``, with and without the std, and ``compute_rloo_outcome_advantage``."""
+    """Compare with ``compute_grpo_outcome_advantage``, with and without the std, and
+    ``compute_rloo_outcome_advantage``.
+    """
     core, batch = others.verl(), data.draw(here.batches(smallest=2))
     kind = data.draw(st.sampled_from(("grpo", "dr_grpo", "rloo")))
     paid = np.zeros(batch.mask.shape)
@@ -300,7 +312,7 @@ def verl_advantage(data: Any) -> float:
 
 
 def verl_straight_through(data: Any) -> float:
-    """``kl_penalty`` "k3+": the value of k3 with the gradient of k2."""
+    """Compare with ``kl_penalty`` "k3+": the value of k3 with the gradient of k2."""
     batch, leaf = (drawn := data.draw(here.batches())), drawn.leaf
     estimate = others.verl().kl_penalty(leaf, *batch.tensors("ref"), "k3+")
     (pull,) = torch.autograd.grad(estimate.sum(), [leaf])
@@ -313,7 +325,7 @@ def verl_straight_through(data: Any) -> float:
 
 
 def openrlhf_loss(kind: str) -> Apart:
-    """The loss by ``PolicyLoss``, with ``compute_approx_kl`` as its actor adds it."""
+    """Return a comparison with the loss from ``PolicyLoss``, with ``compute_approx_kl`` as its actor adds it."""
 
     def compared(data: Any) -> float:
         batch = data.draw(here.batches(far=data.draw(st.sampled_from((1.0, 20.0))) if kind == "ppo" else 1.0))
@@ -345,7 +357,9 @@ def openrlhf_loss(kind: str) -> Apart:
 
 
 def openrlhf_unbiased(data: Any) -> float:
-    """``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the ratio."""
+    """Compare with ``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the
+    ratio.
+    """
     batch, leaf = (drawn := data.draw(here.batches(far=0.3))), drawn.leaf
     old, ref = batch.tensors("old", "ref")
     kind = data.draw(st.sampled_from(("k1", "k2", "k3")))
@@ -359,7 +373,9 @@ def openrlhf_unbiased(data: Any) -> float:
 
 
 def openrlhf_advantage(data: Any) -> float:
-    """``RemoteExperienceMaker.compute_advantages_and_returns`` for a group's mean, its std, and leave one out."""
+    """Compare with ``RemoteExperienceMaker.compute_advantages_and_returns`` for a group's mean, its std, and
+    leave-one-out.
+    """
     maker = others.openrlhf("trainer.ppo_utils.experience_maker").RemoteExperienceMaker
     batch, kinds = data.draw(here.batches(smallest=2)), ("group_norm", "dr_grpo", "rloo")
     kind = data.draw(st.sampled_from(kinds))
@@ -403,4 +419,4 @@ PROPERTIES: dict[str, Property] = {
     "OpenRLHF unbiased KL": Property(apart=openrlhf_unbiased, tolerance=SINGLE),
     "OpenRLHF advantage": Property(apart=openrlhf_advantage, tolerance=1e-6),
 }
-"""Name -> what two programs agree in."""
+"""Name -> a quantity on which two programs agree."""

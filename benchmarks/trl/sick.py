@@ -1,6 +1,6 @@
-"""Fifteen sick trainings with the real trainer, each with the finding that must be named first.
+"""Fifteen sick training runs with the real trainer, each with the finding that must be named first.
 
-``bench.py`` trains them; everything is TRL's own, only settings and reward functions are unwise.
+``bench.py`` trains them. Everything is TRL's own; only settings and reward functions are unwise.
 """
 
 from __future__ import annotations
@@ -8,37 +8,37 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-diseases = importlib.import_module("diseases")  # beside this script
+diseases = importlib.import_module("diseases")  # next to this script
 LONG = {"per_device_train_batch_size": 16, "max_completion_length": 24}
 
 
 def sparse(completions: list[str], **_: Any) -> list[float]:
-    """One for an answer that begins with a seven, which a random model gives one time in forty."""
+    """Return 1 for an answer that starts with a seven, which a random model gives one time in forty."""
     return [float(text.startswith("7")) for text in completions]
 
 
 def length(completions: list[str], **_: Any) -> list[float]:
-    """More for longer completions."""
+    """Reward longer completions more."""
     return [0.1 * len(text) for text in completions]
 
 
 def shortness(completions: list[str], **_: Any) -> list[float]:
-    """More for shorter completions."""
+    """Reward shorter completions more."""
     return [-0.1 * len(text) for text in completions]
 
 
 def variety(completions: list[str], **_: Any) -> list[float]:
-    """The share of different characters: what is wanted, and watched alone."""
+    """Return the share of different characters, which is the goal here and is only monitored."""
     return [len(set(text)) / max(len(text), 1) for text in completions]
 
 
 def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
-    """The first number of the prompt, whatever the answer."""
+    """Return the first number of the prompt, whatever the answer."""
     return [int(prompt[0]) / 8 for prompt in prompts]
 
 
 def outlier(completions: list[str], **_: Any) -> list[float]:
-    """A share of digits, and a hundred where a completion begins with a zero."""
+    """Return the share of digits, and a hundred if a completion starts with a zero."""
     return [
         100.0 if text.startswith("0") else share
         for text, share in zip(completions, diseases.digits(completions), strict=True)
@@ -46,7 +46,7 @@ def outlier(completions: list[str], **_: Any) -> list[float]:
 
 
 def often_none(completions: list[str], **_: Any) -> list[float | None]:
-    """No reward where a completion begins with one of three letters."""
+    """Return the share of digits, or None (no reward) if a completion starts with one of three letters."""
     return [
         None if text[:1] in "abc" else share
         for text, share in zip(completions, diseases.digits(completions), strict=True)
@@ -54,7 +54,7 @@ def often_none(completions: list[str], **_: Any) -> list[float | None]:
 
 
 def ended(completions: list[str], **_: Any) -> list[float]:
-    """One for an answer that ends before it is cut off."""
+    """Return 1 for an answer that ends before it is cut off."""
     return [float(len(text) < 12) for text in completions]
 
 
@@ -108,4 +108,4 @@ SICK: dict[str, Any] = {
         settings={"epsilon": 3e-4, "epsilon_high": 4e-4, "num_iterations": 4, "learning_rate": 1e-3},
     ),
 }
-"""Name of the training -> what is unwise about it, and what must be found first."""
+"""Name of the training run -> its unwise choice and the finding that must come first."""

@@ -1,12 +1,13 @@
-"""One update of a model from a folder beside one of TRL's: same model, prompts, lengths, float32 and threads, by turns.
+"""One update of a model from a folder compared with one of TRL's: same model, prompts, lengths, float32 and threads, in
+turns.
 
     .venv-trl/bin/python benchmarks/trl/speed.py --model FOLDER [--rank 8] [--updates 5] [--threads 1] [--device cuda]
 
-On a GPU the memory that each side allocates at most in an update is printed too; both models are loaded throughout.
-No gradient checkpointing and no reference in either. The learning rate is 0, so that both sample from the same
-distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts,
-as it does for a user; TRL does neither. Exit code 1 where ours is slower by the processor time of an update,
-on a GPU by its wall time.
+On a GPU, the peak memory that each side allocates in an update is also printed; both models are loaded throughout.
+Neither uses gradient checkpointing or a reference. The learning rate is 0, so that both sample from the same
+distribution throughout. Ours also scores the completions once more after the step and completes the watched prompts, as
+it does for a user; TRL does neither. The exit code is 1 if ours is slower, in processor time per update, or in wall
+time on a GPU.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class Times:
 
     Attributes:
         wall: seconds of each update.
-        processor: seconds of processor time of each.
-        sampling: seconds of each that passed before learning.
-        tokens: completion tokens of each.
-        on_gpu: whether it computes there.
-        memory: GB that were allocated on the GPU at most in each; none on the CPU.
+        processor: seconds of processor time of each update.
+        sampling: seconds of each update before learning.
+        tokens: completion tokens of each update.
+        on_gpu: whether it is computed on the GPU.
+        memory: peak memory in GB allocated on the GPU in each update; none on the CPU.
     """
 
     wall: list[float] = field(default_factory=list)
@@ -57,14 +58,14 @@ class Times:
     memory: list[float] = field(default_factory=list)
 
     def begin(self) -> tuple[float, float]:
-        """The clocks before an update."""
+        """Return the readings of the clocks before an update."""
         if self.on_gpu:
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
         return time.perf_counter(), time.process_time()
 
     def end(self, begun: tuple[float, float], tokens: int, sampling: float) -> None:
-        """Take an update that has ended now."""
+        """Record an update that has just ended."""
         if self.on_gpu:
             torch.cuda.synchronize()
             self.memory.append(torch.cuda.max_memory_allocated() / 1e9)
@@ -74,7 +75,7 @@ class Times:
         self.tokens.append(tokens)
 
     def line(self, name: str) -> str:
-        """The medians, without the first update, which warms up."""
+        """Return the medians, without the first update, which is a warm-up."""
         columns = (self.wall, self.processor, self.sampling, [float(count) for count in self.tokens])
         wall, processor, sampling, tokens = (statistics.median(column[1:] or column) for column in columns)
         line = f"{name:6}{wall:10.2f} s {processor:10.2f} s {sampling:10.2f} s {tokens:10.0f}"
@@ -82,7 +83,7 @@ class Times:
 
 
 def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Times]:
-    """The times of TRL's updates and of ours, which follow each other by turns in one process."""
+    """Return the times of TRL's updates and of ours, which alternate in one process."""
     from transformers import TrainerCallback
 
     on_gpu = settings.model.device == "cuda"
@@ -115,7 +116,7 @@ def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Ti
 
 
 def trl_trainer(settings: Settings, updates: int, out: Path) -> Any:
-    """TRL's trainer under ``settings``, on the prompts that our learner draws, in their order."""
+    """Return TRL's trainer under ``settings``, on the prompts that our learner draws, in the same order."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -167,7 +168,7 @@ def _prompts(settings: Settings, updates: int) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the times and print them."""
     parser = argparse.ArgumentParser(description="An update of ours beside one of TRL's.")
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--rank", type=int, default=8, help="of the adapter; 0: every weight")

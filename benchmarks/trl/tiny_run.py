@@ -2,7 +2,7 @@
 
     python benchmarks/trl/tiny_run.py OUT --set loss_type=dapo --set beta=0.04 --steps 3
 
-Needs TRL (``requirements.txt`` beside this file), not GRPO Lab; ``torchrun`` runs it on several processes.
+Needs TRL (see ``requirements.txt`` in this folder), not GRPO Lab; ``torchrun`` runs it on several processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHARACTERS = "0123456789+-*= abcdefghijklmnopqrstuvwxyz"
 
 
 def module_at(path: Path) -> Any:
-    """The module in a file that stands alone, as the recorder does beside a user's script."""
+    """Import a file as a standalone module, like the recorder next to a user's script."""
     found = importlib.util.spec_from_file_location(path.stem, path)
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -31,7 +31,7 @@ def module_at(path: Path) -> Any:
 
 
 def tokenizer() -> Any:
-    """One token a character."""
+    """Return a tokenizer with one token per character."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -44,7 +44,7 @@ def tokenizer() -> Any:
 
 
 def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
-    """A random Llama with one layer of width 32, with so much dropout on its attention."""
+    """Return a random Llama with one layer of width 32 and the given dropout on its attention."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -66,12 +66,12 @@ def model(seed: int, words: Any, dropout: float = 0.0) -> Any:
 
 
 def digits(completions: list[str], **_: Any) -> list[float]:
-    """The share of digits in a completion."""
+    """Return the share of digits in each completion."""
     return [sum(c.isdigit() for c in text) / max(len(text), 1) for text in completions]
 
 
 def shortness(completions: list[str], **_: Any) -> list[float]:
-    """More for shorter completions."""
+    """Reward shorter completions more."""
     return [-0.02 * len(text) for text in completions]
 
 
@@ -84,16 +84,17 @@ def trainer(
     rewards: Sequence[Callable[..., list[float]]] = (),
     dropout: float = 0.0,
 ) -> Any:
-    """A GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
+    """Return a GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
 
-    ``rewards`` are other reward functions than digits and shortness; ``dropout`` is that of the model's attention.
+    ``rewards`` are reward functions to use instead of digits and shortness; ``dropout`` is that of the model's
+    attention.
     """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
     words = tokenizer()
-    # TRL loads the reference policy from the folder of the model. Each process has a folder of its own: a process that
-    # writes the file again while another has it mapped into memory ends the other with a bus error.
+    # TRL loads the reference policy from the folder of the model. Each process has a separate folder: a process that
+    # rewrites the file while another has it mapped into memory ends the other with a bus error.
     folder = out / f"model{os.environ.get('RANK', '')}"
     model(1, words, dropout).save_pretrained(folder)
     words.save_pretrained(folder)

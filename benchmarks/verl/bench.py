@@ -1,8 +1,9 @@
-"""verl's own actor under many settings: its losses recomputed, or the sentence that says why they are not.
+"""verl's own actor under many settings. Its losses are recomputed, or a message says why they cannot be.
 
     make bench-verl ARGS='--only gspo "dual clip"'
 
-Needs the packages of ``requirements.txt`` beside this file. A row a run; ends with 1 where one is not as it must be.
+Needs the packages of ``requirements.txt`` in this folder. Prints a row per run; the exit code is 1 if a result is not
+as expected.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class Configuration:
     """A run of verl.
 
     Attributes:
-        settings: of verl, by their names.
-        tool: some tokens are a tool's, and masked.
-        nested: batches have no padding, as ``main_ppo`` has them from TransferQueue.
-        processes: how many train.
-        acts: whether what the settings ask for has an effect on an update, without which agreement says nothing of it.
-        refused: part of the sentence that says why its losses cannot be recomputed; empty where they must agree.
+        settings: settings of verl, by their names.
+        tool: whether some tokens are a tool's, and masked.
+        nested: whether batches have no padding, as ``main_ppo`` gets them from TransferQueue.
+        processes: number of training processes.
+        acts: whether the settings have an effect on an update, without which agreement is meaningless.
+        refused: part of the message that says why its losses cannot be recomputed; empty if they must agree.
     """
 
     settings: dict[str, object] = field(default_factory=dict)
@@ -58,19 +59,19 @@ class Configuration:
 
 
 def _weighs(step: Step) -> bool:
-    """Whether the importance weights are not all the same."""
+    """Return whether the importance weights are not all the same."""
     assert step.gate is not None
     weights = step.gate[0][step.mask]
     return bool(np.ptp(weights) > 0)
 
 
 def _rejects(step: Step) -> bool:
-    """Whether tokens that are there do not count."""
+    """Return whether there are tokens that do not count."""
     return step.present is not None
 
 
 def _cuts(step: Step) -> bool:
-    """Whether a token with a negative advantage has a ratio above the dual clip."""
+    """Return whether a token with a negative advantage has a ratio above the dual clip."""
     ratio, cap = np.exp(step.logp[: step.passes] - step.old_logp), step.settings.objective.dual_clip
     advantage = recompute.advantage(step)
     with np.errstate(invalid="ignore"):
@@ -78,7 +79,7 @@ def _cuts(step: Step) -> bool:
 
 
 def _caps(step: Step) -> bool:
-    """Whether a token's ratio is above CISPO's cap."""
+    """Return whether a token's ratio is above CISPO's cap."""
     ratio = np.exp(step.logp[: step.passes] - step.old_logp)
     with np.errstate(invalid="ignore"):
         return bool(((ratio > step.settings.objective.clip_high) & step.mask).any())
@@ -162,11 +163,11 @@ CONFIGURATIONS = {
         settings={MODE: "gspo", f"{CORRECTION}rollout_is": "token"}, refused="of its own"
     ),
 }
-"""Name -> a run whose recomputed loss must be verl's, or of which a sentence must say why it is not recomputed."""
+"""Name -> a run whose recomputed loss must equal verl's, or for which a message must say why it is not recomputed."""
 
 
 def examined(name: str, folder: Path) -> tuple[bool, str]:
-    """Whether a run is as it must be, and what the audit says of it."""
+    """Return whether the result of a run is as expected, and what the audit says about it."""
     chosen = CONFIGURATIONS[name]
     if chosen.processes > 1:
         _apart(folder, chosen)
@@ -197,7 +198,7 @@ def examined(name: str, folder: Path) -> tuple[bool, str]:
 
 
 def _apart(folder: Path, chosen: Configuration) -> None:
-    """The run on several processes of this machine."""
+    """Train the run on several processes of this machine."""
     command = [
         sys.executable,
         "-m",
@@ -215,7 +216,7 @@ def _apart(folder: Path, chosen: Configuration) -> None:
 
 
 def main() -> None:
-    """Run, and print the table."""
+    """Run the tests and print the table."""
     parser = argparse.ArgumentParser(description="Tiny runs of verl under many settings, audited.")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="names of runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")
@@ -227,7 +228,7 @@ def main() -> None:
             home = (options.keep or Path(temporary)) / name.replace(" ", "_")
             try:
                 passed, said = examined(name, home)
-            except Exception as error:  # one run that fails is a line of the table, the others go on
+            except Exception as error:  # a run that fails is one row of the table, the others continue
                 passed, said = False, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             rows.append((passed, name, said))
             print(f"{'ok' if passed else 'NOT':4}{name:28}{said}", flush=True)

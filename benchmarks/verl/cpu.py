@@ -1,7 +1,7 @@
-"""A platform of verl that is this machine's processor, so that its FSDP engine trains where there is no GPU.
+"""A platform for verl that is this machine's processor, so that its FSDP engine can train without a GPU.
 
-verl 0.9.1 knows accelerators alone; platforms and engines are registered, and that is what is done here. Nothing of
-verl is changed: FSDP2 itself runs on processors, over gloo.
+verl 0.9.1 supports only accelerators, but platforms and engines can be registered, which is done here. Nothing in verl
+is changed: FSDP2 itself runs on processors, over gloo.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from verl.plugin.platform import PlatformBase, PlatformRegistry
 
 
 class Memory(ModuleType):
-    """``torch.cpu`` with what verl asks of an accelerator's memory, which is nothing here."""
+    """``torch.cpu`` with the functions that verl calls on an accelerator's memory, which do nothing here."""
 
     def mem_get_info(self) -> tuple[int, int]:
-        """Bytes that are free, and all."""
+        """Return the number of free bytes, and of all bytes."""
         return 0, 0
 
     def get_device_name(self) -> str:
-        """A name that no table of speeds has."""
+        """Return a name that is not in any table of speeds."""
         return "processor"
 
     def __getattr__(self, name: str) -> Any:
@@ -37,7 +37,7 @@ class Memory(ModuleType):
 
 @PlatformRegistry.register(platform="processor")
 class Processor(PlatformBase):  # type: ignore[misc]
-    """The processor as verl asks an accelerator: no memory to empty, nothing to wait for."""
+    """The processor with the interface of an accelerator: there is no memory to empty and nothing to wait for."""
 
     device_name = "cpu"
     vendor_name = "none"

@@ -2,12 +2,12 @@
 
     python benchmarks/verl/tiny_run.py OUT --set actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean --steps 3
 
-Needs verl (``requirements.txt`` beside this file), not GRPO Lab; ``torchrun`` runs it on several processes.
+Needs verl (see ``requirements.txt`` in this folder), not GRPO Lab; ``torchrun`` runs it on several processes.
 
-Of verl: ``DataProto``, the trainer's advantages, rollout correction and ``RayPPOTrainer._update_actor``, the worker
-(``ActorRolloutRefWorker``) with its mini-batches and loss, and FSDP2. In place of vLLM and Ray: the model is sampled by
-Transformers, with a copy in bfloat16 as the sampler, so that its log-probabilities differ as another engine's do; and
-the worker is called in this process.
+These parts are verl's: ``DataProto``, the trainer's advantages, rollout correction and ``RayPPOTrainer._update_actor``,
+the worker (``ActorRolloutRefWorker``) with its mini-batches and loss, and FSDP2. In place of vLLM and Ray, Transformers
+samples from a copy of the model in bfloat16, so that its log-probabilities differ like those of another engine, and the
+worker is called in this process.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ os.environ.setdefault("MASTER_PORT", "0")
 
 RECORDER = HERE.parents[1] / "grpo_core/traces/recorders/verl.py"
 LENGTH = 10
-"""Tokens of a completion at most, to which verl pads."""
+"""Maximum number of tokens in a completion, to which verl pads."""
 PROMPTS, SIZE = 4, 4
-"""Prompts of a step, and completions of each."""
+"""Number of prompts in a step, and of completions of each."""
 SETTINGS = {
     "actor_rollout_ref.model.use_remove_padding": False,
     "actor_rollout_ref.model.enable_gradient_checkpointing": False,
@@ -57,7 +57,7 @@ SETTINGS = {
 
 
 def configuration(folder: Path, settings: dict[str, Any]) -> Any:
-    """verl's own configuration, with these settings."""
+    """Return verl's own configuration with these settings."""
     import verl
     from hydra import compose, initialize_config_dir
 
@@ -91,7 +91,7 @@ class Run:
             else:
                 torch.distributed.init_process_group("gloo")
             EngineRegistry.register(model_type="language_model", backend="fsdp2", device="cpu")(FSDPEngineWithLMHead)
-        copied(out)  # imported by verl once in a process, which reads the variable at each run
+        copied(out)  # verl imports it once per process, but it reads the variable at each run
         os.environ["GRPO_LAB_TRACE"] = str(out / "trace")
         self.config = configuration(self.folder, settings)
         self.worker = ActorRolloutRefWorker(self.config.actor_rollout_ref, role="actor")
@@ -110,7 +110,7 @@ class Run:
         """End the recording.
 
         Raises:
-            RuntimeError: it failed.
+            RuntimeError: the recording failed.
         """
         recording = self.worker.actor.grpo_lab_recorder
         if recording is None or recording.failure:
@@ -118,7 +118,7 @@ class Run:
         recording.close()
 
     def _update(self, data: Any) -> Any:
-        """The worker's update with the part of the batch that is this process's."""
+        """Run the worker's update on this process's part of the batch."""
         import torch
         from verl.utils import tensordict_utils as tu
 
@@ -127,7 +127,9 @@ class Run:
         return self.worker.update_actor(unpadded(mine) if self.nested else mine)
 
     def step(self) -> dict[str, Any]:
-        """One step as ``RayPPOTrainer.fit`` makes it, from sampling to the update. What verl reports of it."""
+        """Run one step like ``RayPPOTrainer.fit``, from sampling to the update. Return the
+        metrics that verl reports.
+        """
         from verl.trainer.ppo.ray_trainer import apply_kl_penalty, compute_advantage
         from verl.trainer.ppo.rollout_corr_helper import apply_bypass_mode, compute_rollout_correction_and_add_to_batch
 
@@ -168,7 +170,9 @@ class Run:
         return dict(self.worker.actor.engine.module.state_dict())
 
     def _sampled(self) -> Any:
-        """Completions of this step's prompts, scored by their share of digits, as verl's batch."""
+        """Sample completions of this step's prompts and return them as verl's batch, scored by
+        their share of digits.
+        """
         import copy
 
         import numpy as np
@@ -218,7 +222,7 @@ class Run:
         return DataProto.from_dict(tensors=tensors, non_tensors={"uid": np.array(prompts, dtype=object)})
 
     def _scored(self, model: Any, tensors: Any) -> Any:
-        """Log-probabilities of the completions by ``model``, (B, T), in float32."""
+        """Return the log-probabilities of the completions under ``model``, (B, T), in float32."""
         import torch
 
         ids, width = tensors["input_ids"], tensors["prompts"].shape[1]
@@ -232,7 +236,7 @@ class Run:
 
 
 def unpadded(data: Any) -> Any:
-    """The batch as ``main_ppo`` has it from TransferQueue: nested tensors, and no mask of attention."""
+    """Return the batch as ``main_ppo`` gets it from TransferQueue: nested tensors, without an attention mask."""
     import torch
     from verl.workers.utils.padding import response_to_nested
 
@@ -254,18 +258,18 @@ def unpadded(data: Any) -> Any:
 
 
 def copied(out: Path) -> None:
-    """Put the recorder beside the run, as a user does, to where Python finds it."""
+    """Copy the recorder next to the run, as a user does, where Python finds it."""
     shutil.copy(RECORDER, out / "verl_recorder.py")
     sys.path.insert(0, str(out))
 
 
 def of_trl() -> Any:
-    """``benchmarks/trl/tiny_run.py``, which has the same model and tokenizer."""
+    """Import ``benchmarks/trl/tiny_run.py``, which has the same model and tokenizer."""
     return module_at(HERE.parent / "trl/tiny_run.py")
 
 
 def module_at(path: Path) -> Any:
-    """The module in a file that stands alone, as the recorder does beside a user's script."""
+    """Import a file as a standalone module, like the recorder next to a user's script."""
     found = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)

@@ -28,7 +28,7 @@ from grpo_core.record import Step
 def through_tokens(
     token_gradient: np.ndarray, where: np.ndarray, prob: np.ndarray, temperature: float | np.ndarray
 ) -> np.ndarray:
-    """dL/dz (R, C, A) of the part of the loss that depends only on the sampled tokens' log-probabilities.
+    """Return dL/dz (R, C, A) of the part of the loss that depends only on the sampled tokens' log-probabilities.
 
     Args:
         token_gradient: dL/d log π (R, B, T), 0 in padding.
@@ -40,16 +40,16 @@ def through_tokens(
 
 
 def through_softmax(pushed: Array, prob: Array, temperature: Array | float, *, axis: int = -1) -> Array:
-    """dL/dz (R, C, A) from dL/d log π (R, C, A), already summed over the tokens of each action.
+    """Return dL/dz (R, C, A) from dL/d log π (R, C, A), already summed over the tokens of each action.
 
-    A NumPy array ``pushed`` is overwritten. ``axis``: the axis of the actions, if not the last.
+    A NumPy array ``pushed`` is overwritten. ``axis`` is the axis of the actions, if not the last.
     """
     pushed -= prob * array_namespace(prob).sum(pushed, axis=axis, keepdims=True)
     return tempered(pushed, temperature)
 
 
 def needs_distributions(objective: Objective) -> bool:
-    """Whether the loss depends on the policy's whole distributions, not only on the sampled tokens'
+    """Return whether the loss depends on the policy's full distributions, not only on the sampled tokens'
     log-probabilities.
     """
     exact = objective.kl == kl.EXACT and not objective.kl_in_reward and not is_zero(objective.beta)
@@ -64,7 +64,7 @@ def through_distributions(
     ref_dist_logp: Array,
     temperature: Array | float,
 ) -> Array:
-    """dL/dz (R, C, A) of the exact KL and the entropy bonus, in addition to the gradient through the tokens.
+    """Return dL/dz (R, C, A) of the exact KL and the entropy bonus, which is added to the gradient through the tokens.
 
     Args:
         objective: ``kl``, ``kl_in``, ``kl_importance``, ``beta``, ``entropy_bonus``.
@@ -87,10 +87,10 @@ def through_distributions(
 
 
 def visits_of(context: np.ndarray, dist: np.ndarray) -> Callable[[Array], Array]:
-    """Make the function that sums token weights by context, as :func:`through_distributions` needs it, for ``dist`` (R,
-    C, A).
+    """Return a function that sums token weights by context, for use in :func:`through_distributions`, with ``dist``
+    (R, C, A).
 
-    ``context``: (R, B, T), each token's row of the distributions.
+    ``context`` (R, B, T) is each token's row in the table of distributions.
     """
     table = (*dist.shape[:-1], 1)
     visited = places(context, 0, table)
@@ -100,16 +100,16 @@ def visits_of(context: np.ndarray, dist: np.ndarray) -> Callable[[Array], Array]
 def logit_gradient(
     step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
 ) -> np.ndarray:
-    """d loss / d logits of pass ``passed`` (0 = the first) of a recorded update, (C, A).
+    """Return d loss / d logits of pass ``passed`` (0 = the first) of a recorded update, (C, A).
 
     Args:
-        step: an update that holds its full distributions.
-        passed: which pass.
+        step: an update that has its full distributions.
+        passed: number of the pass.
         objective: another objective, for a what-if; by default the update's own.
         given: :func:`grpo_core.recompute.advantage` of that step and objective, if already computed.
 
     Raises:
-        ValueError: the update does not hold the distributions of that pass.
+        ValueError: the update does not have the distributions of that pass.
     """
     objective = objective or step.settings.objective
     dist_logp = step.distribution(passed)
@@ -123,7 +123,7 @@ def logit_gradient(
     result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
     if needs_distributions(objective):
         terms = recompute.terms(step, passed, objective, given=given)
-        ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # an entropy bonus reads none
+        ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # unused by an entropy bonus
         result = result + through_distributions(
             objective, terms, visits_of(context, dist_logp[None]), dist_logp[None], ref_dist_logp[None], temperature
         )
@@ -131,11 +131,11 @@ def logit_gradient(
 
 
 def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is determined up
-    to a constant.
+    """Return the logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is
+    determined up to a constant.
 
-    None with Adam, whose step depends on moments from before the update, and after the last pass of an update that is
-    rescaled to a fixed length.
+    Return None with Adam, whose step depends on moments from before the update, and after the last pass of an update
+    that is rescaled to a fixed length.
     """
     dist_logp, optimizer = step.distribution(passed), step.settings.optimizer
     whole = optimizer.step_length is not None and passed == step.passes - 1

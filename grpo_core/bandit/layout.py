@@ -1,7 +1,7 @@
 """Memory layout of arrays of many runs, in which the run axis is first in the shape but last in memory.
 
 NumPy then sums over rewards, tokens and actions with vector instructions across thousands of runs, several times as
-fast as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters work on flat memory.
+fast as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters operate on flat memory.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ def runs_last(x: np.ndarray) -> np.ndarray:
 
 
 def runs_last_view(x: np.ndarray) -> np.ndarray:
-    """View of ``x`` (R, ...) as (..., R)."""
+    """Return a view of ``x`` (R, ...) as (..., R)."""
     return x.transpose(_LAST[x.ndim])
 
 
 def runs_first_view(x: np.ndarray) -> np.ndarray:
-    """View of ``x`` (..., R) as (R, ...)."""
+    """Return a view of ``x`` (..., R) as (R, ...)."""
     return x.transpose(_FIRST[x.ndim])
 
 
 def keep_freed_memory() -> None:
     """Make glibc's allocator keep the memory of freed arrays for reuse. Other allocators are not affected.
 
-    By default it is returned to the system after every update, and the system clears each page before handing it out
-    again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up to 32
-    MiB ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching it.
+    By default the memory is returned to the system after every update, and the system clears each page before handing
+    it out again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up
+    to 32 MiB ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching
+    it.
     """
     np.empty(LARGEST_KEPT, dtype=np.uint8)
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat index of each token (R, B, T), chosen in its context, in the memory of a table (R, C, A)."""
+    """Return the flat index of each token (R, B, T), sampled in its context, in the memory of a table (R, C, A)."""
     runs, contexts, actions = shape
     entry = tokens if contexts == 1 and isinstance(tokens, np.ndarray) else context * actions + tokens
     return np.asarray(entry * runs + _numbers(runs))
@@ -51,7 +52,7 @@ def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]
 
 @lru_cache(maxsize=8)
 def _numbers(runs: int) -> np.ndarray:
-    """Index of each run, (R, 1, 1). Read-only."""
+    """Return the index of each run, (R, 1, 1). Read-only."""
     run = np.arange(runs)[:, None, None]
     run.flags.writeable = False
     return run
@@ -63,12 +64,12 @@ def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Gather entries of an array that all runs share, at flat indices ``places`` (R, ...), as (R, ...)."""
+    """Gather entries of an array that all runs share at flat indices ``places`` (R, ...), as (R, ...)."""
     return runs_first_view(shared.take(runs_last_view(places)))
 
 
 def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Sum the ``values`` (R, B, T) that have the same flat index, into a table of ``shape`` (R, C, A)."""
+    """Sum the ``values`` (R, B, T) with the same flat index into a table of ``shape`` (R, C, A)."""
     runs, contexts, actions = shape
     total = np.bincount(
         runs_last_view(places).ravel(), weights=runs_last_view(values).ravel(), minlength=runs * contexts * actions
@@ -77,7 +78,7 @@ def scatter(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> n
 
 
 def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Make a table of ``shape`` (R, C, A) with the ``values`` (R, B, T) at the flat indices ``places``, and 0
+    """Create a table of ``shape`` (R, C, A) with the ``values`` (R, B, T) at the flat indices ``places``, and 0
     elsewhere.
 
     Values with the same index must be equal.
@@ -90,7 +91,7 @@ def filled(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np
 
 @lru_cache(maxsize=64)
 def prompt_of(rows: int, prompts: int) -> np.ndarray:
-    """Prompt of each completion, (B,). Read-only, since it is the same in every update of a run."""
+    """Return the prompt of each completion, (B,). Read-only, since it is the same in every update of a run."""
     prompt = np.arange(rows) // (rows // prompts)
     prompt.flags.writeable = False
     return prompt

@@ -30,7 +30,7 @@ STATE = frozenset({"logits", "adam_m", "adam_v", "adam_steps", "critic"})
 
 
 def origin(settings: Settings) -> Origin:
-    """The bandit's origin. The starting policy is the reference."""
+    """Return the bandit's origin. The starting policy is the reference."""
     work = task(settings.bandit)
     dist_logp = policy.log_probs(_first(start(work, 1).logits), settings.learner.temperature)
     return Origin(
@@ -49,8 +49,8 @@ class BanditLearner:
     """One run of the bandit. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Raises:
-        SettingsError: ``resume`` ran under other structural settings.
-        GrpoError: ``resume`` lacks a bandit's state.
+        SettingsError: ``resume`` was recorded under other structural settings.
+        GrpoError: ``resume`` lacks the state of a bandit.
     """
 
     def __init__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> None:
@@ -85,7 +85,7 @@ class BanditLearner:
         return step
 
     def _log_reference(self) -> np.ndarray:
-        """log π_ref (R, C, A), cached by temperature."""
+        """Return log π_ref (R, C, A), cached by temperature."""
         temperature = self._settings.learner.temperature
         if self._reference is None or self._reference[0] != temperature:
             logits = start(self._task, self._streams.runs).logits
@@ -102,15 +102,15 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
     Args:
         step: the recorded update; its completions and rewards are reused.
-        settings: must have the task, the temperature and the group size that it ran under.
-        before: the update before it, in whose final state it began; None for the first.
+        settings: must have the task, the temperature and the group size of the recorded update.
+        before: the preceding update, in whose final state ``step`` began; None for the first.
 
     Returns:
         The update; under the step's own settings, ``step`` bit for bit.
 
     Raises:
-        GrpoError: ``before`` is not the update before, or holds no bandit's state.
-        NonFiniteError: a number of it is not finite.
+        GrpoError: ``before`` is not the preceding update, or does not contain the state of a bandit.
+        NonFiniteError: one of its numbers is not finite.
     """
     if (before.step if before else 0) + 1 != step.step:
         raise GrpoError(
@@ -123,7 +123,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
 
 
 def _batch(step: Step, prompts: int) -> Batch:
-    """The batch of a recorded update, duplicated for a run and its twin (see :class:`Streams`)."""
+    """Return the batch of a recorded update, duplicated as described in :class:`Streams`."""
 
     def twice(x: np.ndarray) -> np.ndarray:
         return runs_last(np.stack([x, x]))
@@ -144,10 +144,10 @@ def _batch(step: Step, prompts: int) -> Batch:
 
 
 def _recorded(settings: Settings, work: Task, done: Update) -> Step:
-    """Make the record of an update from its first run.
+    """Create the record of an update from its first run.
 
     Raises:
-        NonFiniteError: a number of it is not finite.
+        NonFiniteError: one of its numbers is not finite.
     """
     batch, state = done.batch, done.state
     tokens, mask, context = (
@@ -196,7 +196,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
+    """Return the prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
     them.
     """
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
@@ -206,7 +206,7 @@ def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def _one_part(passes: int, rows: int) -> np.ndarray:
-    """Assignment of every row to a single micro-batch in every pass, (N, B)."""
+    """Return the assignment of every row to a single micro-batch in every pass, (N, B)."""
     part = np.zeros((passes, rows), dtype=np.int32)
     part.flags.writeable = False
     return part
@@ -239,7 +239,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
     Args:
         step: the update.
         advantage: (1, B) or (1, B, T).
-        norms: of the gradient of each pass.
+        norms: norms of the gradient of each pass.
     """
     losses = _losses(step, advantage)
     for passed, norm in enumerate(norms):
@@ -254,8 +254,8 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` (1, B) or (1, B,
-    T).
+    """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` is
+    (1, B) or (1, B, T).
     """
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
@@ -280,12 +280,12 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
 
 
 def _first(x: np.ndarray) -> np.ndarray:
-    """The first run's slice of ``x`` (R, ...), contiguous."""
+    """Return the first run's slice of ``x`` (R, ...), contiguous."""
     return np.array(x[0], order="C")
 
 
 def _norm(gradient: np.ndarray) -> float:
-    """Euclidean norm of the first run's gradient."""
+    """Return the Euclidean norm of the first run's gradient."""
     values = gradient[0].ravel()
     with np.errstate(all="ignore"):
         return math.sqrt(np.dot(values, values))

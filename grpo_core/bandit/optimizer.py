@@ -14,7 +14,7 @@ class Moments:
     """Adam's moments. Plain gradient steps do not use them.
 
     Attributes:
-        first: running mean of the gradient, shape of the parameters.
+        first: running mean of the gradient, in the shape of the parameters.
         second: running mean of its square.
         steps: number of Adam steps taken.
     """
@@ -25,13 +25,13 @@ class Moments:
 
 
 def no_moments(parameters: Array) -> Moments:
-    """Adam's state before its first step."""
+    """Return Adam's state before its first step."""
     xp = array_namespace(parameters)
     return Moments(first=xp.zeros_like(parameters), second=xp.zeros_like(parameters), steps=0)
 
 
 def stepped(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
-    """Take one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1). Returns the new parameters and Adam's new state.
+    """Take one step, θ − α ∇L or Adam's (arXiv:1412.6980 algorithm 1). Return the new parameters and Adam's new state.
 
     A gradient above the maximum norm is first scaled down to it; weight decay is decoupled from the gradient, as in
     AdamW (arXiv:1711.05101). Parameters and gradient have the shape (R, ...), and each run has its own norm.
@@ -62,10 +62,10 @@ STEPS: dict[str, Callable[[Optimizer, Array, Array, Moments], tuple[Array, Momen
     "sgd": _plain,
     "adam": _adam,
 }
-"""Every optimizer by its name in the settings, as a function that returns parameters and state after its step."""
+"""Optimizers by name in the settings, as functions that return parameters and state after the step."""
 
 ROUNDING = 1e-12
-"""Length below which a change of the parameters counts as rounding, without a direction."""
+"""Length below which a change of the parameters counts as rounding error, without a direction."""
 
 
 def rescaled(before: Array, after: Array, length: float) -> Array:

@@ -1,4 +1,4 @@
-"""Gradient of each pass on the logits, computed token by token, or action by action where there are fewer actions.
+"""Gradient of each pass on the logits, computed token by token, or action by action if there are fewer actions.
 
 Both ways give the same bits: equal tokens have equal gradients, and these are summed in the order of the tokens.
 """
@@ -17,9 +17,9 @@ from grpo_core.config import Settings
 
 
 def repeats_itself(settings: Settings, work: Task) -> bool:
-    """Whether completions outnumber the distinct ones, and equal completions have equal gradients.
+    """Return whether there are more completions than distinct ones, and equal completions have equal gradients.
 
-    This holds where a completion is one action with a fixed reward, and the loss depends on the policy only through the
+    This holds if a completion is one action with a fixed reward, and the loss depends on the policy only through the
     log-probabilities of the sampled actions.
     """
     if work.action_rewards is None or work.longest > 1 or needs_distributions(settings.objective):
@@ -40,7 +40,7 @@ class Tokens:
         where: (R, B, T), flat index of each token in the memory of a table (R, C, A).
         old, ref: log π_old and log π_ref, (R, C, A).
         advantage: (R, B), or (R, B, T).
-        sampling: log π of the tokens under the sampling policy, (R, B, T); None where that is ``old``.
+        sampling: log π of the tokens under the sampling policy, (R, B, T); None if that is ``old``.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Tokens:
         self.logp: list[np.ndarray] = []
 
     def gradient(self, dist: np.ndarray, prob: np.ndarray) -> np.ndarray:
-        """d loss / d logits of the next pass, (R, C, A), at log π ``dist`` and π ``prob``, both (R, C, A)."""
+        """Return d loss / d logits of the next pass, (R, C, A), at log π ``dist`` and π ``prob``, both (R, C, A)."""
         goal, temperature, where = self._settings.objective, self._settings.learner.temperature, self._where
         mask, context = self._drawn.padding, self._drawn.context
         logp = self._old_logp if dist is self._old else gather(dist, where)
@@ -83,10 +83,10 @@ class Tokens:
 
 
 class Actions:
-    """The passes over a batch that :func:`repeats_itself`, action by action.
+    """The passes over a batch for which :func:`repeats_itself` is true, action by action.
 
     Arguments and attributes are those of :class:`Tokens`, except that ``sampling`` is a table (R, C, A). The attributes
-    are computed on access, since nothing here needs them.
+    are computed on access, since this class does not use them.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Actions:
         self._advantage = _column(filled(advantage.reshape(where.shape), where, old.shape))
 
     def gradient(self, dist: np.ndarray, prob: np.ndarray) -> np.ndarray:
-        """d loss / d logits of the next pass, as :meth:`Tokens.gradient`."""
+        """Return d loss / d logits of the next pass, like :meth:`Tokens.gradient`."""
         self._dists.append(dist)
         by_action = loss.gradient(
             self._settings.objective,

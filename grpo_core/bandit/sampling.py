@@ -28,8 +28,8 @@ class Batch:
         rewards: (R, B).
         attempt: (R, P) integer, the attempt at which each group was drawn; 0 = the first.
         redrawn: (R,) integer, number of redrawn groups, counting every attempt.
-        step_rewards: (R, B, T), of the step that ends with each token, NaN where none does; None without steps.
-        sampling_logp: (R, B, T), log π of the tokens under the sampling policy; None where that is the current one.
+        step_rewards: (R, B, T), reward of the step that ends with each token, NaN if none does; None without steps.
+        sampling_logp: (R, B, T), log π of the tokens under the sampling policy; None if that is the current one.
     """
 
     completions: Completions
@@ -45,7 +45,7 @@ def draw(
 ) -> Batch:
     """Draw the batch of update ``step``: G completions of every prompt from the policy π, ``prob`` (R, C, A).
 
-    ``poll`` is called before each token and may raise to stop.
+    ``poll`` is called before each token and can raise an exception to stop.
     """
     runs, prompts, group = len(prob), len(work.start), learner.group_size
     shape = (prompts * group, work.longest)

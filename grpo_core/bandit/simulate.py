@@ -1,8 +1,8 @@
 """One update of R independent runs at once: sample, score, compute advantages, and take mu steps.
 
 Leading axis R: runs with their own seeds and, where numeric settings are arrays (R, 1, 1), their own settings. The
-interactive run is a single one; races and sweeps have thousands. A run's numbers do not depend, to the last bit, on the
-other runs.
+interactive run is a single run; races and sweeps have thousands. A run's numbers are independent of the other runs,
+down to the last bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class State:
     Attributes:
         step: updates done.
         logits: (R, C, A).
-        moments: Adam's memory of the logits.
+        moments: Adam's moments of the logits.
         critic: value of every context, (R, C, 1).
         history: logits (R, C, A) before each of the last ``learner.staleness`` updates, the latest first.
     """
@@ -47,15 +47,15 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the oldest
-        kept.
+        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the
+        oldest available.
         """
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update:
-    """Results of one update of R runs. Lists hold one entry per pass, taken before that pass.
+    """Results of one update of R runs. Lists have one entry per pass, taken before that pass.
 
     Attributes:
         state: the runs after the update.
@@ -91,17 +91,17 @@ class Update:
 
 
 def never() -> None:
-    """Do nothing: a poll that never interrupts."""
+    """Do nothing. Poll that never interrupts."""
 
 
 def start(work: Task, runs: int) -> State:
-    """``runs`` runs before their first update, with the task's starting policy."""
+    """Return ``runs`` runs before their first update, with the task's starting policy."""
     logits = _starting_logits(work, runs)
     return State(step=0, logits=logits, moments=no_moments(logits), critic=np.zeros_like(logits[..., :1]))
 
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
-    """Yield updates without end, of one run per seed. R is that of :class:`Streams`."""
+    """Yield updates endlessly, of one run per seed. R is that of :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     reference = policy.log_probs(state.logits, settings.learner.temperature)
@@ -124,11 +124,11 @@ def update(
     """Compute the update after ``state``, without side effects on its arguments.
 
     Args:
-        settings: objective, learner and optimizer; numeric fields may be arrays (R, 1, 1).
+        settings: objective, learner and optimizer; numeric fields can be arrays (R, 1, 1).
         work: the task.
         state: state of the runs, laid out by ``layout.runs_last``.
         streams: their random numbers.
-        poll: called before each token and each pass; may raise to stop the update.
+        poll: called before each token and each pass; can raise an exception to stop the update.
         batch: an existing batch, for a what-if; by default one is drawn.
         reference: log π_ref (R, C, A) at the temperature, if already computed.
 
@@ -208,7 +208,7 @@ def _starting_logits(work: Task, runs: int) -> np.ndarray:
 def _compared(
     settings: Settings, batch: Batch, critic: np.ndarray, where: np.ndarray, dist: np.ndarray, ref_dist: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Advantage, the critic's values (None without one), and the critic after its own update."""
+    """Return the advantage, the critic's values (None if there is none), and the critic after its own update."""
     learner, goal = settings.learner, settings.objective
     mask, values = batch.completions.mask, None
     if learner.critic:

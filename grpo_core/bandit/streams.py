@@ -1,4 +1,4 @@
-"""Stateless random numbers: those of a run at an update depend on the run's seed alone.
+"""Stateless random numbers: those of a run at an update depend only on the run's seed.
 
 A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number of
 the update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
@@ -15,18 +15,18 @@ import numpy as np
 from grpo_core.bandit.layout import runs_first_view, runs_last_view
 
 UPDATES, NUMBERS = 64, 4096
-"""Numbers are generated for up to 64 updates at once, but at most 4096 per run."""
+"""Maximum number of updates whose random numbers are generated at once, and maximum count of these numbers per run."""
 
 
 AT_ONCE = 64
-"""Runs whose numbers are drawn before they are transposed to runs-last order: few enough to stay in the cache."""
+"""Number of runs whose numbers are drawn before they are transposed to runs-last order, small enough for the cache."""
 
 
 class Streams:
     """The random number streams of R runs, one for each seed.
 
-    A single run is computed together with a twin of the same seed: NumPy sums a single run's numbers in another order
-    than those of many runs, and a run's last bits must not depend on the other runs.
+    A single run is computed together with a duplicate that has the same seed: NumPy sums a single run's numbers in
+    another order than those of many runs, and a run's last bits must not depend on the other runs.
 
     Attributes:
         seeds: (R,), at least two.
@@ -36,7 +36,7 @@ class Streams:
         self.seeds = tuple(seeds) if len(seeds) > 1 else 2 * tuple(seeds)
         self._philox = np.random.Philox(key=0)
         self._draw = np.random.Generator(self._philox)
-        # no numbers left over from before; tuples are read in a third of the time of arrays
+        # no numbers generated yet; tuples are read in a third of the time of arrays
         self._state: Any = {**self._philox.state, "buffer": (0, 0, 0, 0)}
         self._made = (0, -1)
         self._block = np.empty((0, 0, 0))
@@ -47,7 +47,7 @@ class Streams:
         return len(self.seeds)
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count).
+        """Return ``count`` numbers in [0, 1) of every run for update ``step`` (1, 2, ...), (R, count).
 
         The array is reused: it is valid until the next call.
         """
@@ -56,7 +56,7 @@ class Streams:
         if self._made != (count, index):
             self._made, shape = (count, index), (updates, count, self.runs)
             if self._block.shape != shape:
-                self._block = np.empty(shape)  # once: fresh memory costs a quarter of the numbers' time
+                self._block = np.empty(shape)  # only once: allocating takes a quarter as long as drawing the numbers
             drawn = np.empty((min(AT_ONCE, self.runs), updates, count))
             for first in range(0, self.runs, AT_ONCE):
                 here = drawn[: self.runs - first]
@@ -66,7 +66,7 @@ class Streams:
         return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Further numbers for redrawing at update ``step``, ``attempt`` (1, 2, ...), (some ``runs``, count)."""
+        """Return further numbers for redrawing at update ``step``, ``attempt`` (1, 2, ...), (some ``runs``, count)."""
         numbers = np.empty((len(runs), count))
         for row, run in enumerate(runs.tolist()):
             self._fill(numbers[row], run, step, attempt)

@@ -28,7 +28,7 @@ class Completions:
     Attributes:
         tokens: (R, B, T) integer.
         mask: (R, B, T) boolean.
-        context: (R, B, T) integer, the context in which each token was chosen.
+        context: (R, B, T) integer, the context in which each token was sampled.
     """
 
     tokens: np.ndarray
@@ -37,14 +37,14 @@ class Completions:
 
     @property
     def padding(self) -> np.ndarray | None:
-        """``mask`` for the loss, or None where completions have one token and nothing is padded."""
+        """``mask`` for the loss, or None if completions have one token and nothing is padded."""
         return None if self.tokens.shape[-1] == 1 else self.mask
 
 
 def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> Array:
-    """log softmax(z / temperature), (R, C, A), in nats. ``temperature``: a number, or (R, 1, 1).
+    """Return log softmax(z / temperature), (R, C, A), in nats. ``temperature`` is a number, or (R, 1, 1).
 
-    ``axis``: the axis of the actions, if not the last.
+    ``axis`` is the axis of the actions, if not the last.
     """
     xp = array_namespace(logits)
     z = tempered(logits, temperature)
@@ -54,7 +54,7 @@ def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> A
 
 
 def tempered(x: Array, temperature: Array | float) -> Array:
-    """Divide ``x`` (R, C, A) by the temperature, a number or (R, 1, 1). Returns ``x`` itself for the temperature 1."""
+    """Divide ``x`` (R, C, A) by the temperature, a number or (R, 1, 1). Return ``x`` itself if the temperature is 1."""
     return x if isinstance(temperature, float) and temperature == 1 else x / temperature
 
 
@@ -65,7 +65,7 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
         prob: π (R, C, A).
         task: provides the transitions.
         uniforms: (R, B, T) in [0, 1), one per token; those of padding are not used.
-        poll: called before each token; may raise to stop.
+        poll: called before each token; can raise an exception to stop.
     """
     runs, rows, longest = uniforms.shape
     contexts, states = prob.shape[1], len(task.next_state)
@@ -97,7 +97,7 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
     """Sample completions of one token. Their mask and contexts are read-only.
 
     Args:
-        below: (A − 1, P, 1, R), probability of all actions up to each at a prompt's start.
+        below: (A − 1, P, 1, R), cumulative probability up to each action at the start of a prompt.
         u: (B, R) uniforms.
         states: S.
     """
@@ -109,20 +109,20 @@ def _of_one_token(below: np.ndarray, u: np.ndarray, states: int) -> Completions:
 
 @lru_cache(maxsize=8)
 def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mask and contexts (R, B, 1) of one-token completions, which are the same in every update of a run."""
+    """Return the mask and contexts (R, B, 1) of one-token completions, which are the same in every update of a run."""
     mask, context = np.ones((rows, 1, runs), dtype=bool), (prompt_of(rows, prompts) * states).repeat(runs)
     mask.flags.writeable = context.flags.writeable = False
     return runs_first_view(mask), runs_first_view(context.reshape(mask.shape))
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
+    """Return the number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Cumulative probability up to each action except the last, (A − 1, C R). The last action takes the rounding
-    error.
+    """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action absorbs the
+    rounding error.
     """
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape

@@ -1,7 +1,7 @@
 """Prompts and rewards of the tabular policy: one-action landscapes, the length toy, the chain.
 
 A task is a small automaton. A completion begins in state 0; each token (an action) has no reward of its own and leads
-to the next state or to the end; the reward is given once, for the whole completion. A *context* is a pair of prompt and
+to the next state or to the end; the reward is given once, for the full completion. A *context* is a pair of prompt and
 state: row p S + s of every table of distributions.
 """
 
@@ -28,14 +28,15 @@ class Task:
     """A task in the form that policy, sampler and scorer use.
 
     Attributes:
-        next_state: (S, A) integer, the state after an action, ``END`` where it ends the completion.
-        start: (P, S, A) logits of the starting policy, which is the reference policy too.
-        longest: T, tokens of the longest completion.
-        reward: rewards (R, B) of completions.
-        parts: parts of the rewards (R, B, K), named by ``reward_names``; None where rewards have no parts.
-        step_rewards: a checker's reward for the step that ends with each token (R, B, T), NaN where none ends; None
-            where completions have no steps.
-        action_rewards: (C, A) reward of every action, None where a single action has no reward of its own.
+        next_state: (S, A) integer, the state after an action; ``END`` if the action ends the completion.
+        start: (P, S, A) logits of the starting policy, which is also the reference policy.
+        longest: T, the number of tokens of the longest completion.
+        reward: function that returns the rewards (R, B) of completions.
+        parts: function that returns the parts of the rewards (R, B, K), named by ``reward_names``; None if rewards have
+            no parts.
+        step_rewards: function that returns a checker's reward for the step that ends with each token (R, B, T), NaN if
+            none ends; None if completions have no steps.
+        action_rewards: (C, A) reward of every action; None if single actions have no reward of their own.
         vocabulary, prompts, context_names, reward_names: names of the entries of A, P, C and K.
     """
 
@@ -53,12 +54,12 @@ class Task:
 
 
 def task(config: BanditTask) -> Task:
-    """The task that ``config`` describes."""
+    """Return the task that ``config`` describes."""
     return TASKS.get(config.landscape, _landscape)(config)
 
 
 def landscape_rewards(config: BanditTask) -> np.ndarray:
-    """Reward of each action of a one-token task, (A,), before the prompt's level is added.
+    """Return the reward of each action of a one-token task, (A,), before the prompt's level is added.
 
     single_peak: max(0, 1 − |a − peak| / half_width); double_peak: the higher of such triangles of height 0.7 at 3 and
     1.0 at 8; linear: a/10; custom: the given numbers. Actions count from 1.
@@ -79,8 +80,8 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """The right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the number of
-    actions.
+    """Return the right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the
+    number of actions.
     """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
@@ -107,7 +108,7 @@ def _landscape(config: BanditTask) -> Task:
 
 
 def _length(config: BanditTask) -> Task:
-    """Build the length toy: an answer, right or wrong, then as many more tokens as the policy likes, which are worth
+    """Build the length toy: an answer, right or wrong, followed by any number of further tokens, which are worth
     nothing.
 
     State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) continue with action 0 and stop with 1.
@@ -127,9 +128,9 @@ def _length(config: BanditTask) -> Task:
 def _chain(config: BanditTask) -> Task:
     """Build the chain of ``max_length`` decisions, each with one right action.
 
-    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be right by
-    chance once in A^T completions and could not be learned. The parts say which decisions were right. A step checker
-    rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
+    The outcome reward is the share of right decisions, paid once at the end: an all-or-nothing reward would be earned
+    by chance only once in A^T completions and could not be learned. The parts say which decisions were right. A step
+    checker rewards the same decisions; a faulty one also rewards one particular action wherever it is taken.
     """
     levels, right, steps = _levels(config), right_actions(config), config.max_length
     position = np.arange(steps)
@@ -159,7 +160,7 @@ def _chain(config: BanditTask) -> Task:
 
 
 def _start(config: BanditTask, *, states: int, actions: int) -> np.ndarray:
-    """Starting logits (P, S, A): uniform, except for the bias towards one action in every state."""
+    """Return the starting logits (P, S, A): uniform, except for the bias towards one action in every state."""
     logits = np.zeros((config.prompts, states, actions))
     if config.bias_action <= actions:
         logits[..., config.bias_action - 1] = config.bias
@@ -179,11 +180,11 @@ def _prompts(config: BanditTask) -> tuple[str, ...]:
 
 
 def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Name of every pair of prompt and state. The prompt is omitted where there is only one."""
+    """Return the name of every pair of prompt and state. The prompt is omitted if there is only one."""
     if config.prompts == 1:
         return states
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)
 
 
 TASKS: dict[str, Callable[[BanditTask], Task]] = {"length": _length, "chain": _chain}
-"""The tasks of several tokens. Every other landscape is a single decision."""
+"""The tasks with several tokens. Every other landscape is a single decision."""

@@ -1,12 +1,12 @@
 """The update of R runs as compiled by JAX, using the functions of :mod:`grpo_core.bandit.simulate` on traced arrays.
 
-Only tasks of one decision are supported. Loss, advantages, softmax, optimizer and measures are the functions that train
-with NumPy. Only sampling and the sum over tokens are rewritten: equal actions have equal gradients, so the loss is
-evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results equal
-NumPy's up to rounding.
+Only tasks with a single decision are supported. Loss, advantages, softmax, optimizer and measures are the functions
+that train with NumPy. Only sampling and the sum over tokens are rewritten: equal actions have equal gradients, so the
+loss is evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results
+equal NumPy's up to rounding.
 
-Tables are (C, A, R), runs last, so that each instruction works on many runs. Formulas that expect the runs first get a
-view.
+Tables are (C, A, R), runs last, so that each instruction operates on many runs. Formulas that expect the runs first get
+a view.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class State(NamedTuple):
 
 
 class Updates:
-    """Compiled updates of R runs that share all settings but some numeric ones.
+    """Compiled updates of R runs that share all settings except for some numeric ones.
 
     Args:
-        settings: settings of a one-decision task; those that differ between runs may have any value.
+        settings: settings of a one-decision task; those that differ between runs can have any value.
         values: path of a setting -> its value in each run, (R,).
         start: logits of the starting policy, (C, A).
-        rewards: of every action, (C, A).
-        true: the value true, passed at run time so that the compiler does not know it: see :meth:`_kept`.
+        rewards: rewards of every action, (C, A).
+        true: the value True, passed at run time so that the compiler does not know it: see :meth:`_kept`.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Updates:
         self.reference = policy.log_probs(jnp.asarray(start[..., None]), self._temperature, axis=-2)
 
     def after(self, state: State, uniforms: Array) -> tuple[State, Array]:
-        """The runs after the next update, and log π before it, (C, A, R). ``uniforms``: one per completion, (C, G,
-        R).
+        """Return the runs after the next update, and log π before it, (C, A, R). ``uniforms`` has one number per
+        completion, (C, G, R).
         """
         before, shape = state.logits, state.logits.shape
         old = dist = self._kept(self._log_probs, before)
@@ -96,14 +96,14 @@ class Updates:
         return State(logits, first, second, steps, critic), dist
 
     def measured(self, measure: Callable[..., dict[str, Array]], dist: Array, change: Array) -> dict[str, Array]:
-        """:func:`grpo_core.experiments.gauge.measured` of one policy and the step after it, by name, (R,)."""
+        """Return :func:`grpo_core.experiments.gauge.measured` of one policy and the step after it, by name, (R,)."""
         found: dict[str, Array] = self._kept(
             lambda dist, change: measure(dist[None], change[None], self._rewards, self.reference), dist, change
         )
         return {name: values[0] for name, values in found.items()}
 
     def _kept(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Result of ``function`` for the arguments, forced to be computed once and stored in memory.
+        """Return the result of ``function`` for the arguments, forced to be computed once and stored in memory.
 
         The call is inside a conditional whose condition is always true. Without it, the compiler recomputes the result
         for each number that depends on it, ten times for ten actions, which takes three times as long.
@@ -123,7 +123,7 @@ class Updates:
         return policy.log_probs(logits, self._temperature, axis=-2)
 
     def _compared(self, tokens: Array, critic: Array, dist: Array, reference: Array) -> tuple[Array, Array]:
-        """Advantage (C, G, R), and the critic after its own update."""
+        """Return the advantage (C, G, R), and the critic after its own update."""
         goal, learner = self._by_run.objective, self._by_run.learner
         paid = self._kept(_of_tokens, tokens, self._rewards[..., None])
         if BASELINES[goal.baseline].from_critic:
@@ -140,7 +140,7 @@ class Updates:
         return self._kept(compared, paid, k1), critic
 
     def _loss(self, drawn: _Drawn, old: Array, reference: Array, dist: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of the loss: the actions as completions of one token, (C A, R, 1)."""
+        """Return the arguments of the loss: the actions as completions of one token, (C A, R, 1)."""
         whole: dict[str, Array] = {}
         if needs_distributions(self._by_row.objective):
             found = {"exact_kl": kl.exact(dist, reference, axis=-2), "entropy": kl.entropy(dist, axis=-2)}
@@ -150,12 +150,12 @@ class Updates:
         return given, {"ref_logp": _column(reference), "denominator": batch, **whole}
 
     def _pushed(self, drawn: _Drawn, old: Array, reference: Array, dist: Array) -> Array:
-        """dL/d log π of the actions, summed over the tokens of each, (C, A, R)."""
+        """Return dL/d log π of the actions, summed over the tokens of each, (C, A, R)."""
         given, more = self._loss(drawn, old, reference, dist)
         return drawn.times(loss.gradient(*given, **more).reshape(dist.shape))
 
     def _change(self, drawn: _Drawn, old: Array, reference: Array, dist: Array, prob: Array, pushed: Array) -> Array:
-        """d loss / d logits, (C, A, R)."""
+        """Return d loss / d logits, (C, A, R)."""
         change = through_softmax(pushed, prob, self._temperature, axis=-2)
         goal = self._by_row.objective
         if not needs_distributions(goal):
@@ -189,19 +189,19 @@ class _Drawn(NamedTuple):
     advantage: Array
 
     def times(self, table: Array) -> Array:
-        """Multiply ``table`` (C, A, R) by the number of times each action was drawn. 0 where it was not, even if the
-        table holds NaN.
+        """Multiply ``table`` (C, A, R) by the number of times each action was drawn. The result is 0 where it was not
+        drawn, even if the table has NaN there.
         """
         return jnp.where(self.count > 0, table * self.count, 0.0)
 
     def visits(self, weight: Array) -> Array:
-        """Sum over the tokens of each context, (R, C, 1), of weights given by action (C A, R, 1)."""
+        """Sum weights given by action (C A, R, 1) over the tokens of each context, (R, C, 1)."""
         weight = jnp.broadcast_to(weight, (self.count.shape[0] * self.count.shape[1], self.count.shape[2], 1))
         return runs_first_view(self.times(weight.reshape(self.count.shape)).sum(axis=1, keepdims=True))
 
 
 def _drawn(prob: Array, uniforms: Array) -> Array:
-    """Sample actions (C, G, R) by inverting the cumulative distribution of ``prob`` (C, A, R), as
+    """Sample actions (C, G, R) by inverting the cumulative distribution of ``prob`` (C, A, R), like
     :func:`policy.sample`.
     """
     below, tokens = prob[:, 0], jnp.zeros(uniforms.shape, jnp.int32)
@@ -220,9 +220,9 @@ def _of_tokens(tokens: Array, table: Array) -> Array:
 
 
 def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, Array]:
-    """Count of each action and its advantage, both (C, A, R), from those of the tokens, (C, G, R).
+    """Return the count and the advantage of each action, both (C, A, R), from those of the tokens, (C, G, R).
 
-    ``nothing``: zeros, (C, A, R).
+    ``nothing`` is zeros, (C, A, R).
     """
     actions = jnp.arange(nothing.shape[1], dtype=tokens.dtype)[:, None]
 
@@ -241,7 +241,7 @@ def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, 
 
 
 UNROLLED = 16
-"""Largest group size for which the compiled program is unrolled over completions."""
+"""Largest group size for which the compiled program unrolls the loop over completions."""
 
 
 def _column(table: Array) -> Array:

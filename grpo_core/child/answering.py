@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 Poll = Callable[[], None]
 Answer = Callable[..., Iterator[object]]
-"""Function of a question's arguments and ``poll``, which it calls before each pass and which may raise to stop it."""
+"""Function of a question's arguments and ``poll``, which it calls before each pass and which can raise to stop it."""
 Pack = Callable[[Any], tuple[Any, Sequence[bytes]]]
 """Function that converts a value to JSON values and bytes."""
 Unpack = Callable[[Any, Sequence[bytes]], Any]
 """The inverse of a :data:`Pack`."""
 LOOK = 0.005
-"""Seconds between two checks of the connection."""
+"""Interval in seconds between two checks of the connection."""
 TELL = 0.05
-"""Seconds between two reports of the number of passes."""
+"""Interval in seconds between two reports of the number of passes."""
 
 
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
-    """A :data:`Pack` of what is JSON as it is."""
+    """Pack a value that is already valid JSON, unchanged (a :data:`Pack`)."""
     return value, ()
 
 
 def from_json(tree: Any, blobs: Sequence[bytes]) -> Any:
-    """The inverse of :func:`as_json`."""
+    """Return the value packed by :func:`as_json`."""
     return tree
 
 
@@ -42,10 +42,10 @@ def answer(
     """Answer questions from ``connection`` until it closes.
 
     Args:
-        connection: the other end belongs to :class:`grpo_core.child.asking.Asked`.
+        connection: connection whose other end belongs to :class:`grpo_core.child.asking.Asked`.
         table: possible questions, by name.
-        pack: for each result.
-        unpack: for the list of arguments.
+        pack: converts each result.
+        unpack: converts the list of arguments back.
 
     Raises:
         MemoryError: an answer ran out of memory; the process must end.
@@ -54,7 +54,7 @@ def answer(
         send(connection, {"is": "ready"})
         while True:
             request = receive(connection)
-            if request["do"] == "ask":  # else a “cancel” that came too late
+            if request["do"] == "ask":  # otherwise a “cancel” that came too late
                 _answer(connection, table, request, pack, unpack)
     except (EOFError, OSError):
         return
@@ -74,11 +74,11 @@ def _answer(connection: Connection, table: Mapping[str, Answer], request: Messag
     except MemoryError:
         raise
     except Exception as error:
-        send(connection, error_message(error))  # an OSError where it is the connection that has ended
+        send(connection, error_message(error))  # an OSError if the connection has ended
 
 
 class _Poll:
-    """The poll of an answer: raises if the question was cancelled, and reports the number of passes."""
+    """The poll of an answer, which raises if the question was cancelled, and reports the number of passes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._readable = connection, readable(connection)

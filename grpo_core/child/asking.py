@@ -15,20 +15,20 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 LOOK = 0.02
-"""Seconds between two checks for cancellation. A result is taken as soon as it arrives."""
+"""Interval in seconds between two checks for cancellation. A result is taken as soon as it arrives."""
 PATIENCE = 5.0
-"""Seconds within which a process must stop a cancelled question before it is killed."""
+"""Time limit in seconds for stopping a cancelled question, after which the process is killed."""
 STARTING = 60.0
-"""Seconds allowed for the start of a process."""
+"""Time limit in seconds for the start of a process."""
 _NO_LIMITS = Limits()
 
 
 class Asked:
-    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Used by one
-    thread at a time.
+    """A child process that answers one question at a time (:func:`grpo_core.child.answering.answer`). Must be used by
+    one thread at a time.
 
     Attributes:
-        lost: message on its unexpected end, with “{how}” for how it ended.
+        lost: message if it ends unexpectedly, with “{how}” as a placeholder for how it ended.
         usable: whether it can be asked another question.
         busy: whether its answer is still in progress.
 
@@ -51,9 +51,9 @@ class Asked:
 
         Args:
             main: its main function, which calls ``answer`` with a table.
-            lost: message on its unexpected end.
-            pack: for the list of arguments.
-            unpack: for each result.
+            lost: message if it ends unexpectedly.
+            pack: converts the list of arguments.
+            unpack: converts each result back.
             limits: limits on its resources.
             environment: additional environment variables.
             error: exception type for its unexpected end.
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def pid(self) -> int | None:
-        """The process's number, None once it has been closed."""
+        """The process ID, or None once the process has been closed."""
         return self._process.pid
 
     @property
@@ -74,7 +74,7 @@ class Asked:
         return self._process.has_ended
 
     def await_ready(self) -> None:
-        """Wait until it has started.
+        """Wait until the process has started.
 
         Raises:
             GrpoError: it has ended instead.
@@ -132,13 +132,13 @@ class Asked:
         """Ask a question, yield its results as they arrive, and call ``poll`` at least once per pass.
 
         Args:
-            what: a name of the process's table.
-            arguments: what it is asked with.
-            poll: may raise to cancel the question.
+            what: a name in the process's table.
+            arguments: arguments of the question.
+            poll: can raise an exception to cancel the question.
             seconds: maximum time without a message, after which the process is killed; None for no limit.
 
         Raises:
-            Cancelled: ``poll`` raised it, and the process has stopped.
+            Cancelled: raised by ``poll``, and the process has stopped.
             GrpoError: the answer failed, or the process has ended or timed out.
         """
         owed, end = 0, None if seconds is None else time.monotonic() + seconds
@@ -179,7 +179,7 @@ class Asked:
         self._process.kill()
 
     def close(self) -> None:
-        """Close the connection, upon which the process ends by itself."""
+        """Close the connection, which makes the process end by itself."""
         self.usable = self.busy = False
         self._process.connection.close()
         self._process.close(PATIENCE)

@@ -1,4 +1,4 @@
-"""Termination of a child process when its parent has ended for whatever reason."""
+"""Termination of a child process when its parent has ended for any reason."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import time
 from contextlib import suppress
 
 GRACE = 3.0
-"""Seconds for a process to close its files after its parent has ended."""
+"""Time in seconds that a process has to close its files after its parent has ended."""
 _PR_SET_PDEATHSIG = 1
 """Linux: sets the signal that a process receives when the thread that started it ends (``man 2 PR_SET_PDEATHSIG``)."""
 _INPUT = 0
-"""File descriptor of the standard input: a pipe whose other end the parent holds and never writes to."""
+"""File descriptor of the standard input, a pipe whose other end the parent keeps open and never writes to."""
 
 
 def live_with_parent() -> None:
     """Make this child process end with its parent. Must be called first, in the main thread.
 
-    Signals that a terminal sends to all its processes (Ctrl-C, and that it was closed) are ignored here: the parent
+    Signals that a terminal sends to all its processes (on Ctrl-C, and when it is closed) are ignored here: the parent
     handles them and closes the connection.
     """
     for name in ("SIGINT", "SIGHUP"):
@@ -32,10 +32,10 @@ def live_with_parent() -> None:
 
 
 def _wake_at_parents_end() -> None:
-    """Wake a suspended process (SIGSTOP) when its parent has ended, so that it notices and ends.
+    """Wake this process, if suspended (SIGSTOP), when its parent has ended, so that it notices and ends.
 
     Only Linux supports this. SIGCONT has no effect on a running process, which matters because the signal is sent when
-    the parent's *thread* that started this process ends, which may be earlier.
+    the parent's *thread* that started this process ends, which can be earlier.
     """
     if sys.platform == "linux":
         import ctypes
@@ -45,7 +45,9 @@ def _wake_at_parents_end() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait in a thread for the parent's end, then end this process if it has not noticed by itself after a while."""
+    """Wait in a thread for the end of the parent, then end this process if it has not noticed
+    by itself after a while.
+    """
     if not _wait_for_parents_end():
         return  # the end of the connection is noticed nevertheless
     time.sleep(GRACE)
@@ -53,10 +55,10 @@ def _end_with_parent() -> None:
 
 
 def _wait_for_parents_end() -> bool:
-    """Block until the parent has ended. Returns False at once where that is not supported."""
+    """Block until the parent has ended. Return False at once if that is not supported."""
     if sys.platform == "win32":
-        # Not by its input: while one thread reads a pipe, whatever asks Windows about that pipe waits for it, and the C
-        # runtime of each library that is loaded asks about the standard input.
+        # Not through its input: while one thread reads a pipe, everything that asks Windows about that pipe waits,
+        # and the C runtime of each library that is loaded asks about the standard input.
         import _winapi
 
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Upper bounds on what a child process uses, None for the system's own. Windows knows only ``nice`` here.
+    """Upper bounds on what a child process uses, None for the system's own. On Windows only ``nice`` has an effect.
 
     Attributes:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.
@@ -25,8 +25,8 @@ class Limits:
     nice: int = 0
 
     def apply(self) -> None:
-        """Apply the limits to this process, except those that the system refuses."""
-        if sys.platform == "win32":  # the priority is given at the start there
+        """Apply the limits to this process, except for those that the system rejects."""
+        if sys.platform == "win32":  # there, the priority is set at the start
             return
         import resource
 

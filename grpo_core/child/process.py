@@ -1,6 +1,6 @@
 """The parent's side of a child process: messages, deadlines, and termination.
 
-Any thread may end a process, but only one thread at a time may exchange messages with it.
+Any thread can end a process, but only one thread at a time may exchange messages with it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PATIENCE = 5.0
-"""Seconds within which a process must read a long message."""
+"""Time limit in seconds for a process to read a long message."""
 CLOSING = 20.0
-"""Seconds for a process to close its files and end."""
+"""Time in seconds that a process has to close its files and end."""
 _NO_LIMITS = Limits()
 
 
@@ -34,7 +34,7 @@ class ChildProcess:
     """A process that runs ``main`` and ends when this one ends. It may still be starting.
 
     Attributes:
-        connection: its connection, readable when it has sent something or has ended.
+        connection: its connection, which is readable when it has sent something or has ended.
 
     Raises:
         GrpoError: no process can be started here.
@@ -70,7 +70,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's number, None once it has been closed."""
+        """The process ID, or None once the process has been closed."""
         return None if self.connection.closed else self._process.pid
 
     @property
@@ -79,8 +79,8 @@ class ChildProcess:
         return self._process.poll() is not None
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
-        """Send one message. A process that does not read a long one is killed after ``patience`` seconds, by default
-        :data:`PATIENCE`, so that this never blocks for long.
+        """Send one message. A process that does not read a long message is killed after ``patience`` seconds, by
+        default :data:`PATIENCE`, so that this never blocks for long.
 
         Raises:
             OSError: the process is gone.
@@ -97,7 +97,7 @@ class ChildProcess:
             killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
-        """The next message. None if none has arrived within ``patience`` seconds.
+        """Return the next message, or None if none arrives within ``patience`` seconds.
 
         Raises:
             EOFError, OSError: the process has ended without another message.
@@ -105,7 +105,7 @@ class ChildProcess:
         return receive(self.connection) if self._readable(patience) else None
 
     def received(self) -> list[Message]:
-        """The messages that have arrived from the process.
+        """Return the messages that have arrived from the process.
 
         Raises:
             EOFError, OSError: the process has ended without another message.
@@ -126,9 +126,9 @@ class ChildProcess:
             self._process.kill()
 
     def close(self, patience: float = CLOSING) -> str:
-        """Wait at most ``patience`` seconds for the process to end, then kill it. Returns how it ended, in words.
+        """Wait at most ``patience`` seconds for the process to end, then kill it. Return how it ended, in words.
 
-        Any number of threads may call this at the same time: each returns once it has ended.
+        Any number of threads can call this at the same time: each returns once the process has ended.
         """
         with self._closing:
             self._ended = self._ended or self._closed(patience)

@@ -1,9 +1,9 @@
 """The command that starts a child process, and the code that runs first in it.
 
-A child is a fresh interpreter that imports one function and calls it with its end of a connection, as Python's own
-``multiprocessing`` does it with “spawn”; but nothing is pickled, the parent's main module is not imported again, there
-is no resource tracker process, and a child may have children. In a packaged program, which has no interpreter, the
-program starts itself with :data:`COMMAND`.
+A child is a new interpreter that imports one function and calls it with its end of a connection, like Python's own
+``multiprocessing`` with “spawn”. Unlike there, nothing is pickled, the parent's main module is not imported again,
+there is no resource tracker process, and a child can have children. In a packaged program, which has no interpreter,
+the program starts itself with :data:`COMMAND`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 Main = Callable[["Connection"], None]
-"""Main function of a child process. It must be at the top level of a module, since it is found by name."""
+"""Main function of a child process. It must be at the top level of a module, since it is looked up by name."""
 COMMAND = "--child-process"
 """First argument of the packaged program when it runs as a child."""
 NO_MEMORY = 12
@@ -31,7 +31,7 @@ NO_MEMORY = 12
 
 
 def command(main: Main, handle: int, limits: Limits) -> list[str]:
-    """The command line of a child that calls ``main``.
+    """Return the command line of a child that calls ``main``.
 
     Args:
         main: its main function.
@@ -47,7 +47,7 @@ def command(main: Main, handle: int, limits: Limits) -> list[str]:
 
 
 def start(arguments: Sequence[str]) -> None:
-    """Run a child process as given by the last three ``arguments`` of its command line."""
+    """Run a child process as specified by the last three ``arguments`` of its command line."""
     name, handle, limits = arguments
     _keep_from_children(int(handle))
     live_with_parent()

@@ -21,16 +21,16 @@ AT_ONCE = 4096
 
 
 def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
-    """Send one message, with its blobs if there are any.
+    """Send one message, with its blobs, if any.
 
     Raises:
-        OSError: the other side has closed.
+        OSError: the other side has closed the connection.
     """
     connection.send_bytes(encoded(message, blobs))
 
 
 def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
-    """The bytes of a message in the format of :func:`send`."""
+    """Return the bytes of a message in the format of :func:`send`."""
     head = json.dumps({**message, "blobs": [len(blob) for blob in blobs]} if blobs else message).encode()
     return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
@@ -39,7 +39,7 @@ def receive(connection: Connection) -> Message:
     """Receive the next message. Its blobs, if any, are a list of bytes under “blobs”.
 
     Raises:
-        EOFError, OSError: the other side has closed.
+        EOFError, OSError: the other side has closed the connection.
     """
     data = connection.recv_bytes()
     (size,) = _SIZE.unpack_from(data)
@@ -55,9 +55,9 @@ def receive(connection: Connection) -> Message:
 
 
 def readable(connection: Connection) -> Callable[..., bool]:
-    """Make a function that waits up to a number of seconds, by default 0, until ``connection`` has data or has closed.
+    """Return a function that waits up to a number of seconds, by default 0, until ``connection`` has data or is closed.
 
-    It takes a microsecond or two, whereas ``Connection.poll`` creates a selector at each call, which takes thirty.
+    It takes one or two microseconds, whereas ``Connection.poll`` creates a selector at each call, which takes thirty.
     """
     if not hasattr(select, "poll"):  # Windows, whose pipes are polled directly
         return connection.poll
@@ -67,7 +67,7 @@ def readable(connection: Connection) -> Callable[..., bool]:
 
 
 def error_message(error: Exception) -> Message:
-    """Convert an error to a message, the inverse of :func:`error_from`."""
+    """Convert an error to a message. Inverse of :func:`error_from`."""
     message: Message = {"is": "error", "kind": type(error).__name__, "text": str(error)}
     if isinstance(error, GrpoError):
         message["sentence"] = True
@@ -79,7 +79,7 @@ def error_message(error: Exception) -> Message:
 
 
 def error_from(message: Message) -> Exception:
-    """Convert a message of :func:`error_message` to an error, an unexpected one to a ``RuntimeError``."""
+    """Convert a message from :func:`error_message` to an error. An unexpected error becomes a ``RuntimeError``."""
     match message["kind"]:
         case "SettingsError":
             return SettingsError(message["field"], message["value"], message["allowed"])

@@ -1,1 +1,1 @@
-"""Commands of the command line, one file a command. ``cli.py`` is the table of them."""
+"""Commands of the command line, one file per command. ``cli.py`` registers them."""

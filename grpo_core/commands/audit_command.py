@@ -1,4 +1,4 @@
-"""``grpo-lab audit``, the recomputation of a recorded run on the command line."""
+"""The command ``grpo-lab audit``, which recomputes a recorded run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the audit. 0 where everything agrees, 1 where something departs; ``poll`` raises after Ctrl-C."""
+    """Print the audit. Return 0 if everything agrees, 1 if something deviates. ``poll`` raises after Ctrl-C."""
     with recorded(options.run, poll) as source:
         with_losses = traced(source)
         if with_losses is None:

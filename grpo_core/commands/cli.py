@@ -1,4 +1,4 @@
-"""The command line: train a run into a file and look into one, without a window and without Qt."""
+"""The command line, which trains a run into a file and inspects run files, without a window and without Qt."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _ENDS = (".", "!", "?", "…", "”")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit code: 0, 2 after an error told in one sentence, 130 after Ctrl-C."""
+    """Run one command. Return the exit code: 0, 2 after an error reported in one message, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows a question mark
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a question mark
             stream.reconfigure(errors="replace")
     with plain_output():
         return _run(arguments)
@@ -43,9 +43,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         return command(options)
     except GrpoError as error:
         said = str(error)
-        print(said if said.endswith(_ENDS) else f"{said}.", file=sys.stderr)  # a library's own words may lack the stop
+        print(said if said.endswith(_ENDS) else f"{said}.", file=sys.stderr)  # foreign messages may lack the stop
         return INTERRUPTED if isinstance(error, Cancelled) else FAILED
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         with contextlib.suppress(OSError):
             sys.stdout.close()
         return 0
@@ -57,7 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def names() -> frozenset[str]:
-    """The names of all commands."""
+    """Return the names of all commands."""
     commands: Any = Parser().add_subparsers()
     _add_commands(commands)
     return frozenset(commands.choices)

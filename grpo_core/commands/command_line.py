@@ -9,29 +9,29 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, NoReturn
 
 FAILED, INTERRUPTED = 2, 130
-"""Exit codes after an error that was told in a sentence, and after Ctrl-C."""
+"""Exit codes after an error that was reported in a message, and after Ctrl-C."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports errors in one sentence."""
+    """A parser that reports errors in a single message."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with ``message`` as a sentence."""
+        """End the program with ``message`` as an error message."""
         self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
 
 
 _HARMLESS = "\n\t"
 _CONTROLS = {n: "\N{REPLACEMENT CHARACTER}" for n in (*range(32), *range(127, 160)) if chr(n) not in _HARMLESS}
-"""Control characters of ASCII and Latin-1, with those that begin a terminal's escape sequences."""
+"""Control characters of ASCII and Latin-1, including those that begin a terminal's escape sequences."""
 
 
 class PlainOutput:
-    """A text stream that neutralises terminal escape sequences, which file contents may include.
+    """A text stream that neutralises terminal escape sequences, which can occur in file contents.
 
-    A return to the beginning of the line is passed on where a text begins with it, as progress does.
+    A carriage return at the start of a string is passed on, since progress bars write one.
 
     Args:
-        stream: takes the text; whatever else is asked of this one is asked of it.
+        stream: receives the text; access to all other attributes is forwarded to it.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -49,7 +49,7 @@ class PlainOutput:
 
 @contextmanager
 def plain_output() -> Iterator[None]:
-    """Context in which all output goes through :class:`PlainOutput`."""
+    """Context manager in which all output goes through :class:`PlainOutput`."""
     with redirect_stdout(_plain(sys.stdout)), redirect_stderr(_plain(sys.stderr)):
         yield
 

@@ -1,4 +1,4 @@
-"""``grpo-lab diagnose``, the diagnosis of a recorded run on the command line."""
+"""The command ``grpo-lab diagnose``, which diagnoses a recorded run."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the diagnosis. 1 where something serious was found, else 0. ``poll`` raises after Ctrl-C.
+    """Print the diagnosis. Return 1 if something serious was found, otherwise 0. ``poll`` raises after Ctrl-C.
 
     Raises:
-        RunFileError: there is no update that can be read.
+        RunFileError: there is no readable update.
     """
     with _source(options.run, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 @contextmanager
 def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """The run at ``path``: one of this program, or one that another trainer recorded."""
+    """Open the run at ``path``, either a run of this program or one that another trainer recorded."""
     if is_own(path):
         yield OwnRun(path)
     else:
@@ -68,7 +68,7 @@ def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
 
 
 def _write_for_owner(path: Path, text: str) -> None:
-    """Write a page that quotes a user's texts, so that only the owner can read it."""
+    """Write a page that quotes a user's text, so that only the owner can read it."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(number, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)

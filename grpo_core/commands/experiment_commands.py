@@ -1,4 +1,4 @@
-"""Races and sweeps on the command line: a table on the screen, every curve as CSV."""
+"""The commands for races and sweeps. They print a table, and write every curve as CSV."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from grpo_core.runs.run_file import RunWriter
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000
-"""Maximum number of updates of all seeds of a setting. All their measures are kept until the setting is finished."""
+"""Maximum number of updates over all seeds of a setting. All their measures are kept until the setting is finished."""
 FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
-"""What some file systems do not allow in a name."""
+"""Characters that some file systems do not allow in a name."""
 
 
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Runs the bandit over a grid of one setting or several, with many seeds at each place."""
+    """Run the bandit over a grid of one or more settings, with many seeds at each point."""
     for name in ("trl", "language") if options.fast else ():
         if getattr(options, name):
             raise SettingsError("--fast", f"--{name}", "the fast path trains the bandit; leave one of the two out")
@@ -82,7 +82,7 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Lets algorithms race over the same seeds on the same landscape."""
+    """Race algorithms against each other over the same seeds on the same landscape."""
     settings = _settings(options)
     if options.local_peak:
         settings = settings.replace(LOCAL_PEAK)
@@ -111,7 +111,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands ``sweep`` and ``race``. ``add`` makes a parser from a name, a help text and a function."""
+    """Add the commands ``sweep`` and ``race``. ``add`` creates a parser from a name, a help text and a function."""
     one = add("sweep", "run the bandit over the values of a setting, many seeds at once", run_sweep)
     one.add_argument(
         "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
@@ -158,7 +158,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 @contextlib.contextmanager
 def _trainer(options: argparse.Namespace, poll: Callable[[], None]) -> Iterator[Train]:
-    """Yield the function that trains bandits: this process's own, by NumPy or JAX, or that of the cluster asked for."""
+    """Yield the function that trains bandits, in this process with NumPy or JAX, or on the requested cluster."""
     if options.cluster is None:
         yield fast_ensembles if options.fast else ensembles
         return
@@ -188,7 +188,7 @@ def _remarks(lane: Ensemble) -> str:
 
 
 def _optimum(point: Ensemble) -> str:
-    """Text on the failed seeds at a point, and the theoretical optimum, if known."""
+    """Return the share of failed seeds at a point and, if known, the theoretical optimum, as text."""
     lost = _failed(point)
     if not has_optimum(point.settings):
         return lost
@@ -212,9 +212,10 @@ def _report(
     count: int,
     beside: Mapping[str, str] | None = None,
 ) -> dict[str, Ensemble]:
-    """Print a line for each ensemble as it comes, and write its curves and its median run.
+    """Print a line for each ensemble as it arrives, and write its curves and its median run. Return the ensembles by
+    name.
 
-    ``beside``: what is said after the name of each. Gives back what came, by name.
+    ``beside`` maps each name to text that is printed after it.
     """
     from tqdm import tqdm
 
@@ -247,7 +248,7 @@ def _report(
 
 
 def _print_differences(data: Trained) -> None:
-    """Print the comparison of the leader with each other."""
+    """Print the comparison of the leader with each of the others."""
     (leader, _), *others = data.ranked()
     found = data.against(leader)
     print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
@@ -258,10 +259,10 @@ def _print_differences(data: Trained) -> None:
 
 @contextlib.contextmanager
 def _table(out: Path) -> Iterator[TextIO]:
-    """A table that takes the place of ``out`` once it is whole.
+    """Open a table that replaces ``out`` once it is complete.
 
     Raises:
-        RunFileError: something is there that is no table of curves, or the folder cannot be written.
+        RunFileError: ``out`` exists and is not a table of curves, or the folder cannot be written.
     """
     if out.exists():
         beginning = ",".join(COLUMNS).encode()
@@ -275,8 +276,9 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
-    """The run that ends with the median reward as a run file, trained once more by itself: the same bits, or, where
-    JAX has computed the others, the same but for rounding, which is said."""
+    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same bits,
+    or with results equal up to rounding if JAX computed the ensemble, which is then reported.
+    """
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"

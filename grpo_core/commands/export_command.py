@@ -1,4 +1,4 @@
-"""Exports on the command line that need no window: a run as CSV, an update as a script, a trained model."""
+"""The exports that need no window: a run as CSV, an update as a script, a trained model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grpo_core.runs.run_file import RunReader
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5
-"""Maximum number of sentences about unreadable updates. The rest are only counted."""
+"""Maximum number of messages about unreadable updates. The rest are only counted."""
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command ``export``. ``add`` makes a parser from a name, a help text and a function."""
+    """Add the command ``export``. ``add`` creates a parser from a name, a help text and a function."""
     parser = add("export", "write a run as CSV, an update as a NumPy script, or a trained model", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
@@ -39,7 +39,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def add_model_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--model``, which the window's command ``export`` shares."""
+    """Add the option ``--model``, which the command ``export`` of the window shares."""
     parser.add_argument(
         "--model",
         choices=(*KINDS, CHECKPOINT),
@@ -49,7 +49,7 @@ def add_model_option(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Writes a run as a folder of CSV files, one update as a script that needs NumPy alone, or a trained model."""
+    """Write a run as a folder of CSV files, one update as a script that needs only NumPy, or a trained model."""
     from tqdm import tqdm
 
     out: Path = options.out
@@ -91,7 +91,7 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> str:
-    """Writes the trained model of a run. Returns the sentence that says what was written."""
+    """Write the trained model of a run. Return a sentence that says what was written."""
     if options.steps is not None or options.passed is not None:
         raise GrpoError("A model is exported as it was after one update; name it with --step.")
     if options.force:
@@ -103,10 +103,10 @@ def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> st
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:
-    """The updates that ``--step`` or ``--steps`` names, from ``least`` on. None where neither is given.
+    """Return the updates that ``--step`` or ``--steps`` specifies, from ``least`` on, or None if neither is given.
 
     Raises:
-        GrpoError: they cannot be read, or both are given.
+        GrpoError: the option cannot be parsed, or both are given.
     """
     if step is not None and steps is not None:
         raise GrpoError("Give --step for one update or --steps for several, not both.")
@@ -125,10 +125,10 @@ def span(step: Any, steps: Any, least: int = 1) -> range | None:
 
 
 def whole(name: str, text: str, least: int = 1) -> int:
-    """A whole number from ``least`` on.
+    """Parse an integer of at least ``least``.
 
     Raises:
-        GrpoError: ``text`` is none.
+        GrpoError: ``text`` is not such a number.
     """
     if not (text.isascii() and text.isdecimal()) or int(text[:18]) < least:
         raise GrpoError(f"{name} cannot be “{text}”: allowed is a whole number from {least} on.")

@@ -1,4 +1,4 @@
-"""``grpo-lab import``: a run that another trainer recorded, converted into a run file."""
+"""The command ``grpo-lab import``, which converts a run that another trainer recorded into a run file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Write the run file. It holds the texts, so only its owner can read it; ``poll`` raises after Ctrl-C."""
+    """Write the run file. It contains the texts, so only its owner can read it. ``poll`` raises after Ctrl-C."""
     if options.sweep:
         from grpo_core.commands.trl_sweep_command import collect
 

@@ -16,7 +16,7 @@ from grpo_core.runs.run_file import RunReader
 
 
 def add_commands(commands: Any) -> None:
-    """Adds ``inspect``, ``presets`` and ``settings`` to the commands of a parser (what ``add_subparsers`` returns)."""
+    """Add ``inspect``, ``presets`` and ``settings`` to the commands of a parser, the result of ``add_subparsers``."""
     one = commands.add_parser("inspect", help="look into a run file", description=inspect.__doc__)
     one.set_defaults(command=inspect)
     one.add_argument("run", metavar="FILE", help="a run file")
@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Prints what a run is, one of its updates, and an explanation of one of its numbers."""
+    """Print a summary of a run, one of its updates, and an explanation of one of its numbers."""
     from grpo_core.commands.inspection import explanation, step_text, summary
 
     path = Path(options.run)
@@ -62,14 +62,14 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def list_presets(options: argparse.Namespace) -> int:
-    """Lists the presets: what each reproduces, and what of it is not reproduced."""
+    """List the presets with what each reproduces and what it does not."""
     for name, preset in PRESETS.items():
         print(f"{name}\n    {preset.source}" + (f"\n    Not covered: {preset.not_covered}" * bool(preset.not_covered)))
     return 0
 
 
 def list_settings(options: argparse.Namespace) -> int:
-    """Lists the settings: what each does, its default, and what is allowed."""
+    """List the settings with the effect, the default and the allowed values of each."""
     for path, rule, default in described_settings(language_settings() if options.language else None):
         if isinstance(default, tuple):
             default, allowed = ",".join(f"{number:g}" for number in default), "numbers with commas between them"

@@ -21,7 +21,7 @@ from grpo_core.runs.run_file import RunReader
 
 
 def summary(reader: RunReader) -> str:
-    """The run in a few lines."""
+    """Return a summary of the run in a few lines."""
     meta = reader.meta
     settings = reader.settings_at(reader.last + 1)
     lines = [
@@ -51,7 +51,7 @@ def summary(reader: RunReader) -> str:
 
 
 def step_text(step: Step, passed: int, origin: Origin) -> str:
-    """One update as a table, pass ``passed`` counted from 0, and its groups."""
+    """Return an update as a table of pass ``passed``, counted from 0, and of its groups."""
     columns = step_table.columns(step)
     cells = [
         [_cell(value, column) for value, column in zip(row.cells, columns, strict=True)]
@@ -67,15 +67,16 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
 
 
 def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str:
-    """One number as its formula, the same with values, what it comes from, and whether a recomputation agrees.
+    """Return the explanation of a number: its formula, the formula with values, its inputs, and whether a recomputation
+    agrees.
 
     Args:
         step: the update.
-        quantity: which number of it.
-        verbose: give the digits of that comparison as well.
+        quantity: the number to explain.
+        verbose: whether to include the digits of that comparison.
 
     Raises:
-        GrpoError: the step has no such number.
+        GrpoError: the update has no such number.
     """
     node = _explained(step, quantity)
     lines = [f"{node.title} = {_number(node.value, 10)}{' ' + node.unit if node.unit else ''}"]
@@ -97,7 +98,7 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
 
 
 def _of_signal(group: step_table.GroupRow) -> str:
-    """Note on a group without, or with little, learning signal."""
+    """Return a note on a group with little or no learning signal."""
     if group.silent:
         return (
             "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
@@ -116,13 +117,13 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """Names of the presets with exactly these settings of the objective."""
+    """Return the names of the presets whose objective has exactly these settings."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 
 
 def _latest(reader: RunReader, name: str) -> float:
-    """Last value of a series, or the last measured one if it is not measured at every update."""
+    """Return the last value of a series, or the last measured one if it is not measured at every update."""
     values = reader.series(name, reader.last - 1)
     if METRICS[name].language and not math.isfinite(values[-1]):
         values = reader.series(name)
@@ -158,7 +159,7 @@ def _cell(value: Any, column: step_table.Column) -> str:
 
 
 def _number(value: float, decimals: int = 4) -> str:
-    """Fixed decimals, or an exponent where they would hide the number. −0 is 0."""
+    """Format a number with fixed decimals, or with an exponent if fixed decimals would round it away. −0 becomes 0."""
     if not math.isfinite(value):
         return "undefined" if math.isnan(value) else str(value)
     if value and not 0.5 * 10.0**-decimals <= abs(value) < 1e9:
@@ -167,7 +168,7 @@ def _number(value: float, decimals: int = 4) -> str:
 
 
 def _table(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """Columns of text, numbers to the right."""
+    """Align text in columns, with numbers on the right."""
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     return "\n".join(
         "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in (titles, *cells)

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C during a command: it is checked between steps, so that nothing is left half done."""
+"""Handling of Ctrl-C during a command. It is checked between steps, so that nothing is left half done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Context in which the first Ctrl-C only makes the yielded function return true. A second one acts as usual."""
+    """Context manager in which the first Ctrl-C only makes the yielded function return True. A second one has its usual
+    effect.
+    """
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""Pretraining on the command line."""
+"""The command ``pretrain``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.learners import NO_TORCH
 
 
 def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Makes a checkpoint for the language model. A second call goes on where the first was stopped."""
+    """Train a checkpoint for the language model. If interrupted, a second call continues from there."""
     try:
         from grpo_core.lm.checkpoint import is_checkpoint, save_model
         from grpo_core.lm.pretraining import Recipe, pretrained
@@ -45,7 +45,7 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The command ``pretrain``. ``add`` makes a parser from a name, a help text and what it runs."""
+    """Add the command ``pretrain``. ``add`` creates a parser from a name, a help text and a function."""
     parser = add("pretrain", "make a checkpoint for the language model", run_pretrain)
     parser.add_argument("--out", required=True, metavar="FILE", help="the checkpoint, such as mine.safetensors")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A sweep of the language model on the command line, as a resumable queue of runs in a folder."""
+"""A sweep of the language model from the command line, as a resumable queue of runs in a folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CURVES = "results.csv"
 
 
 def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Trains the language model over a grid of one setting or several: one run file each, in a folder."""
+    """Train the language model over a grid of one or more settings, with one run file for each point in a folder."""
     folder, wanted = queue_of(options, language_settings())
     queue = runs.begin(folder, wanted)
     try:
@@ -41,10 +41,10 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Queue]:
-    """Folder and queue from the options of ``sweep``, starting from the settings ``base``.
+    """Return the folder and queue from the options of ``sweep``, starting from the settings ``base``.
 
     Raises:
-        SettingsError: an option is missing or cannot be.
+        SettingsError: an option is missing or invalid.
     """
     if options.out is None:
         raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
@@ -56,8 +56,8 @@ def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Qu
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
-    """Train with a progress bar over all updates, here or on the cluster ``where``. Returns whether everything is
-    done.
+    """Train with a progress bar over all updates, here or on the cluster ``where``. Return
+    whether everything is done.
     """
     from tqdm import tqdm
 
@@ -87,7 +87,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
 
 @contextmanager
 def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
-    """Connect to the cluster ``where``, printing a line if its workers may take long to start."""
+    """Connect to the cluster ``where``, printing a line if its workers can take long to start."""
     from grpo_core.jobs.cluster import cluster
 
     if where.startswith("slurm:"):
@@ -97,7 +97,7 @@ def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:
-    """A line for each run: its updates, and its last metrics."""
+    """Return a table with a row for each run: its updates, and its last metrics."""
     lines = ["updates   held-out, greedy   reward   KL      run"]
     for run in queue.runs:
         status = runs.run_status(folder, run)
@@ -108,7 +108,7 @@ def _table(folder: Path, queue: runs.Queue) -> str:
 
 
 def _write_curves(folder: Path) -> None:
-    """Every series of every run, one row an update."""
+    """Write every series of every run, one row per update."""
     queue = runs.read(folder)
     curves = folder / CURVES
     with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:

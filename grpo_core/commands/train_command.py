@@ -1,4 +1,4 @@
-"""The commands that train: a new run into a file, or a script with which TRL trains the same."""
+"""The commands that train: into a new run file, or by writing a script for the same training with TRL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 
 
 def add_commands(commands: Any) -> None:
-    """Adds ``train`` and ``trl-script`` to the commands of a parser (what ``add_subparsers`` returns)."""
+    """Add ``train`` and ``trl-script`` to the commands of a parser, the result of ``add_subparsers``."""
     training = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
     training.set_defaults(command=train)
     training.add_argument("--language", action="store_true", help="the language model instead of the bandit")
@@ -81,7 +81,7 @@ def add_commands(commands: Any) -> None:
 
 
 def train(options: argparse.Namespace) -> int:
-    """Trains a new run and leaves it in a file."""
+    """Train a new run and store it in a file."""
     out = Path(options.out)
     with interruptible() as cancelled, _written_to(out, options.force) as path:
         if options.checkpoint is not None:
@@ -106,7 +106,9 @@ def train(options: argparse.Namespace) -> int:
 
 
 def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]) -> tuple[Learner, RunWriter]:
-    """A learner that goes on from a checkpoint, and its run file at ``path``. Nothing is left where that fails."""
+    """Return a learner that continues from a checkpoint, and its run file at ``path``. Nothing is left behind on
+    failure.
+    """
     given = ("model", "preset", "set", "seed", "title", "language")
     if unwanted := next((name for name in given if getattr(options, name)), None):
         raise GrpoError(f"--checkpoint goes on under the checkpoint's own settings; leave out --{unwanted}.")
@@ -123,7 +125,9 @@ def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], b
 
 
 def trl_script(options: argparse.Namespace) -> int:
-    """Writes a script that trains with TRL what “train --model” trains here. What TRL cannot do is refused."""
+    """Write a script that trains with TRL what “train --model” trains here. Settings that TRL does not support are
+    rejected.
+    """
     from grpo_core.hf.trl_script import script
 
     out: Path = options.out
@@ -135,7 +139,9 @@ def trl_script(options: argparse.Namespace) -> int:
 
 
 def _base(options: argparse.Namespace) -> Settings | None:
-    """The defaults of the kind of run that is asked for. Of a model from a folder it is said what it is and needs."""
+    """Return the defaults of the requested kind of run. For a model from a folder, print a description of it and its
+    memory need.
+    """
     if options.model is None:
         return language_settings() if options.language else None
     with contextlib.closing(Readers(own_process=True)) as readers:
@@ -150,18 +156,19 @@ def _base(options: argparse.Namespace) -> Settings | None:
 
 @contextlib.contextmanager
 def _written_to(out: Path, force: bool) -> Iterator[Path]:
-    """The file of a new run: ``out``, or a file beside the run there, which only a finished run replaces.
+    """Yield the path to write a new run to: ``out``, or a file next to an existing run, which only a finished run
+    replaces.
 
     Raises:
-        RunFileError: something is there that may not be replaced: without ``force`` anything, with it all but a run
-            that nobody writes.
+        RunFileError: ``out`` exists and must not be replaced. Without ``force`` nothing is replaced, with it only a run
+            that is not being written.
     """
     if not out.exists():
         yield out
         return
     if not force:
         raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
-    opened(out)[0].close()  # a sentence where it is no run file: such a one is not ours to replace
+    opened(out)[0].close()  # raises if it is not a run file, which must not be replaced
     file_lock = lock(out)
     try:
         yield free_name(out)
@@ -170,7 +177,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
 
 
 def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:
-    """Trains up to ``steps`` updates with a progress bar, or to a breakpoint. What went wrong, if anything did."""
+    """Train up to ``steps`` updates with a progress bar, or to a breakpoint. Return the error that ended it, if any."""
     from tqdm import tqdm
 
     with tqdm(total=steps, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:

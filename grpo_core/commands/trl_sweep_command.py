@@ -1,4 +1,4 @@
-"""A sweep for TRL on the command line: written by ``sweep --trl MODEL``, collected by ``import --sweep FOLDER``."""
+"""A sweep for TRL from the command line: written by ``sweep --trl MODEL``, collected by ``import --sweep FOLDER``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_for_trl(options: argparse.Namespace) -> int:
 
 
 def collect(folder: Path, out: Path, opened: Opened) -> int:
-    """Write every series of the runs that have left a trace, one row an update, and print the last values."""
+    """Write every series of the runs that have left a trace, one row per update, and print the last values."""
     queue, found = read(folder), [*collected(folder, opened)]
     titles = {run.settings: run.title for run in queue.runs}
     names = [*{name: None for result in found for name in result.measures}]

@@ -1,4 +1,4 @@
-"""Commands that verify a run file, and recover a damaged one."""
+"""The commands that verify a run file and recover a damaged one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_commands(add: Callable[..., Any]) -> None:
     """Add ``verify`` and ``rebuild``.
 
     Args:
-        add: makes the parser of a command from its name, help and function.
+        add: creates the parser of a command from its name, help and function.
     """
     one = add("verify", help="check that a run file is whole", run=run_verify)
     one.add_argument("run", metavar="FILE", type=Path, help="a run file")
@@ -35,7 +35,9 @@ def add_commands(add: Callable[..., Any]) -> None:
 
 
 def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Checks every row of a run file against its checksum, and decodes every update. Exit code 1 if it is not whole."""
+    """Check every row of a run file against its checksum, and decode every update. The exit
+    code is 1 if it is damaged.
+    """
     from tqdm import tqdm
 
     with tqdm(unit="update", file=sys.stderr, disable=None, leave=False) as bar:
@@ -56,14 +58,14 @@ def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _told(part: Part) -> str:
-    """A part in a line or several."""
+    """Return a description of a part in one or more lines."""
     unchecked = f", {part.unchecked:,} without a checksum" if part.unchecked else ""
     lines = [f"{'damaged' if part.damaged else 'ok':8}{part.what}: {part.count:,}{unchecked}"]
     return "\n        ".join([*lines, *part.damaged])
 
 
 def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Writes what can be saved of a run file to another: its updates, and curves that are computed anew from them."""
+    """Write what can be recovered of a run file to another: its updates, and curves that are recomputed from them."""
     if options.out.exists() and not options.force:
         raise RunFileError(f"{options.out} exists already; choose another name, or add --force to replace it.")
     last, again = rebuilt_run(options.run, options.out, poll)

@@ -1,4 +1,4 @@
-"""``grpo-lab watch``: a recorded run examined while its trainer writes it, on the command line."""
+"""The command ``grpo-lab watch``, which examines a recorded run while its trainer writes it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from grpo_core.text import tr
 
 SOUND, FOUND = 0, 1
 PATIENCE = 60.0
-"""Seconds that a user's command may take."""
+"""Time limit for a user's command, in seconds."""
 BETWEEN = 0.1
-"""Seconds between two checks for Ctrl-C."""
+"""Interval in seconds between two checks for Ctrl-C."""
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -57,7 +57,7 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Watch until Ctrl-C, or until what was asked for happens. 1 where something serious is found then, else 0."""
+    """Watch until Ctrl-C, or until the requested event. Return 1 if something serious is found then, otherwise 0."""
     watch: Watch | None = None
     try:
         while watch is None or not watch.ended:
@@ -83,11 +83,11 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None]) -> None:
-    """Look at intervals until the requested condition occurs.
+    """Check the run at intervals until the requested condition occurs.
 
     Raises:
         Cancelled: Ctrl-C was pressed.
-        RunFileError: the run cannot be read any more.
+        RunFileError: the run can no longer be read.
         GrpoError: the log cannot be written.
     """
     while not watch.ended:
@@ -99,7 +99,7 @@ def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None])
 
 
 def _is_idle(watch: Watch, options: argparse.Namespace) -> bool:
-    """Whether nothing was written for the time given by ``--idle``."""
+    """Return whether nothing has been written for the time given by ``--idle``."""
     return options.idle is not None and time.monotonic() - watch.read_at >= options.idle
 
 
@@ -107,7 +107,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
     """Wait until there is a run to read.
 
     Raises:
-        RunFileError: it cannot be read, and nothing was written for as long as ``--idle`` says.
+        RunFileError: the run cannot be read, and nothing was written for the time given by ``--idle``.
     """
     begun, said = time.monotonic(), ""
     while True:
@@ -127,7 +127,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
 
 
 def pause(seconds: float, poll: Callable[[], None]) -> None:
-    """Wait ``seconds`` between two looks. ``poll`` raises after Ctrl-C."""
+    """Wait ``seconds`` between two checks. ``poll`` raises after Ctrl-C."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         poll()
@@ -135,7 +135,7 @@ def pause(seconds: float, poll: Callable[[], None]) -> None:
 
 
 def _told(event: Event, options: argparse.Namespace) -> Grade | None:
-    """Report an event to all requested outputs. Returns the grade if it has begun."""
+    """Report an event to all requested outputs. Return its grade if it is the start of a condition."""
     print(event.line, flush=True)
     values = json.dumps(event.as_json(str(options.run)), ensure_ascii=False)
     if options.log is not None:
@@ -156,8 +156,8 @@ def _told(event: Event, options: argparse.Namespace) -> Grade | None:
 
 
 def _called(command: Sequence[str], values: str) -> str:
-    """Call the user's command. Returns a sentence if it could not be started, took too long or failed, otherwise an
-    empty text.
+    """Call the user's command. Return an error message if it could not be started, took too long or failed, otherwise
+    an empty string.
     """
     try:
         done = subprocess.run(

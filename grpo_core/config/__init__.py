@@ -1,4 +1,4 @@
-"""Frozen settings dataclasses. The text beside a field is its only help text."""
+"""Frozen settings dataclasses. The text next to a field is its only help text."""
 
 from grpo_core.config.bandit_task import BanditTask
 from grpo_core.config.fields import About, about, described

@@ -10,10 +10,10 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 LARGEST = 1e9
-"""Upper bound on the magnitude of a task's numbers, far below float overflow."""
+"""Upper bound on the magnitude of a task's numbers, far below the limit of a float."""
 
 LANDSCAPES = ("single_peak", "double_peak", "linear", "custom")
-"""One-token tasks whose rewards are given per action. A run can continue when these are replaced by custom rewards."""
+"""One-token tasks whose rewards are given per action. A run can continue if these are replaced by custom rewards."""
 LONGER = ("length", "chain")
 """Tasks whose completions have several tokens."""
 

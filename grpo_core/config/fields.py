@@ -1,4 +1,4 @@
-"""Descriptions of settings: help sentence, symbol, unit and range are declared beside the field and nowhere else.
+"""Descriptions of settings. Help text, symbol, unit and range are declared next to the field and nowhere else.
 
 Controls, tooltips, glossary, command line and error messages all read these descriptions.
 """
@@ -22,19 +22,19 @@ class About:
 
     Attributes:
         help: one sentence.
-        title: the name shown, in words.
-        symbol: the field's usual letter, empty where it has none.
+        title: the displayed name, in words.
+        symbol: the field's usual letter, empty if it has none.
         unit: empty for a pure number.
         low, high: allowed bounds, inclusive unless ``above`` is set.
         above: whether the lower bound itself is excluded.
-        usual: the range that a slider covers and a tooltip gives as usual.
+        usual: the range that a slider covers and that a tooltip gives as usual.
         choices: the allowed values of a setting that is a word.
         choice_titles: titles of the choices, one each; a choice without a title is shown as written.
         optional: whether None is allowed, which disables the feature.
         text: whether any text is allowed.
         live: whether a change takes effect at the next update; otherwise the setting is structural and needs a new run.
         logarithmic: whether its slider has a logarithmic scale.
-        section: heading of this setting and the following ones; empty: as for the preceding setting.
+        section: heading of this setting and the following ones; if empty, the preceding setting's.
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
@@ -65,7 +65,7 @@ class About:
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:
-        """The oldest version of the program that understands ``value`` of this setting."""
+        """Return the oldest version of the program that understands ``value`` of this setting."""
         return newest(self.since, dict(self.choices_since).get(value, FIRST) if self.choices_since else FIRST)
 
     @property
@@ -93,11 +93,13 @@ _ALLOWED = {
     "from_to": (tr("a number from {low:g} to {high:g}"), tr("a number from {low:g} to {high:g}, or nothing")),
     "above_to": (tr("a number above {low:g} to {high:g}"), tr("a number above {low:g} to {high:g}, or nothing")),
 }
-"""Description of the allowed values, without and with the option of leaving the field empty."""
+"""Descriptions of the allowed values, for required and for optional fields."""
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """A dataclass field that carries its own :class:`About`. ``choices`` may be a dict from each word to its title."""
+    """Return a dataclass field that carries its own :class:`About`. ``choices`` can be a dict from each word to its
+    title.
+    """
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about
@@ -105,7 +107,7 @@ def setting(default: Any, help: str, title: str, **about: Any) -> Any:
 
 
 def about(cls: type, name: str) -> About:
-    """The description of field ``name`` of dataclass ``cls``.
+    """Return the description of field ``name`` of dataclass ``cls``.
 
     Raises:
         KeyError: there is no such setting.
@@ -114,7 +116,7 @@ def about(cls: type, name: str) -> About:
 
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
-    """Every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
     for field in dataclasses.fields(cls):
         if "about" in field.metadata:
             yield field.name, field.metadata["about"]
@@ -126,7 +128,7 @@ def check(instance: Any) -> None:
     Array-valued fields (one value per run) are compared with their bounds element by element.
 
     Raises:
-        SettingsError: naming the field, its value and what is allowed.
+        SettingsError: a value is not allowed; the message names the field, its value and what is allowed.
     """
     for field in dataclasses.fields(instance):
         if "about" in field.metadata:

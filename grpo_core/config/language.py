@@ -16,8 +16,8 @@ class Problem:
     Attributes:
         in_words: whether its prompts are natural language, which only a model with its own tokenizer can read.
         from_file: whether prompts and answers come from the user's file.
-        pays_signs: whether every “=” of a completion is rewarded.
-        has_tool: whether the model may call a calculator, which answers within the completion.
+        pays_signs: whether every “=” in a completion is rewarded.
+        has_tool: whether the model can call a calculator, which replies within the completion.
     """
 
     in_words: bool = False
@@ -194,7 +194,7 @@ class LanguageTask:
 
     @property
     def has_tool(self) -> bool:
-        """Whether the model may call a calculator, which answers within the completion."""
+        """Whether the model can call a calculator, which replies within the completion."""
         return PROBLEMS[self.problem].has_tool
 
     @property
@@ -206,8 +206,9 @@ class LanguageTask:
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """Reward per unit of each part: right answer, well-formed working, “=” signs. For an answer in words: right
-        answer, form, brevity. For an agent: right answer, calls."""
+        """Reward per unit of each part: right answer, well-formed working, “=” characters. For an answer in words:
+        right answer, form, brevity. For an agent: right answer, calls.
+        """
         if self.in_words:
             return self.answer_weight, self.form_weight, self.brevity_weight
         if self.has_tool:
@@ -373,7 +374,7 @@ class Model:
 
     @property
     def in_bfloat16(self) -> bool:
-        """Whether the forward pass computes with 16 bits."""
+        """Whether the forward pass is computed in 16 bits."""
         return _IN_BFLOAT16[self.precision]
 
     @property
@@ -385,7 +386,7 @@ class Model:
 
     @property
     def longest_text(self) -> int | None:
-        """Maximum tokens of prompt and completion together. None where the model's own files determine it."""
+        """Maximum number of tokens of prompt and completion together. None if the model's own files determine it."""
         return None if self.folder else self.context
 
 

@@ -13,13 +13,13 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """The objective that an update minimises. The text beside each field is its only help text.
+    """The objective that an update minimises. The text next to each field is its only help text.
 
-    Numeric fields may be arrays of shape (R, 1, 1) inside experiments; an objective that is saved or compared holds
-    plain numbers.
+    Numeric fields can be arrays of shape (R, 1, 1) inside experiments; an objective that is saved or compared has plain
+    numbers.
 
     Raises:
-        SettingsError: a field is outside its range, or two fields exclude each other.
+        SettingsError: a field is outside its range, or two fields are mutually exclusive.
     """
 
     baseline: str = setting(
@@ -261,12 +261,12 @@ class Objective:
             raise SettingsError("max_tokens", self.max_tokens, tr("allowed is a whole number of tokens, or nothing"))
 
     def replace(self, **changes: Any) -> Objective:
-        """A copy with ``changes``, checked like a new one."""
+        """Return a copy with ``changes``, validated like a new one."""
         return dataclasses.replace(self, **changes)
 
     @property
     def credits_steps(self) -> bool:
-        """Whether each step of a completion is rewarded separately, rather than the completion as a whole."""
+        """Whether each step of a completion is rewarded separately, rather than the completion as a unit."""
         return _CREDITS_STEPS[self.credit]
 
     @property

@@ -1,6 +1,6 @@
-"""Named algorithms of the GRPO family, each with its paper or code and with what is not reproduced.
+"""Named algorithms of the GRPO family, each with its paper or code and a note on what is not reproduced.
 
-Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as read in 2026.
+Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as of 2026.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Preset:
     Attributes:
         objective: settings of the loss.
         group: its main change to GRPO, a key of :data:`GROUPS`.
-        mu: passes over a batch where the source fixes them, else None.
+        mu: passes over a batch if the source specifies them, otherwise None.
         resample_dead: whether the source redraws groups whose rewards are all equal.
         critic: whether the source learns a value function.
         source: paper or code.
@@ -38,7 +38,9 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """``settings`` with this preset's objective. A constant length is set to the task's longest completion."""
+        """Return ``settings`` with this preset's objective. A constant length is set to the
+        task's longest completion.
+        """
         return settings.replace(
             {
                 "objective": self._objective_for(settings),
@@ -49,8 +51,8 @@ class Preset:
         )
 
     def differences(self, settings: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value in ``settings``), for all settings that differ. The number of passes is
-        ignored.
+        """Return a dict of dotted path -> (value here, value in ``settings``) for all settings that differ. The number
+        of passes is ignored.
 
         Equivalent to comparing with ``applied_to(settings)``, but without creating and validating settings, since it is
         called at each step of a slider.
@@ -68,9 +70,9 @@ class Preset:
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """The preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
+    """Return the preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
 
-    The number of passes is ignored: any preset may be run with any number.
+    The number of passes is ignored: any preset can be run with any number.
     """
     best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
     for name, preset in PRESETS.items():
@@ -81,16 +83,17 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:
-    """Names of all presets whose objective, critic and resampling equal those of ``settings``. Empty for a mixture.
+    """Return the names of all presets whose objective, critic and resampling equal those of ``settings``. Empty for a
+    mixture.
 
-    There is more than one where presets differ only in what this program does not reproduce, such as TRL's defaults and
+    There is more than one if presets differ only in what this program does not reproduce, such as TRL's defaults and
     BNPO.
     """
     return tuple(name for name, preset in PRESETS.items() if not preset.differences(settings))
 
 
 def preset_of(settings: Settings) -> str | None:
-    """The first of :func:`presets_of`. None for a mixture."""
+    """Return the first of :func:`presets_of`, or None for a mixture."""
     return next(iter(presets_of(settings)), None)
 
 

@@ -18,15 +18,15 @@ from grpo_core.versions import is_newer
 
 
 def settings_from_json(text: str | bytes, version: str = "") -> Settings:
-    """Parse settings from their JSON. A missing field takes its default.
+    """Parse settings from JSON. A missing field takes its default.
 
     Args:
-        text: what :meth:`Settings.stored` or :meth:`Settings.to_json` returned.
+        text: the result of :meth:`Settings.stored` or :meth:`Settings.to_json`.
         version: for text from a file, the version of the program that wrote it, or the version that it requires.
 
     Raises:
-        SettingsError: not JSON, an unknown field, or a value that is not allowed; the message names the dotted path,
-            and the version if it is newer than this program.
+        SettingsError: the text is not JSON, or has an unknown field or a value that is not allowed; the message names
+            the dotted path, and the version if it is newer than this program.
     """
     try:
         data = json.loads(text)
@@ -73,19 +73,21 @@ def _build(cls: type, data: Any, path: str) -> Any:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Resolved type of each field. Cached: a run holds thousands of settings, and resolving types dominates the
-    parsing.
+    """Return the resolved type of each field. Cached, because a run has thousands of settings objects and resolving
+    types dominates the parsing.
     """
     return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:
-    """The task class that ``data`` belongs to, recognised by its characteristic field. The bandit's by default."""
+    """Return the task class that ``data`` belongs to, identified by its characteristic field. The default is the
+    bandit's.
+    """
     return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """Convert a JSON value to its field's type: lists become tuples, and a whole number is accepted for a float."""
+    """Convert a JSON value to its field's type: lists become tuples, and integers are accepted for floats."""
     if isinstance(value, list):
         return tuple(value)
     takes_float = kind is float or (isinstance(kind, types.UnionType) and float in typing.get_args(kind))

@@ -1,4 +1,4 @@
-"""Facts about a run that another program trained."""
+"""Facts about a run trained by another program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.text import tr
 class RecordedTask:
     """A run trained and recorded by another program, which can be viewed and recomputed but not continued.
 
-    The seed of such a run is unknown; ``Settings.seed`` says nothing about it.
+    The seed of such a run is unknown; ``Settings.seed`` is meaningless for it.
     """
 
     source: str = setting(
@@ -65,12 +65,12 @@ class RecordedTask:
 
     @property
     def names_loss(self) -> bool:
-        """Whether the source records the loss of the run. Otherwise the objective is an assumption."""
+        """Whether the source records the loss of the run. Otherwise the objective is assumed."""
         return bool(self.trainer_settings)
 
     @property
     def trainer_values(self) -> dict[str, Any]:
-        """The trainer's own settings, by the trainer's names. Empty if the source kept none."""
+        """The trainer's own settings, by the trainer's names. Empty if the source does not record any."""
         try:
             values = json.loads(self.trainer_settings or "{}")
         except (ValueError, RecursionError):

@@ -37,7 +37,7 @@ class Settings:
     def __post_init__(self) -> None:
         check(self)
         if self.is_recorded:
-            return  # values that the trainer accepted are not refused here
+            return  # values that the trainer accepted are not rejected here
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError(
                 "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
@@ -67,8 +67,8 @@ class Settings:
             )
 
     def _check_model(self, task: LanguageTask) -> None:
-        """Refuse combinations that a model from a folder does not support, and those that only such a model
-        supports.
+        """Reject combinations that a model from a folder does not support, and those that only
+        such a model supports.
         """
         if task.in_words and not self.model.folder:
             raise SettingsError(
@@ -105,7 +105,7 @@ class Settings:
 
     @property
     def recorded(self) -> RecordedTask:
-        """Facts about a run that another program trained."""
+        """Facts about a run trained by another program."""
         assert isinstance(self.task, RecordedTask)
         return self.task
 
@@ -120,17 +120,17 @@ class Settings:
         return isinstance(self.task, LanguageTask)
 
     def get(self, path: str) -> Any:
-        """The value at a dotted path such as ``objective.beta``."""
+        """Return the value at a dotted path such as ``objective.beta``."""
         value: Any = self
         for part in path.split("."):
             value = getattr(value, part)
         return value
 
     def replace(self, changes: dict[str, Any]) -> Settings:
-        """A copy with new values at dotted paths. All are changed together before validation.
+        """Return a copy with new values at dotted paths. All are changed together before validation.
 
         Raises:
-            SettingsError: naming the dotted path.
+            SettingsError: a value is not allowed; the message names the dotted path.
         """
         parts: dict[str, dict[str, Any]] = {}
         top: dict[str, Any] = {}
@@ -151,8 +151,8 @@ class Settings:
         return dataclasses.replace(self, **top)
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value there), for all settings that differ. Just “task” for tasks of two
-        kinds.
+        """Return a dict of dotted path -> (value here, value there) for all settings that differ, or just “task” for
+        tasks of different kinds.
         """
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
@@ -165,7 +165,7 @@ class Settings:
         """Check that a run under these settings can continue under ``wanted``.
 
         Raises:
-            SettingsError: naming the first structural setting that differs.
+            SettingsError: it cannot; the message names the first structural setting that differs.
         """
         if type(self.task) is not type(wanted.task):
             raise SettingsError(
@@ -177,7 +177,7 @@ class Settings:
             )
 
     def structural_differences(self, wanted: Settings) -> dict[str, tuple[Any, Any]]:
-        """Dotted path -> (value here, value there), for all differences that need a new run.
+        """Return a dict of dotted path -> (value here, value there) for all differences that need a new run.
 
         Replacing a landscape's rewards by custom ones, or the reverse, leaves the actions unchanged, so that the run
         can continue.
@@ -190,13 +190,13 @@ class Settings:
         }
 
     def to_json(self) -> str:
-        """One line of JSON with every field, which :func:`grpo_core.config.settings_from_json` parses."""
+        """Return one line of JSON with every field, which :func:`grpo_core.config.settings_from_json` parses."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
     def stored(self) -> str:
-        """JSON for files, with only the non-default values and the field that identifies the kind of task.
+        """Return JSON for files, with only the non-default values and the field that identifies the kind of task.
 
-        An older program that lacks a newer setting can therefore read a run that does not use it.
+        This allows an older program that lacks a newer setting to read a run that does not use it.
         """
         kept: dict[str, Any] = {}
         for path, value in self._differing():
@@ -210,8 +210,8 @@ class Settings:
         return newest(FIRST, *(described_at(path, type(self.task)).needs(value) for path, value in self._differing()))
 
     def _differing(self) -> Iterator[tuple[str, Any]]:
-        """Dotted path and value of every setting that differs from its default, and of those that identify the task's
-        kind.
+        """Yield the dotted path and value of every setting that differs from its default, and of those that identify
+        the kind of task.
         """
         usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
         for path, value in flat(self).items():
@@ -222,14 +222,16 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Whether a change at a dotted path takes effect at the next update. A structural one needs a new run."""
+    """Return whether a change at a dotted path takes effect at the next update. A change of a structural setting needs
+    a new run.
+    """
     if path == "task":
         return False
     return described_at(path).live
 
 
 def described_at(path: str, task: type | None = None) -> About:
-    """Description of the setting at a dotted path. ``task`` selects the kind of task where several have it.
+    """Return the description of the setting at a dotted path. ``task`` selects the kind of task if several have it.
 
     Raises:
         KeyError: there is no such setting.
@@ -243,8 +245,9 @@ def described_at(path: str, task: type | None = None) -> About:
 
 
 def language_settings() -> Settings:
-    """Default settings of a language model: one pass, AdamW, and a learning rate that unlearns the checkpoint's habit
-    in a few dozen updates."""
+    """Return the default settings of a language model: one pass, AdamW, and a learning rate that unlearns the
+    checkpoint's habit in a few dozen updates.
+    """
     return Settings(
         task=LanguageTask(),
         learner=Learner(mu=1),
@@ -253,17 +256,18 @@ def language_settings() -> Settings:
 
 
 def default_threads() -> int:
-    """Default number of threads for a model from a folder: half of the logical processors, which is the number of cores
-    where each runs two threads.
+    """Return the default number of threads for a model from a folder: half the number of logical processors, which is
+    the number of cores if each runs two threads.
 
-    Threads of torch wait for each other by spinning, so with one thread per processor any other process delays them
-    all. With two threads on two busy cores an update of a tiny model took 5 to 15 times as long as with one.
+    torch's threads wait for each other by spinning, so with one thread per processor any other process delays them all.
+    With two threads on two busy cores, an update of a tiny model took 5 to 15 times as long as with one.
     """
     return min(max((os.cpu_count() or 1) // 2, 1), 256)
 
 
 def folder_settings(folder: str, digest: str = "") -> Settings:
-    """Default settings of a model from a folder: sums in words, learned by an adapter in a few dozen updates.
+    """Return the default settings of a model from a folder: sums in words, learned by an adapter in a few dozen
+    updates.
 
     Args:
         folder: the model's folder or file.
@@ -279,7 +283,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """Every leaf of ``settings`` by its dotted path."""
+    """Return every leaf of ``settings`` by its dotted path."""
     leaves: dict[str, Any] = {}
     for part in _names(Settings):
         value = getattr(settings, part)
@@ -293,12 +297,14 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Names of a dataclass's fields. Cached: looking them up took most of the time of a comparison."""
+    """Return the names of a dataclass's fields. Cached, because looking them up took most of
+    the time of a comparison.
+    """
     return tuple(field.name for field in dataclasses.fields(owner))
 
 
 KINDS: dict[type, str] = {LanguageTask: "problem", RecordedTask: "source"}
-"""The setting whose presence in JSON identifies each kind of task. Without one it is the bandit's."""
+"""The setting whose presence in JSON identifies each kind of task. Without any of them, it is the bandit's."""
 OWNERS: dict[str, tuple[type, ...]] = {
     "": (Settings,),
     "objective": (Objective,),

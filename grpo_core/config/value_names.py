@@ -26,7 +26,7 @@ CHOICES = {
 
 
 def worded(value: Any) -> str:
-    """Display text of a setting's value: None is shown as off, numbers without superfluous digits."""
+    """Return the display text of a setting's value: None is shown as off, numbers without superfluous digits."""
     if value is None:
         return tr("off")
     if isinstance(value, bool):
@@ -37,6 +37,6 @@ def worded(value: Any) -> str:
 
 
 def headed(value: Any) -> str:
-    """The text of :func:`worded` with a capital first letter, for the start of a line."""
+    """Return the text of :func:`worded` with a capital first letter, for the start of a line."""
     text = worded(value)
     return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text

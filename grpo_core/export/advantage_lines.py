@@ -1,7 +1,7 @@
 """Code of an exported script, first half: constants, and the computation of advantages from rewards.
 
-Each function returns lines of Python, for plain NumPy and only the branches that the objective takes;
-``script.py`` puts them below the data they read. The formulas are those of ``advantages.py``.
+Each function returns lines of Python for plain NumPy, with only the branches that the objective takes; ``script.py``
+puts them below the data that they read. The formulas are those of ``advantages.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grpo_core.surrogates import SURROGATES
 
 
 def setting_lines(step: Step) -> list[str]:
-    """Lines with the constants that the rest reads."""
+    """Return lines with the constants that the other lines read."""
     o, learner = step.settings.objective, step.settings.learner
     constants: dict[str, object] = {}
     if DEVIATIONS[o.std].divides and step.advantage is None:
@@ -38,7 +38,7 @@ def setting_lines(step: Step) -> list[str]:
 
 
 def advantage_lines(step: Step) -> list[str]:
-    """Lines from ``REWARD`` to ``A``, (B, T)."""
+    """Return the lines from ``REWARD`` to ``A``, (B, T)."""
     o = step.settings.objective
     if step.advantage is not None:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
@@ -87,8 +87,8 @@ def advantage_lines(step: Step) -> list[str]:
 
 
 def _by_step(step: Step) -> list[str]:
-    """Lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed from each token
-    on.
+    """Return the lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed from
+    each token on.
     """
     o = step.settings.objective
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
@@ -110,10 +110,10 @@ def _by_step(step: Step) -> list[str]:
 
 
 def _spread(axes: int) -> str:
-    """Line that broadcasts values per completion, or per token, to ``A`` (B, T)."""
+    """Return the line that broadcasts values per completion, or per token, to ``A`` (B, T)."""
     return f"A = np.where(MASK, A{'[:, None]' if axes == 1 else ''}, 0.0)  # (B, T)"
 
 
 def _equal(name: str) -> str:
-    """Condition for equality up to rounding."""
+    """Return the condition for equality up to rounding."""
     return f"np.ptp({name}) <= {EQUAL!r} * max(1.0, np.abs({name}).max())"

@@ -1,8 +1,8 @@
 """A checkpoint of a run of a model from a folder: a folder from which the run can be continued on any machine.
 
-It holds ``run.grpo``, a branch of the run with the update that it goes on from. The trained adapter and the optimizer's
-memory of it are inside; where every weight is trained they lie beside it as safetensors. ``checkpoint.json`` says by
-which versions it was written.
+It contains ``run.grpo``, a branch of the run with the update from which it continues. This file contains the trained
+adapter and its optimizer state; if every weight is trained, they are stored next to it as safetensors.
+``checkpoint.json`` lists the versions of the libraries that wrote it.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ CHECKPOINT = "checkpoint"
 ABOUT, RUN = "checkpoint.json", "run.grpo"
 LARGEST_ABOUT = 1 << 16
 LIBRARIES = ("torch", "transformers", "peft")
-"""Libraries whose versions decide the bits of an update."""
+"""Libraries whose versions affect the bits of an update."""
 
 
 def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Callable[[], None] = lambda: None) -> str:
-    """Writes a checkpoint of ``run`` after update ``number``, by default the last, into the new folder ``out``.
+    """Write a checkpoint of ``run`` after update ``number``, by default the last, into the new folder ``out``.
 
     Returns:
-        The sentence that says what was written.
+        A sentence that says what was written.
 
     Raises:
-        GrpoError: it cannot be done; nothing is left behind.
+        GrpoError: the checkpoint cannot be written; nothing is left behind.
     """
     with new_folder(out) as folder, standing_after(run, number, poll) as standing:
         policy, step, reader = standing.learner.policy, standing.step, standing.reader
         require_space_for(out, 3 * 4 * policy.trained_parameters)
-        policy.snapshot_folder = str(folder)  # where every weight is trained, its state goes into a file there
+        policy.snapshot_folder = str(folder)  # if every weight is trained, its state is written to a file there
         resume = policy.state()
         if not resume:
             raise RunFileError(tr("The weights of {out} cannot be written; is the disk full?").format(out=out))
         if named_file(resume) is not None:
-            resume = {}  # the file is found beside the run, wherever the folder goes
+            resume = {}  # the file is found next to the run, wherever the folder is moved
         title = tr("{title}, checkpoint").format(title=reader.meta.title or run.stem)
         resumed = dataclasses.replace(step, resume=resume)
         settings = reader.settings_at(step.step + 1)
@@ -77,8 +77,8 @@ class TakenUp:
     """A run continued from a checkpoint.
 
     Attributes:
-        path: of its file.
-        sentence: whether it goes on bit for bit.
+        path: path of its file.
+        sentence: says whether it continues bit for bit.
     """
 
     path: Path
@@ -86,15 +86,15 @@ class TakenUp:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether ``folder`` holds a checkpoint."""
+    """Return whether ``folder`` contains a checkpoint."""
     return (folder / ABOUT).is_file() and (folder / RUN).is_file()
 
 
 def take_up(folder: Path, path: Path) -> TakenUp:
-    """Make a new run file at ``path`` that continues from the checkpoint in ``folder``, which is not modified.
+    """Create a run file at ``path`` that continues from the checkpoint in ``folder``, which is not modified.
 
     Raises:
-        RunFileError: the folder holds no checkpoint, or one that cannot be read, or the file cannot be written.
+        RunFileError: the folder contains no checkpoint, or one that cannot be read, or the file cannot be written.
     """
     folder = folder.absolute()
     if not is_checkpoint(folder):
@@ -110,7 +110,7 @@ def take_up(folder: Path, path: Path) -> TakenUp:
 
 
 def _weights(folder: Path) -> Path:
-    """The file of every weight in a checkpoint."""
+    """Return the file that contains all weights of a checkpoint."""
     named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
     if len(named) != 1:
         raise RunFileError(
@@ -134,7 +134,7 @@ def _about(folder: Path) -> Mapping[str, object]:
 
 
 def _sentence(number: int, about: Mapping[str, object]) -> str:
-    """Whether a run goes on bit for bit from update ``number``."""
+    """Return a sentence that says whether a run continues bit for bit from update ``number``."""
     before = {"GRPO Lab": about.get("program"), **_texts(about["versions"])}
     now = {"GRPO Lab": __version__, **installed(LIBRARIES)}
     different = [

@@ -1,7 +1,7 @@
 """Code of an exported script, second half: the loss of each pass and its gradient.
 
-Lines of Python for plain NumPy, and only the branches that the objective takes. Those of the switches stand in the
-tables that trained: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
+Lines of Python for plain NumPy, with only the branches that the objective takes. Lines that depend on a setting come
+from the tables used in training: ``surrogates/``, ``levels.py``, ``kl.py`` and ``reductions.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
-    """Lines of the loop over the passes: ratio, surrogate, KL, weight, loss, gradient, and printed output."""
+    """Return the lines of the loop over the passes: ratio, surrogate, KL, weight, loss,
+    gradient, and printed output.
+    """
     o = step.settings.objective
     body = [
         "logp = LOGP[k]",
@@ -49,7 +51,7 @@ def _ratio(o: Objective) -> list[str]:
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """Lines of the surrogate, its clip, and its slope."""
+    """Return the lines of the surrogate, its clip, and its slope."""
     algorithm = SURROGATES[o.surrogate]
     lines = list(algorithm.script(o).lines)
     return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]
@@ -69,7 +71,7 @@ def _kl(o: Objective) -> list[str]:
 
 
 def _weight(step: Step) -> list[str]:
-    """Lines of W, the weight of one token."""
+    """Return the lines of W, the weight of one token."""
     reduction = REDUCTIONS[step.settings.objective.reduction]
     parts = bool(step.part.any())
     count = "max(MASK.sum(), 1)" if reduction.counts_tokens else "B"
@@ -104,7 +106,9 @@ def _penalised(o: Objective, has_kl: bool) -> bool:
 
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:
-    """d loss / d log π of the sampled tokens, without what flows through the full distribution."""
+    """Return the lines of d loss / d log π of the sampled tokens, without the gradient through
+    the full distribution.
+    """
     match SURROGATES[o.surrogate].path:
         case Path.LOG_PROB:
             lines = ["gradient = -weight * slope  # d loss / d log π"]
@@ -127,7 +131,7 @@ def _gradient(o: Objective, has_kl: bool) -> list[str]:
 
 
 def _through_ratio(o: Objective, value: str, name: str, help: str) -> list[str]:
-    """Lines that backpropagate log r to the log-probability of each token."""
+    """Return the lines that backpropagate log r to the log-probability of each token."""
     level = LEVELS[o.level]
     if level.of_completion:
         value = f"np.where(MASK, {value}, 0.0).sum(1, keepdims=True){' / L' if level.by_length else ''}"

@@ -1,4 +1,4 @@
-"""The trained model of a run as a folder for use elsewhere: its adapter, or the whole model with merged weights."""
+"""The trained model of a run as a folder for use elsewhere: its adapter, or the full model with merged weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grpo_core.hf.learner import FolderLearner
 
 KINDS = ("adapter", "merged")
-"""What can be exported of a trained model."""
+"""Forms in which a trained model can be exported."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,9 +28,9 @@ class Standing:
     """A run's model as it was after one of its updates.
 
     Attributes:
-        reader: the file that holds that update.
+        reader: reader of the file that contains that update.
         step: the update.
-        learner: the run's, after that update.
+        learner: the run's learner, in the state after that update.
     """
 
     reader: RunReader
@@ -40,11 +40,11 @@ class Standing:
 
 @contextmanager
 def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> Iterator[Standing]:
-    """Context with the model of the run file ``run`` after update ``number``, by default the last. It is loaded, and
-    updates after the last stored weights are replayed.
+    """Context manager with the model of the run file ``run`` after update ``number``, by default the last. The model is
+    loaded, and updates after the last stored weights are replayed.
 
     Raises:
-        GrpoError: the run is none of a model from a folder, has no such update, or its model cannot be loaded.
+        GrpoError: the run is not of a model from a folder, has no such update, or its model cannot be loaded.
     """
 
     def cancelled() -> bool:
@@ -73,20 +73,20 @@ def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> I
 def export_model(
     run: Path, out: Path, kind: str, *, number: int | None = None, poll: Callable[[], None] = lambda: None
 ) -> str:
-    """Writes the model of ``run`` as it was after update ``number`` into the new folder ``out``, with a model card.
+    """Write the model of ``run`` as it was after update ``number`` into the new folder ``out``, with a model card.
 
     Args:
         run: the run file of a model from a folder.
-        out: the folder, of which nothing may be there yet.
+        out: the folder, which must not exist yet.
         kind: one of :data:`KINDS`.
-        number: of the update; None for the last.
-        poll: called between updates that are learned again; may raise to stop.
+        number: number of the update; None for the last.
+        poll: called between replayed updates; can raise an exception to stop.
 
     Returns:
-        The sentence that says what was written.
+        A sentence that says what was written.
 
     Raises:
-        GrpoError: it cannot be done; nothing is left behind.
+        GrpoError: the model cannot be exported; nothing is left behind.
     """
     if kind not in KINDS:
         raise GrpoError(tr("There is no export “{kind}”; there are {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))

@@ -1,8 +1,8 @@
 """Export of one update as a short, self-contained script that recomputes its numbers with NumPy only.
 
-The script is written for one update: it holds the branches of the loss that this update took and no others, so that a
-student can read it from top to bottom. Nothing of this program is imported there; that its numbers are those of
-``recompute`` is what the tests hold together.
+The script is written for one update: it contains only the branches of the loss that this update took, so that a student
+can read it from top to bottom. It imports nothing from this program; tests ensure that its numbers are those of
+``recompute``.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ WIDTH = 110
 
 
 def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence[int] | None = None) -> str:
-    """The text of a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
+    """Return a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
 
     Args:
         step: the update.
-        origin: gives the words of its tokens.
-        title: of the run.
-        passes: which inner passes, counted from 0; all by default.
+        origin: provides the text of its tokens.
+        title: title of the run.
+        passes: the passes to include, counted from 0; all by default.
 
     Raises:
-        SettingsError: the objective asks for something that the step does not have.
+        SettingsError: the objective needs something that the step does not have.
     """
     passes = range(step.passes) if passes is None else passes
     terms = [recompute.terms(step, n) for n in passes]
@@ -78,7 +78,7 @@ def _section(title: str) -> list[str]:
 
 
 def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[float]) -> list[str]:
-    """The recorded values, as literals. Of the tables by token only what is no padding."""
+    """Return the recorded values as literals. Tables by token contain only entries that are not padding."""
     mask, objective = step.mask, step.settings.objective
     lines = [
         *_section("what was recorded"),
@@ -147,7 +147,7 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
-    """The whole policies, where an exact KL or an entropy bonus needs them."""
+    """Return the full distributions, if an exact KL or an entropy bonus needs them."""
     objective = step.settings.objective
     if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []
@@ -169,7 +169,7 @@ def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _mask(mask: np.ndarray) -> list[str]:
-    """Lines of the mask: a rectangle, lengths, or position by position."""
+    """Return the lines of the mask: a rectangle, lengths, or each position."""
     B, T = mask.shape
     length = mask.sum(axis=1)
     if mask.all():
@@ -191,7 +191,7 @@ def _literal(before: str, values: np.ndarray, after: str) -> list[str]:
 
 
 def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
-    """Lines of a list wrapped to the line width."""
+    """Return the lines of a list wrapped to the line width."""
     whole = f"{before}{', '.join(parts := list(parts))}{after}"
     if len(whole) <= WIDTH:
         return [whole]
@@ -206,7 +206,7 @@ def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
 
 
 def _number(value: Any) -> str:
-    """The shortest text that reads back as the same number of its own precision."""
+    """Return the shortest representation that reads back as the same number in its own precision."""
     if isinstance(value, (np.bool_, np.integer)):
         return str(int(value))
     if not math.isfinite(value):

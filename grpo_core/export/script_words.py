@@ -1,4 +1,4 @@
-"""Words on a run beside its numbers, in captions and at the head of scripts."""
+"""Descriptions of a run, for captions and the headers of scripts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grpo_core.text import tr
 
 
 def one_line(text: str) -> str:
-    """``text`` without line breaks and control characters: a title may hold anything."""
+    """Return ``text`` without line breaks and control characters, since a title can contain anything."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def differing(settings: Settings) -> str:
-    """The preset, and every setting that is not what the preset and the defaults say. The seed apart."""
+    """Return the preset, and every setting except the seed that differs from the preset and the defaults."""
     name, changed = nearest_preset(settings)
     base = language_settings() if settings.is_language else Settings()
     switches = ("objective.", "learner.resample_dead", "learner.critic")
@@ -28,15 +28,15 @@ def differing(settings: Settings) -> str:
 
 
 def caption(settings: Settings, version: str, *, run: str, update: int, last: int, shown: str = "") -> str:
-    """One paragraph for a picture: the run, the update, its settings, seed and program version.
+    """Return a caption for a picture, in one paragraph: the run, the update, its settings, seed and program version.
 
     Args:
-        settings: what the update ran under.
-        version: of the program, in words.
+        settings: settings of the update.
+        version: version of the program, in words.
         run: title of the run.
-        update: the update; 0 before the first.
-        last: newest update of the run.
-        shown: what of it is shown, such as "pass 2 of 4"; empty for all.
+        update: number of the update; 0 before the first.
+        last: number of the run's newest update.
+        shown: the part that is shown, such as "pass 2 of 4"; empty for all.
     """
     place = (
         tr("update {update:,} of {last:,}").format(update=update, last=last)
@@ -48,7 +48,7 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
 
 
 def _named(path: str) -> str:
-    """Title of the setting, with its letter where it has one."""
+    """Return the title of the setting, with its symbol if it has one."""
     what = described_at(path)
     title = what.title[:1].lower() + what.title[1:] if what.title[1:2].islower() else what.title
     return f"{title} {what.symbol}".strip()

@@ -1,7 +1,8 @@
-"""A run as plain tables: a folder of CSV and JSON that any other program reads, and one update as a script.
+"""A run as plain tables: a folder of CSV and JSON files that any other program can read, and one update as a script.
 
-``series.csv`` has one row an update, ``samples.csv`` one row a sampled token and pass, ``settings.json`` what the run
-ran under from which update on. Numbers are written in full: the shortest text that reads back as the same float.
+``series.csv`` has one row per update, ``samples.csv`` one row per sampled token and pass, and ``settings.json`` the
+settings of the run with the update from which they apply. Numbers are written in full, as the shortest representation
+that reads back as the same float.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ PLACES = ("update", "pass", "sample", "group", "prompt", "completion", "place", 
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """The files that an export has written.
+    """The files written by an export.
 
     Attributes:
-        files: in the order of writing.
-        updates: how many updates ``samples.csv`` holds.
+        files: the files, in the order of writing.
+        updates: number of updates in ``samples.csv``.
         left_out: why updates are missing there, one sentence each.
     """
 
@@ -58,14 +59,14 @@ def export_folder(
     force: bool = False,
     poll: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """Write the run file ``run`` as CSV into ``folder``, which is made if it is not there.
+    """Write the run file ``run`` as CSV into ``folder``, which is created if it does not exist.
 
     Args:
-        run: a run file; of a branch, the updates before it are read from the run it came from.
-        folder: other files in it stay.
+        run: a run file; for a branch, the earlier updates are read from its parent run.
+        folder: the folder; other files in it are not touched.
         steps: the updates in ``samples.csv``; all by default.
-        force: replace the three files if they exist.
-        poll: called once an update; may raise to stop. Each file is there as a whole or not at all.
+        force: whether to replace the three files if they exist.
+        poll: called once per update; can raise an exception to stop. Each file is then either complete or absent.
 
     Raises:
         RunFileError: the run cannot be read, the folder cannot be written, or a file exists.
@@ -92,11 +93,12 @@ def export_folder(
 
 
 def export_step(run: Path, target: Path, number: int, *, passed: int | None = None, force: bool = False) -> None:
-    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed``: one pass, counted from 0.
+    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed`` selects one pass, counted from
+    0.
 
     Raises:
         RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
-        SettingsError: the update cannot be computed again from what is recorded.
+        SettingsError: the update cannot be recomputed from what is recorded.
     """
     with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
         _refuse_existing([target], force)
@@ -113,10 +115,10 @@ def export_step(run: Path, target: Path, number: int, *, passed: int | None = No
 
 
 def checked(steps: range, reader: RunReader) -> range:
-    """``steps``, if the run has them all.
+    """Return ``steps`` if the run has them all.
 
     Raises:
-        RunFileError: it has not.
+        RunFileError: it does not.
     """
     if not reader.last:
         raise RunFileError(tr("{name} has no update yet.").format(name=reader.path.name))
@@ -138,13 +140,15 @@ def _refuse_existing(targets: list[Path], force: bool) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[IO[str]]:
-    """A text file that takes the place of ``path`` once it is whole. The system's refusals become sentences."""
+    """Open a text file that replaces ``path`` once it is complete. System errors become error messages."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
-    """One row an update. A series that the run does not have is empty. The best action is named as in the samples."""
+    """Write the series, one row per update. A series that the run does not have is empty. The best action is named as
+    in the samples.
+    """
     writer = CsvWriter(file, "\n")
     writer.writerow(("update", *METRICS))
     columns = [reader.series(name) for name in METRICS]
@@ -157,7 +161,7 @@ def _write_series(file: IO[str], reader: RunReader) -> None:
 
 
 def _described(reader: RunReader) -> dict[str, Any]:
-    """A description of the run, and of its settings from which update on."""
+    """Return a description of the run, with its settings and the update from which they apply."""
     meta = reader.meta
     return {
         "program": f"GRPO Lab {__version__}",
@@ -176,7 +180,7 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
-    """Every sampled token of every pass of ``steps``. Returns how many updates could be read."""
+    """Write every sampled token of every pass of ``steps``. Return the number of updates that could be read."""
     writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
@@ -184,7 +188,7 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
     if steps and steps[0] < point:
         try:
             lineage.holder(steps[0])
-        except RunFileError as error:  # one sentence for all that lie there
+        except RunFileError as error:  # one message for all of them
             left_out.append(str(error))
             steps = range(point, max(steps.stop, point))
     thinned = lineage.thinned()
@@ -205,7 +209,7 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
 
 
 def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
-    """Rows of ``samples.csv``: one for each token of pass ``passed`` of an update."""
+    """Yield the rows of ``samples.csv``, one for each token of pass ``passed`` of an update."""
     columns = [column.name for column in step_table.columns(step)]
     for row in step_table.rows(step, passed, origin=origin):
         cells = dict(zip(columns, row.cells, strict=True))
@@ -228,7 +232,7 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
 
 
 def _cell(value: Any) -> object:
-    """A number in full. Nothing where there is none."""
+    """Return a number in full, or nothing if there is none."""
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_)):

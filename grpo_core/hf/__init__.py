@@ -1,1 +1,1 @@
-"""Models from a user's folder: inspected, loaded and trained. Only some of the modules import torch."""
+"""Models from a user's folder: inspecting, loading and training them. Only some of the modules import torch."""

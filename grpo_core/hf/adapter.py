@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: a new one on a model's attention, or one from a folder."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685) with peft: a new one on a model's attention, or one from a folder."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grpo_core.text import tr
 
 
 def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float, seed: int) -> Any:
-    """Prepare ``model`` for training: with an adapter whose weights alone require a gradient, or with all weights
-    trained.
+    """Prepare ``model`` for training, either with an adapter whose weights are the only ones that require gradients, or
+    with all weights trained.
 
     Args:
-        model: the folder's model, without adapter.
+        model: the folder's model, without an adapter.
         files: the adapter in the folder; trained further, or merged if all weights are trained.
         rank: rank of the trained adapter; 0 to train every weight.
         alpha: ``alpha / rank`` is the factor of a new adapter's output.
@@ -38,10 +38,10 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
 
 
 def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
-    """``model`` with a new adapter, which has no effect until it is trained.
+    """Return ``model`` with a new adapter, which has no effect until it is trained.
 
     Raises:
-        SettingsError: the layers of its attention are not known.
+        SettingsError: the names of the model's attention layers are not known.
     """
     targets = targets_in(name for name, _ in model.named_modules())
     if targets is None:
@@ -50,10 +50,10 @@ def with_adapter(model: Any, rank: int, alpha: float, seed: int) -> Any:
 
 
 def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
-    """``model`` with the adapter of ``files``, for further training.
+    """Return ``model`` with the adapter of ``files``, for further training.
 
     Raises:
-        SettingsError: its tensors do not fit the layers that they name.
+        SettingsError: the adapter's tensors do not fit the layers that they name.
     """
     _, peft = libraries()
     misfit = tr("its adapter does not fit its model ({reason})")
@@ -70,7 +70,7 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
 
 
 def merged(model: Any) -> Any:
-    """The plain model with the adapter of ``model`` merged into its weights."""
+    """Return the plain model with the adapter of ``model`` merged into its weights."""
     return model.merge_and_unload()
 
 

@@ -1,7 +1,7 @@
-"""Reader of a folder with a trained adapter instead of a whole model (LoRA, as peft saves it). Without torch.
+"""Reader of a folder that contains a trained adapter instead of a full model (LoRA, as saved by peft). Without torch.
 
 Of its ``adapter_config.json`` only rank, α and the name of its model are used. peft supports much more: regular
-expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are refused.
+expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are rejected.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ LARGEST_CONFIG = 4 << 20
 LARGEST_RANK = 1024
 LARGEST_ALPHA = 4096.0
 PREFIX = "base_model.model."
-"""Peft's prefix of every layer's name."""
+"""Prefix that peft puts before every layer's name."""
 _HARMLESS = (
     "alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "fan_in_fan_out", "inference_mode",
     "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version",
     "qalora_group_size", "r", "revision", "runtime_config", "target_modules", "task_type", "use_rslora",
 )  # fmt: skip # table, one row per line
-"""Fields that are read here, or that have no meaning once the adapter's tensors exist."""
+"""Fields that are read here, or that have no effect once the adapter's tensors exist."""
 _PLAIN: Mapping[str, tuple[Any, ...]] = {"bias": ("none",), "init_lora_weights": (True, "gaussian")}
-"""Other fields that are not empty -> values with which they do not affect a trained adapter."""
+"""Other fields that can be non-empty -> values with which they do not affect a trained adapter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterFiles:
-    """A trained adapter, as its files describe it.
+    """A trained adapter, as described by its files.
 
     Attributes:
         path: path of its folder.
         base: the folder of the model that it belongs to.
         rank: r.
         alpha: α; the adapter's output is multiplied by α / r.
-        layers: names of the layers that it changes, as transformers names them.
+        layers: names of the layers that it changes, as in transformers.
         shapes: shapes of its tensors.
     """
 
@@ -64,7 +64,7 @@ class AdapterFiles:
         """Check that the adapter fits a model with tensors of these shapes.
 
         Raises:
-            SettingsError: it belongs to another model.
+            SettingsError: the adapter belongs to another model.
         """
         for layer in self.layers:
             inner, outer = (self.shapes[f"{PREFIX}{layer}.{part}"] for part in ("lora_A.weight", "lora_B.weight"))
@@ -95,10 +95,10 @@ class AdapterFiles:
 
 
 def adapter_in(folder: Path) -> AdapterFiles | None:
-    """The adapter in ``folder``. None where there is none.
+    """Return the adapter in ``folder``, or None if there is none.
 
     Raises:
-        SettingsError: it cannot be used, or its model is not in a folder beside it.
+        SettingsError: the adapter cannot be used, or its model is not in an adjacent folder.
     """
     if not (folder / CONFIG).exists():
         return None
@@ -145,14 +145,14 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _alpha(value: Any) -> float | None:
-    """``value`` as α. None if it is not a valid number."""
+    """Return ``value`` as α, or None if it is not a valid number."""
     return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 
 def _base(folder: Path, config: Mapping[str, Any]) -> Path:
-    """Find the adapter's model: in the same folder, or in a sibling folder with its name.
+    """Find the adapter's model, in the same folder or in a sibling folder with its name.
 
-    No other location is tried, since the configuration may name any path, even on the network.
+    No other location is tried, since the configuration can name any path, even on the network.
     """
     if (folder / "config.json").is_file():
         return folder
@@ -171,7 +171,7 @@ def _base(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
-    """Names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
+    """Return the names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
     pairs: dict[str, set[str]] = {}
     for name, shape in shapes.items():
         layer, separator, part = name.removeprefix(PREFIX).partition(".lora_")
@@ -191,5 +191,5 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """Possible names of a layer's tensor in the files of a model, with and without the name of its body."""
+    """Return the possible names of a layer's tensor in the files of a model, with and without the name of its body."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

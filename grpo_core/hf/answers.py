@@ -1,4 +1,6 @@
-"""Answers to questions about an update of a model from a folder, by the loaded model: no second one is loaded."""
+"""Answers to questions about an update of a model from a folder, computed with the loaded model rather than a second
+one.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,17 @@ from grpo_core.texts import question_text
 def answered(
     learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
 ) -> Answer | Replayed:
-    """Answer a question about ``step``. The learner is in its previous state afterwards.
+    """Answer a question about ``step``. The learner is restored to its previous state afterwards.
 
     Args:
         learner: the run's learner.
         origin: the run's origin, for its vocabulary.
         question: the question.
         step: the update that the question is about.
-        history: the updates that lead to the one before it.
+        history: the updates that lead up to the one before ``step``.
 
     Raises:
-        GrpoError: there is no answer; the message says why.
+        GrpoError: the question cannot be answered; the message says why.
     """
     with learner.standing_before(step, history):
         if isinstance(question, Replay):
@@ -39,10 +41,11 @@ def answered(
 
 
 def scored(learner: FolderLearner, origin: Origin, question: Question, step: Step) -> Answer:
-    """Score a completion under the policy of ``learner``, which is before ``step``, and under its reference.
+    """Score a completion under the policy of ``learner``, which is in the state before ``step``, and under its
+    reference.
 
     Raises:
-        GrpoError: it is empty or too long, or the prompt is unknown.
+        GrpoError: the completion is empty or too long, or the prompt is unknown.
     """
     settings, policy = step.settings, learner.policy
     prompt_tokens, tokens = asked(question, step, policy.completion)

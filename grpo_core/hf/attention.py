@@ -17,7 +17,7 @@ TARGETS = (
     ("attn_q", "attn_k", "attn_v", "attn_output"),  # GGUF
     ("attn_qkv", "attn_output"),  # GGUF of GPT-2
 )
-"""Endings of the names of the layers in a model's attention, by family."""
+"""Suffixes of the names of the layers in a model's attention, by family."""
 NO_TARGETS = tr(
     "no adapter fits this model: the layers of its attention have other names; 0 trains every weight instead"
 )
@@ -25,7 +25,7 @@ NO_TARGETS = tr(
 
 
 def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
-    """The first family of :data:`TARGETS` whose endings all occur. None if there is none.
+    """Return the first family of :data:`TARGETS` whose suffixes all occur, or None if there is none.
 
     Args:
         names: names of layers, or of their tensors ending in ``.weight``.
@@ -35,6 +35,8 @@ def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def is_one(name: str, endings: tuple[str, ...]) -> bool:
-    """Whether the name of a layer, or of its tensor ending in ``.weight``, has one of the ``endings``."""
+    """Return whether the name of a layer, or of its tensor ending in ``.weight``, has one of
+    the suffixes ``endings``.
+    """
     layer = name.removesuffix(".weight")
     return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)

@@ -1,4 +1,4 @@
-"""Cancellation of a model's forward and backward pass between layers, since a chunk of rows may take seconds."""
+"""Cancellation of a model's forward and backward pass between layers, since a chunk of rows can take seconds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor, nn
 def attend(model: nn.Module, ask: Callable[[], None]) -> None:
     """Make ``model`` call ``ask`` before each of its layers, in the forward and the backward pass.
 
-    An exception of ``ask`` ends the pass and propagates to its caller; gradients are left incomplete.
+    An exception raised by ``ask`` ends the pass and propagates to its caller; gradients are left incomplete.
 
     Args:
-        model: transformers' own or peft's; its layers are the longest list of modules in it.
+        model: a model of transformers or peft; its layers are its longest list of modules.
         ask: must be fast, and must not affect any number.
     """
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]

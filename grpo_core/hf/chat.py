@@ -15,7 +15,7 @@ from grpo_core.text import tr
 
 
 class Chat:
-    """A tokenizer with its chat template. Without a template, prompts are encoded as they are.
+    """A tokenizer with its chat template. Without a template, prompts are encoded unchanged.
 
     Attributes:
         ends: tokens that end a completion.
@@ -41,12 +41,12 @@ class Chat:
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without the token that ends it."""
+        """Return the text of a completion's tokens (L,), without the end-of-sequence token."""
         kept = [int(token) for token in tokens if int(token) not in self.ends]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
     def completion(self, text: str) -> np.ndarray:
-        """Encode a typed completion, including the token that ends it, (L,)."""
+        """Encode a typed completion, including the end-of-sequence token, (L,)."""
         own = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return np.array([*own, self.ends[-1]], dtype=np.int32)
 
@@ -65,7 +65,7 @@ class Chat:
             ) from None
         except GrpoError:
             raise
-        except Exception as error:  # a template is a sandboxed program from the folder and may raise anything
+        except Exception as error:  # a template is a sandboxed program from the folder and can raise anything
             raise GrpoError(
                 tr("The model's chat template cannot be filled in: {error}.").format(error=shortened(error))
             ) from None
@@ -78,7 +78,7 @@ class Chat:
         return [int(token) for token in tokens]
 
     def _filled_in(self, text: str) -> str:
-        """Render the prompt in its template."""
+        """Render the prompt with the model's template."""
         messages = [{"role": "user", "content": text}]
         with limited():
             whole = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)

@@ -1,5 +1,5 @@
-"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass instead of storing
-them.
+"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass
+instead of storing them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def prepare_checkpointing(model: Any) -> None:
     """Check that ``model`` supports checkpointing, which :func:`checkpointed` then enables.
 
     Raises:
-        SettingsError: transformers does not support it for this model.
+        SettingsError: transformers does not support checkpointing for this model.
     """
     if not getattr(model, "supports_gradient_checkpointing", False) or not _layers(model):
         raise SettingsError("model.checkpointing", True, tr("transformers has none for this model; switch it off"))
@@ -26,7 +26,7 @@ def prepare_checkpointing(model: Any) -> None:
 
 @contextlib.contextmanager
 def checkpointed(model: Any, wanted: bool = True) -> Iterator[None]:
-    """Context in which forward passes store no activations inside the layers of ``model``, and no cache.
+    """Context manager in which forward passes store no activations inside the layers of ``model``, and no cache.
 
     transformers checkpoints layers that are in training mode. Only the layers themselves are put into training mode,
     not their submodules, so that dropout stays off.

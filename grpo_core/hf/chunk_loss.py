@@ -1,4 +1,6 @@
-"""Contribution of a chunk of rows to a batch's loss. The contributions of all chunks sum to the loss of the batch."""
+"""Contribution of a chunk of rows to a batch's loss. The contributions of all chunks add up to
+the loss of the batch.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,19 @@ def chunk_loss(
     reference: Measured | None,
     sampling: Tensor | None,
 ) -> Tensor:
-    """The loss () of ``rows``, by :func:`grpo_core.objective.evaluate`, with the denominator of the whole batch.
+    """Return the loss () of ``rows``, from :func:`grpo_core.objective.evaluate`, with the denominator of the full
+    batch.
 
     Args:
         objective: the loss.
         batch: all rows, of which (B, T) tokens are trained on.
         rows: rows of the chunk.
-        dist: its distributions, used for the entropy bonus.
-        logp: (n, T_chunk) its log-probabilities of the sampled tokens, with gradients.
-        old_logp: (B, T) before the first pass.
+        dist: distributions of the chunk, used for the entropy bonus.
+        logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.
+        old_logp: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
-        reference: the batch under the reference, where the objective has a KL penalty.
-        sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
+        reference: the batch under the reference, if the objective has a KL penalty.
+        sampling: (B, T) log-probabilities computed by the sampler; None without an importance cap.
     """
     longest, device = logp.shape[1], logp.device
     mask = sent(batch.mask[rows, :longest], device)

@@ -1,4 +1,6 @@
-"""Inspection of a user's model before it is loaded: architecture, size, and why it cannot be used."""
+"""Inspection of a user's model before it is loaded: its architecture, its size, and any reason
+why it cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import tr
 
 LARGEST_JSON = 128 << 20
-"""Maximum size in bytes of a JSON file of the folder. Large vocabularies take some 35 MB."""
+"""Maximum size in bytes of a JSON file in the folder. Large vocabularies take about 35 MB."""
 MOST_COUNTED = 100_000
-"""Maximum number of heads, experts and the like in a configuration. Layers are limited by the number of tensors."""
+"""Maximum number of heads, experts and so on in a configuration. Layers are limited by the number of tensors."""
 LONGEST_KIND = 100
-"""Maximum number of characters of an architecture's name."""
+"""Maximum number of characters in an architecture's name."""
 BLOCK, BLOCKS = 4096, 256
-"""Size and number of blocks, evenly spread over a file of weights, that its digest covers: training changes nearly
+"""Size and number of the blocks, spread evenly over a weights file, that its digest covers. Training changes nearly
 every weight.
 """
 _LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
@@ -46,8 +48,8 @@ class ModelFiles:
         kind: its architecture, such as “llama”.
         shapes: shapes of its tensors.
         parameters: number of parameters.
-        context: maximum length of prompt and completion together in tokens; None where the files do not give it.
-        licence: its licence from card or header, or empty.
+        context: maximum length in tokens of prompt and completion together; None if the files do not specify it.
+        licence: licence named in the model card or header, or empty.
         digest: digest of its configuration, tokenizer and weights, 16 hexadecimal digits.
         size: size of its weights on disk in bytes.
         adapter: the trained adapter in the folder; ``shapes`` and ``parameters`` are then those of its model.
@@ -66,7 +68,7 @@ class ModelFiles:
 
     @property
     def whole(self) -> Path:
-        """Folder or file of the whole model. For an adapter, of the model that it belongs to."""
+        """Folder or file of the full model. For an adapter, that of the model it belongs to."""
         return self.path if self.adapter is None else self.adapter.base
 
     @property
@@ -102,7 +104,7 @@ class ModelFiles:
 
     @property
     def reading(self) -> str:
-        """The sentence on how much data loading reads."""
+        """A sentence that says how much data loading reads."""
         return tr("Loading it reads {size:,.1f} MB.").format(size=self.size / 1e6)
 
 
@@ -110,7 +112,7 @@ def look(path: Path) -> ModelFiles:
     """Inspect the model at ``path``, a folder or a GGUF file, reading only headers.
 
     Raises:
-        SettingsError: it cannot be used; the message says why and what would be right.
+        SettingsError: the model cannot be used; the message says why and what would be right.
     """
     try:
         path = path.expanduser().resolve()
@@ -128,7 +130,7 @@ def look(path: Path) -> ModelFiles:
 
 
 def vocabulary(files: ModelFiles) -> tuple[str, ...]:
-    """The text of each token by its number, (V,)."""
+    """Return the text of each token, indexed by token number, (V,)."""
     if not files.gguf:
         return token_text.vocabulary(files.whole)
     metadata = header_of(files.path).metadata
@@ -138,11 +140,11 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
 
 @dataclass
 class Looked:
-    """An inspected model, empty until then.
+    """The cached results of inspecting a model, empty at first.
 
     Attributes:
         files: the description of its files.
-        texts: the text of each token by its number, (V,).
+        texts: the text of each token, indexed by token number, (V,).
     """
 
     files: ModelFiles | None = None
@@ -151,12 +153,12 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """The cache entry for the model at ``folder``. Changed files have another digest."""
+    """Return the cache entry for the model at ``folder``. If its files change, so does the digest."""
     return Looked()
 
 
 def texts_of(folder: str, digest: str) -> tuple[str, ...]:
-    """The text of each token of the model at ``folder``, read once for each digest.
+    """Return the text of each token of the model at ``folder``, read once for each digest.
 
     Raises:
         SettingsError: the folder cannot be used.
@@ -168,7 +170,7 @@ def texts_of(folder: str, digest: str) -> tuple[str, ...]:
 
 
 def _looked_at_folder(path: Path) -> ModelFiles:
-    """Inspect the whole model in a folder, or the adapter in it with its model."""
+    """Inspect the full model in a folder, or the adapter in it together with its model."""
     adapter = adapter_in(path)
     if adapter is None:
         return _whole_model(path)
@@ -230,7 +232,7 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
 
 
 def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
-    """Read a JSON object of the folder. ``absent`` says why the file is required; None: it is optional."""
+    """Read a JSON object in the folder. ``absent`` says why the file is required; None if it is optional."""
     if not (path / name).exists():
         if absent is None:
             return {}
@@ -246,7 +248,7 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
 
 
 def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Check by the token embedding that weights and configuration belong together."""
+    """Check with the token embedding that weights and configuration belong together."""
     wanted = config.get("vocab_size"), config.get("hidden_size", config.get("n_embd"))
     tables = {name: shape for name, shape in shapes.items() if name.endswith(("embed_tokens.weight", "wte.weight"))}
     for name, shape in tables.items():
@@ -260,7 +262,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
 
 
 def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Refuse a configuration with more layers than there are tensors, before anything builds them."""
+    """Reject a configuration with more layers than there are tensors, before anything builds them."""
     for name, value in config.items():
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED
@@ -270,7 +272,7 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
 
 
 def _licence(path: Path, config: dict[str, Any]) -> str:
-    """The licence named by the model's card or configuration."""
+    """Return the licence named by the model's card or configuration."""
     try:
         card = (read_limited(path / "README.md", 1 << 20) or b"").decode("utf-8", "replace")
     except OSError:

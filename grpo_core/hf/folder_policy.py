@@ -1,4 +1,4 @@
-"""A model from a folder as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`): full weights or an adapter."""
+"""A model from a folder as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`): all weights or an adapter."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from grpo_core.text import tr
 
 
 class FolderPolicy(FolderWeights):
-    """A model from a folder and its frozen reference. Its weights are stepped, kept and restored by the base.
+    """A model from a folder and its frozen reference. The base class steps, keeps and restores its weights.
 
     Attributes:
-        model: transformers' or peft's own, without dropout.
-        ignored: the folder's generation settings that are not followed.
-        ways: what was proved harmless on this model.
-        ask: called between the layers of a pass; whatever it raises ends the pass.
+        model: a model of transformers or peft, without dropout.
+        ignored: the folder's generation settings that are ignored.
+        ways: the shortcuts that have been verified for this model.
+        ask: called between the layers of a pass; any exception it raises ends the pass.
 
     Raises:
-        SettingsError: the folder cannot be used, holds other files than when the run began, or needs more memory than
-            there is.
+        SettingsError: the folder cannot be used, contains other files than when the run began, or needs more memory
+            than is available.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -59,7 +59,7 @@ class FolderPolicy(FolderWeights):
         if files.adapter is not None:
             files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
         require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
-        # bfloat16 holds 3 digits, in which small steps vanish: weights that are trained are float32, under autocast
+        # bfloat16 has 3 digits, in which small steps vanish: trained weights are float32, under autocast
         precision = wanted.precision if wanted.adapter_rank else "float32"
         loaded = load(files, device, precision)
         if not keeps_rows(loaded.model):
@@ -94,10 +94,10 @@ class FolderPolicy(FolderWeights):
         super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
-        """Refuse a critic, and a loss that depends on whole distributions, which are not recorded.
+        """Reject a critic, and a loss that depends on full distributions, which are not recorded.
 
         Raises:
-            SettingsError: naming the setting.
+            SettingsError: such a setting is used; the message names it.
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)
@@ -114,15 +114,15 @@ class FolderPolicy(FolderWeights):
     # -- text ------------------------------------------------------------------------------------------------------
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """Encode prompts in the model's chat template, (P, T_prompt), −1 in padding on the right."""
+        """Encode prompts with the model's chat template, (P, T_prompt), −1 in padding on the right."""
         return self._chat.encoded(prompts)
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without the token that ends it."""
+        """Return the text of a completion's tokens (L,), without the end-of-sequence token."""
         return self._chat.text(tokens)
 
     def completion(self, text: str) -> np.ndarray:
-        """Encode a typed completion, including the token that ends it, (L,)."""
+        """Encode a typed completion, including the end-of-sequence token, (L,)."""
         return self._chat.completion(text)
 
     # -- sample and score ------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ class FolderPolicy(FolderWeights):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks in words have no
-        tool.
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks
+        in words have no tool.
         """
         assert environment is None
         self._sampling = min(len(prompt_of), self._sampled_at_most)
@@ -166,7 +166,8 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on which ran out of memory. False where it was one row."""
+        depending on which ran out of memory. Return False if it was already a single row.
+        """
         super().make_space()
         rows, self._sampling = self._sampling, 0
         if rows:
@@ -178,13 +179,13 @@ class FolderPolicy(FolderWeights):
 
     @property
     def _at_once(self) -> int:
-        """Number of rows of a chunk."""
+        """Number of rows in a chunk."""
         return min(self._rows_at_once, self._learned_at_most)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Batch:
-        """The batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
+        """Return the batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
         assert present is None or np.array_equal(mask, present)
         self._batch_rows = len(tokens)
         return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
@@ -199,7 +200,8 @@ class FolderPolicy(FolderWeights):
         first: Measured | None = None,
     ) -> Measured:
         """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its divergence
-        from the reference and the alternatives selected in ``first``."""
+        from the reference and the alternatives selected in ``first``.
+        """
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
             parts = [*chunks(batch, self._at_once, self.ways)]
@@ -216,7 +218,7 @@ class FolderPolicy(FolderWeights):
 
     @property
     def reference_at_hand(self) -> bool:
-        """Whether scoring under the reference needs no second model to be loaded."""
+        """Whether scoring under the reference is possible without loading a second model."""
         return self._reference.at_hand
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
@@ -240,7 +242,7 @@ class FolderPolicy(FolderWeights):
         poll: Poll,
         number: int,
     ) -> Passes[Measured]:
-        """Run all passes of update ``number``, each of which accumulates the gradients of chunks of rows, then steps.
+        """Run all passes of update ``number``. Each pass accumulates the gradients of chunks of rows, then steps.
 
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
@@ -284,15 +286,16 @@ class FolderPolicy(FolderWeights):
     # -- record ----------------------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
-        """The reference's log-probabilities."""
+        """Return the reference's log-probabilities."""
         return {} if reference is None else {"ref_logp": array_of(reference.logp)}
 
     def recorded_after(
         self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
     ) -> dict[str, Any]:
-        """Log-probabilities and entropies of every pass, measured where the distributions were available, and the
-        likeliest tokens of each position before the first pass, with their log-probabilities then, after the last pass
-        and under the reference."""
+        """Return the log-probabilities and entropies of every pass, measured while the distributions were available,
+        and the likeliest tokens of each position before the first pass, with their log-probabilities before the first
+        pass, after the last pass and under the reference.
+        """
         before, after = scores[0], scores[-1]
         assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
         recorded = {
@@ -306,7 +309,9 @@ class FolderPolicy(FolderWeights):
         return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
-        """Means over the visited positions of quantities that need whole distributions, which are not recorded."""
+        """Return means over the visited positions of quantities that need full distributions,
+        which are not recorded.
+        """
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         given = {name: table for name, table in means.items() if table is not None}
         there = torch.from_numpy(batch.mask)
@@ -317,4 +322,4 @@ class FolderPolicy(FolderWeights):
 
 
 def _go_on() -> None:
-    """Do nothing: the ``ask`` callback that never interrupts."""
+    """Do nothing. Callback ``ask`` that never interrupts."""

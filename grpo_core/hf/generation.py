@@ -32,7 +32,7 @@ LARGEST = 1 << 20
 
 
 def generation_settings(path: Path) -> dict[str, Any]:
-    """The generation settings of the model at ``path``, as written there. Empty without any."""
+    """Return the generation settings of the model at ``path``, as written in its file. Empty if there are none."""
     try:
         read = json.loads(read_limited(path / "generation_config.json", LARGEST) or b"")
     except (OSError, ValueError, RecursionError):
@@ -41,7 +41,7 @@ def generation_settings(path: Path) -> dict[str, Any]:
 
 
 def ignored(path: Path) -> tuple[str, ...]:
-    """The generation settings of the model at ``path`` that are ignored, as “name = value”."""
+    """Return the generation settings of the model at ``path`` that are ignored, as “name = value”."""
     settings = generation_settings(path)
     return tuple(
         f"{name} = {shortened(str(settings[name]), 40)}"
@@ -51,7 +51,9 @@ def ignored(path: Path) -> tuple[str, ...]:
 
 
 def ignored_sentence(path: Path) -> str:
-    """The sentence on which generation settings of the model at ``path`` are ignored, and why. Empty without any."""
+    """Return a sentence that lists the generation settings of the model at ``path`` that are ignored, and says why.
+    Empty if there are none.
+    """
     names = ignored(path)
     if not names:
         return ""

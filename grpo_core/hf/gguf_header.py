@@ -1,6 +1,6 @@
-"""The header of a GGUF file: its metadata and the shapes of its tensors, read without the weights.
+"""The header of a GGUF file, read without the weights: its metadata and the shapes of its tensors.
 
-The layout is that of the GGUF specification, versions 2 and 3 (ggml's ``docs/gguf.md``).
+The layout follows the GGUF specification, versions 2 and 3 (ggml's ``docs/gguf.md``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class GgufHeader:
     """The header of a GGUF file.
 
     Attributes:
-        metadata: key -> number, text or list of these.
+        metadata: key -> number, string or list of these.
         shapes: name of a tensor -> its shape, (rows, columns).
     """
 

@@ -1,4 +1,4 @@
-"""Faster reading of GGUF files by transformers, in a third of the time and without a progress bar."""
+"""Faster reading of GGUF files with transformers, in a third of the time and without a progress bar."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import functools
 from collections.abc import Iterator
 
 _REPEATED = ("GGUFReader", "get_tensor_name_map")
-"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file: it reads the header three times, with a
-Python loop over every token of the vocabulary, and builds the table of names once per module of the model."""
+"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file. It reads the header three times, with a
+Python loop over every token of the vocabulary, and builds the table of names once per module of the model.
+"""
 
 
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
-    """Context in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
+    """Context manager in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
     try:
         import gguf
         from transformers import modeling_gguf_pytorch_utils as reading

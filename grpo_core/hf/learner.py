@@ -21,11 +21,11 @@ from grpo_core.update_time import UpdateTime
 
 
 class FolderLearner(PolicyLearner[FolderPolicy]):
-    """One run of a model from a folder. The arguments are those of its base class.
+    """One run of a model from a folder. For the arguments see the base class.
 
     With an adapter, it can temporarily return to the start of an earlier update to answer a question: the model is
-    loaded, and copies of the adapter are kept from the start, before the last update, and before the update last
-    queried. If all weights are trained, it can do so from its first snapshot on.
+    already loaded, and copies of the adapter are kept from the start, before the last update, and before the update
+    last asked about. If all weights are trained, it can do so from its first snapshot on.
     """
 
     def __init__(
@@ -64,22 +64,23 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         """Estimate the time of an update on this machine without computing one.
 
         Raises:
-            Cancelled: it was cancelled.
+            Cancelled: the estimate was cancelled.
         """
         with self._autocast():
             return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """Context in which the learner is in its state before ``step``. Its previous state is restored afterwards.
+        """Context manager in which the learner is in its state before ``step``. Its previous state is restored
+        afterwards.
 
         Args:
             step: a recorded update of this run.
-            history: the updates that lead to the one before it, from one that holds weights or from the first.
+            history: the updates that lead up to the one before ``step``, from one that has weights or from the first.
 
         Raises:
             GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.
-            Cancelled: it was cancelled on the way.
+            Cancelled: the work was cancelled.
         """
         if self._start is None:
             with self._standing_at_snapshot(step, history):
@@ -96,7 +97,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     @contextmanager
     def _standing_at_snapshot(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
-        """Implementation of :meth:`standing_before` for training all weights, using files in the snapshot folder."""
+        """Implement :meth:`standing_before` for runs that train all weights, using files in the snapshot folder."""
         if not history or not holds_weights(history[0]):
             raise GrpoError(
                 tr(

@@ -1,4 +1,4 @@
-"""Loading of a model and its tokenizer by transformers: offline, without code from the folder, without pickle."""
+"""Loading of a model and its tokenizer with transformers: offline, without code from the folder, without pickle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFLINE = {
 }
 """Environment variables that keep the libraries from downloading anything."""
 KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""Dtype of weights by the name of a precision."""
+"""Name of a precision -> dtype of the weights."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,10 +35,10 @@ class Loaded:
     """A loaded model.
 
     Attributes:
-        model: transformers' own, in evaluation mode: dropout is off.
-        tokenizer: transformers' own.
+        model: the model of transformers, in evaluation mode: dropout is off.
+        tokenizer: the tokenizer of transformers.
         ends: numbers of all tokens that end a completion.
-        ignored: the folder's generation settings that are not followed, as “name = value”.
+        ignored: the folder's generation settings that are ignored, as “name = value”.
     """
 
     model: Any
@@ -75,7 +75,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     """Load the model and tokenizer of ``files``, with weights in ``precision`` (“float32”, “bfloat16”).
 
     Raises:
-        SettingsError: transformers cannot load it; before the weights are read, its tensors are compared with those of
+        SettingsError: transformers cannot load it. Before the weights are read, the model's tensors are compared with
             its configuration.
         GrpoError: transformers is not installed.
     """
@@ -101,7 +101,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
                 error=shortened(str(error).strip().splitlines()[0])
             ),
         ) from None
-    except Exception as error:  # a folder may make the library raise anything
+    except Exception as error:  # a folder can make the library raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))
@@ -120,14 +120,14 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
 
 
 def tokenizer_of(files: ModelFiles) -> Any:
-    """The tokenizer of ``files``, transformers' own."""
+    """Load the tokenizer of ``files`` with transformers."""
     transformers, _ = libraries()
     where, options = _place(files)
     return transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)
 
 
 def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
-    """Folder and options with which transformers finds the model of ``files``."""
+    """Return the folder and options with which transformers finds the model of ``files``."""
     options = dict[str, Any](local_files_only=True)
     if files.gguf:
         return str(files.path.parent), {**options, "gguf_file": files.path.name}
@@ -136,7 +136,7 @@ def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def without_adapters() -> Iterator[None]:
-    """Context in which transformers ignores adapters beside the model that it loads.
+    """Context manager in which transformers ignores adapters stored with the model that it loads.
 
     By default it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files`
     accepts only a few of them and reports the others.
@@ -159,8 +159,9 @@ def without_adapters() -> Iterator[None]:
 
 
 def _configuration(transformers: Any, files: ModelFiles) -> Any:
-    """Load the model's configuration, with transformers' default implementations of attention and experts: a
-    configuration may name somebody else's code for them, which would be downloaded and run."""
+    """Load the model's configuration, with transformers' default implementations of attention and experts. A
+    configuration could name third-party code for them, which would be downloaded and run.
+    """
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
     if getattr(config, "is_encoder_decoder", False):
         raise refuse(files.path, tr("it is an encoder with a decoder; choose a model that only goes on with a text"))
@@ -170,8 +171,9 @@ def _configuration(transformers: Any, files: ModelFiles) -> Any:
 
 
 def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
-    """Refuse files whose tensors do not fit the configuration, before a weight is read. Families that transformers
-    stores under other names than it computes with are checked when they are read."""
+    """Reject files whose tensors do not fit the configuration, before any weight is read. Architectures whose tensors
+    have other names in files than in memory are checked when they are read.
+    """
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
     with torch.device("meta"):
@@ -201,7 +203,7 @@ def _absent(name: str) -> str:
 
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every token that ends a completion, from the folder's files and its tokenizer."""
+    """Return every token that ends a completion, from the folder's files and its tokenizer."""
     written = generation_settings(files.whole).get("eos_token_id")
     named: list[Any] = [written, model.config.eos_token_id, tokenizer.eos_token_id]
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]

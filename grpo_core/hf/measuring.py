@@ -12,7 +12,7 @@ from grpo_core import kl
 from grpo_core.hf.scoring import Batch, Distributions
 
 LIKELIEST = 5
-"""Number of likeliest tokens that are stored for each position, for display alone."""
+"""Number of likeliest tokens stored for each position, used only for display."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,11 +22,11 @@ class Measured:
     Attributes:
         logp: (B, T) of the sampled tokens; 0 in padding.
         entropy: (B, T) of the distribution at each token, in nats.
-        max_prob: (B, T) the largest probability there.
-        divergence: (B, T) exact KL from the reference there; None where there is no reference.
-        top_tokens: (B, T, k) tokens chosen before the first pass, −1 in padding; None where not requested.
+        max_prob: (B, T) its largest probability.
+        divergence: (B, T) its exact KL from the reference; None if there is no reference.
+        top_tokens: (B, T, k) tokens selected before the first pass, −1 in padding; None if not requested.
         top_logp: (B, T, k) their log-probabilities, 0 in padding.
-        ref_top_logp: (B, T, k) the reference's; None where there is no reference.
+        ref_top_logp: (B, T, k) the same under the reference; None if there is no reference.
     """
 
     logp: Tensor
@@ -59,8 +59,8 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: slice, dist: Distributions) -> Tensor:
-        """Log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored without
-        gradients.
+        """Return the log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored
+        without gradients.
         """
         longest = dist.context.shape[1]
         there = self._mask[rows, :longest]
@@ -80,9 +80,9 @@ class Measuring:
         the selected tokens.
 
         Args:
-            rows: their indices in the batch.
+            rows: indices of the rows in the batch.
             dist: distributions under the policy.
-            reference: the same under the reference, in the same contexts.
+            reference: distributions under the reference, in the same contexts.
         """
         divergence = kl.exact(dist.logp, reference.logp)[dist.context]
         longest = divergence.shape[1]
@@ -90,8 +90,8 @@ class Measuring:
         self._look_up("ref_top_logp", rows, reference)
 
     def _choose_from(self, rows: slice, dist: Distributions) -> None:
-        """Select the likeliest tokens of each position. The sampled token replaces the last where it is not among
-        them.
+        """Select the likeliest tokens of each position. If the sampled token is not among them,
+        it replaces the last.
         """
         longest, places = dist.context.shape[1], min(LIKELIEST, dist.logp.shape[-1])
         if self._chosen is None:
@@ -101,8 +101,8 @@ class Measuring:
         self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
 
     def _look_up(self, name: str, rows: slice, dist: Distributions) -> None:
-        """Store the log-probabilities of the selected tokens under ``dist`` in half precision, enough for three
-        decimals.
+        """Store the log-probabilities of the selected tokens under ``dist`` in half precision, which is enough for
+        three decimals.
         """
         if self._chosen is None:
             return
@@ -114,7 +114,9 @@ class Measuring:
         self._top[name][rows, :longest] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """The tables of the whole batch. ``diverged`` says whether the divergence from the reference was measured."""
+        """Return the tables of the full batch. ``diverged`` says whether the divergence from the reference was
+        measured.
+        """
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp,

@@ -1,4 +1,4 @@
-"""Estimate of the memory that training a model from a folder needs, made before anything is loaded."""
+"""Estimate of the memory needed to train a model from a folder, made before anything is loaded."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from grpo_core.memory import GIB
 from grpo_core.text import tr
 
 LIBRARIES = 0.42 * GIB
-"""Memory of torch, transformers and peft themselves, measured on Linux."""
+"""Memory used by torch, transformers and peft themselves, measured on Linux."""
 PROMPT = 50
-"""Assumed number of tokens of a prompt."""
+"""Assumed number of tokens in a prompt."""
 KEPT = 1.1
 """Numbers stored for the backward pass per token, relative to the inputs and outputs of the layers' matrices.
 
-Counted on Llama, Qwen2 and GPT-NeoX with one to eight query heads per key head and feed-forward layers of two to four
-times the width: 0.9 to 1.1. GPT-2, whose activation stores every step of its formula, has up to 1.9.
+Measured on Llama, Qwen2 and GPT-NeoX with one to eight query heads per key head and feed-forward layers of two to four
+times the width: 0.9 to 1.1. GPT-2, whose activation function stores every step of its formula, has up to 1.9.
 """
 LEARNED_FROM, COMPARED = 5, 7
-"""Number of tables (rows, tokens, vocabulary) held at once while a chunk of rows is trained on, and while it is
-compared with the reference, without gradients."""
+"""Number of tables (rows, tokens, vocabulary) in memory at once while a chunk of rows is trained on, and while it is
+compared with the reference, without gradients.
+"""
 LEFT_OVER = 0.65
-"""Share of the activations' memory still held by the allocator when rows are compared. Measured, as is the next."""
+"""Share of the activations' memory that the allocator still holds when rows are compared.
+Measured, like the next one.
+"""
 BESIDE = 0.1 * GIB
 """Additional bytes for the comparison."""
 GROWING = 3
@@ -44,14 +47,14 @@ class Need:
 
     Attributes:
         weights: the policy's weights.
-        reference: a frozen copy; 0 with a fresh adapter, whose reference is the model without it.
-        moments: the optimizer's state of the trained weights.
+        reference: a frozen copy; 0 with a new adapter, whose reference is the model without it.
+        moments: the optimizer's state for the trained weights.
         kept: the copy of the trained weights and their moments that a cancelled update returns to.
-        gradients: gradients of the trained weights; twice where several chunks of rows are accumulated, since the
-            prompts' part is computed after that of the completions.
+        gradients: gradients of the trained weights; twice that if several chunks of rows are accumulated, since the
+            part of the prompts is computed after that of the completions.
         learning: distributions and activations of the rows that are trained on at once.
-        comparing: the same while they are compared with the reference; 0 without one.
-        sampling: keys and values of the sampled rows, and the memory for extending them.
+        comparing: the same while they are compared with the reference; 0 without a reference.
+        sampling: keys and values of the sampled rows, and the memory needed to extend them.
         trained: number of trained parameters.
     """
 
@@ -67,13 +70,13 @@ class Need:
 
     @property
     def whole(self) -> float:
-        """Peak memory of the process in bytes, while it trains, compares or samples."""
+        """Peak memory of the process in bytes while it trains, compares or samples."""
         always = LIBRARIES + self.weights + self.reference + self.moments + self.kept
         return always + max(self.gradients + self.learning, self.comparing, self.sampling)
 
     @property
     def sentence(self) -> str:
-        """The need in one sentence."""
+        """The need as a sentence."""
         return tr("Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.").format(
             trained=self.trained, whole=self.whole / 1e9
         )
@@ -121,8 +124,9 @@ def need(files: ModelFiles, settings: Settings) -> Need:
 
 
 def keeps_copy(settings: Settings) -> bool:
-    """Whether a copy of the trained weights is kept during an update. It is not needed where every weight is trained in
-    one pass, since such an update is cancelled before its step."""
+    """Return whether a copy of the trained weights is kept during an update. It is not needed if every weight is
+    trained in one pass, since such an update is cancelled before its step.
+    """
     return bool(settings.model.adapter_rank) or settings.learner.mu > 1
 
 
@@ -138,7 +142,7 @@ class _Layer:
 
 
 def _layers(files: ModelFiles) -> list[_Layer]:
-    """The layers and their matrices, recognised by the layer number in tensor names."""
+    """Return the layers and their matrices, identified by the layer number in tensor names."""
     tables: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for name, shape in files.shapes.items():
         number = _NUMBER.search(name)
@@ -159,7 +163,7 @@ _EXPERT = re.compile(r"\.experts\.(\d+)\.")
 
 
 def require_space(files: ModelFiles, settings: Settings, free: float | None = None) -> None:
-    """Refuse a model that does not fit into memory, before anything is loaded.
+    """Reject a model that does not fit into memory, before anything is loaded.
 
     Args:
         files: the model.
@@ -167,7 +171,7 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
         free: free bytes on its device; by default :func:`available`.
 
     Raises:
-        SettingsError: naming the need and the available memory.
+        SettingsError: there is too little memory; the message names the need and the available memory.
     """
     there = available(settings.model.device) if free is None else free
     wanted = need(files, settings).whole
@@ -202,11 +206,11 @@ SMALLER: dict[str, dict[str, Any]] = {
         "model.rows_at_once": 1,
     },
 }
-"""Settings that need less memory, by their names in a refusal, in the order in which they are suggested."""
+"""Settings that need less memory, by their names in an error message, in the order in which they are suggested."""
 
 
 def available(device: str) -> float | None:
-    """Free bytes on a device. None if unknown."""
+    """Return the number of free bytes on a device, or None if unknown."""
     if device != "cpu":
         return None
     try:

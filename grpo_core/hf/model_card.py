@@ -36,7 +36,7 @@ class Training:
 
     Attributes:
         title: title of the run.
-        version: version of the program that began the run.
+        version: version of the program that started the run.
         settings: the settings in force, by the first update that they applied to.
         last: number of the exported update.
         series: metric -> its values at all updates up to that one, NaN where not measured.
@@ -60,7 +60,7 @@ MEASURED = {
 
 
 def card(training: Training, files: ModelFiles, kind: str) -> str:
-    """The text of an export's README.md. ``kind`` is "adapter" or "merged"."""
+    """Return the text of an export's README.md. ``kind`` is "adapter" or "merged"."""
     settings = training.settings[max(training.settings)]
     what = {
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
@@ -134,7 +134,7 @@ def _training(training: Training) -> str:
 
 
 _PLACES = ("model.folder", "model.snapshot_folder")
-"""Settings that hold a path on the machine that trained."""
+"""Settings that contain a path on the machine that trained the model."""
 
 
 def _versions() -> list[str]:

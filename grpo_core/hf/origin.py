@@ -1,4 +1,4 @@
-"""The origin of a run of a model from a folder, computed without torch for the window."""
+"""The origin of a run of a model from a folder, computed without torch for display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run. Only the model knows its policy, so there are no distributions.
+    """Return the origin of a run. It has no distributions, since only the model knows its policy.
 
     Raises:
         SettingsError: the folder cannot be used.

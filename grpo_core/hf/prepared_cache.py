@@ -1,4 +1,4 @@
-"""A key-value cache allocated once for all tokens: transformers' own copies every layer's at every token."""
+"""A key-value cache allocated once for all tokens. The cache of transformers copies every layer at every token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def prepared_cache(model: Any, further: int) -> Any:
-    """Make a cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
+    """Create a cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
 
     Layers that store anything other than all keys (sliding windows, states) use transformers' own classes.
     """
@@ -21,7 +21,7 @@ def prepared_cache(model: Any, further: int) -> Any:
 
 
 def is_plain(cache: Any) -> bool:
-    """Whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
+    """Return whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
     return bool(cache.layers) and all(isinstance(layer, _prepared_layer()) for layer in cache.layers)
 
 

@@ -16,13 +16,13 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.update_time import UpdateTime
 
 TOKENS = 3
-"""Number of sampled tokens: the first includes the prompts, the others give the time per further token."""
+"""Number of sampled tokens. The first includes the prompts, the others give the time per additional token."""
 
 
 def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:
     """Measure the parts of an update under ``settings`` and add them up. The policy is unchanged.
 
-    ``ask`` is called between the parts; it may raise to stop.
+    ``ask`` is called between the parts; it can raise an exception to stop.
     """
     task, rows = settings.language, settings.language.prompts * settings.learner.group_size
     prompts = policy.encoded(PromptSource(task, None).drawn(np.random.default_rng(0)))
@@ -62,7 +62,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
 
 
 def _now(policy: FolderPolicy) -> float:
-    """The time after the device has finished all pending work."""
+    """Wait until the device has finished all pending work, then return the current time."""
     if policy.device.type == "cuda":
         torch.cuda.synchronize(policy.device)
     return time.perf_counter()

@@ -1,4 +1,4 @@
-"""The reference model of a run on a model from a folder: the model as it was before the first update."""
+"""The reference of a run on a model from a folder: the model as it was before the first update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reference:
         fresh_adapter: whether the run trains an adapter that it created itself.
         device: device of a second model.
         precision: its precision, "float32" or "bfloat16".
-        ask: called between the layers of a second model; it may raise to end the pass.
+        ask: called between the layers of a second model; it can raise an exception to end the pass.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Reference:
 
     @property
     def at_hand(self) -> bool:
-        """Whether it can be used without loading a second model."""
+        """Whether the reference can be used without loading a second model."""
         return self._fresh_adapter or self._second is not None
 
     def model(self) -> AbstractContextManager[Any]:
-        """Context manager of the model, for computing without gradients."""
+        """Return a context manager of the model, for computing without gradients."""
         if self._fresh_adapter:
             return AdapterOff(self._trained)
         if self._second is None:

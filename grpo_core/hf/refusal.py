@@ -1,4 +1,4 @@
-"""Errors about models from folders: the error on their files, and the message on missing libraries."""
+"""Errors about models from folders: the error for unusable files, and the message about missing libraries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NO_TRANSFORMERS = (
         "them."
     )
 )
-"""Message where these libraries are not available."""
+"""Message if these libraries are not available."""
 
 
 def refuse(path: Path, reason: str) -> SettingsError:
-    """Make the error that says why the model at ``path`` cannot be used, and what would be right."""
+    """Create the error that says why the model at ``path`` cannot be used, and what would be right."""
     return SettingsError("model.folder", str(path), reason)

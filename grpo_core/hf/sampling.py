@@ -1,9 +1,9 @@
-"""Sampling from a model by our own loop over its forward pass with a cache.
+"""Sampling from a model with our own loop over its forward pass with a cache.
 
-transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 where it has none. Here every
-token is drawn from the whole distribution at the run's temperature, with one uniform number per token. Rows with the
-same prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a
-device other than the CPU each row has its own entry, in a cache allocated at its final length
+transformers' ``generate`` would apply the folder's generation settings, and top_k = 50 if it has none. Here every token
+is drawn from the full distribution at the run's temperature, with one uniform number per token. Rows with the same
+prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a device
+other than the CPU, each row has its own entry, in a cache allocated at its final length
 (``grpo_core/lm/device_sampling.py``).
 """
 
@@ -21,9 +21,9 @@ from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_SHARING = 4
-"""Minimum number of tokens common to all prompts for which they are computed only once."""
+"""Minimum number of tokens common to all prompts from which they are computed only once."""
 WORTH_COMPACTING = 0.75
-"""Share of active cache entries below which the ended ones are removed."""
+"""Share of active cache entries below which ended entries are removed."""
 
 
 class Drawn(NamedTuple):
@@ -53,19 +53,19 @@ def sample(
     """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`).
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         prompt_of: (B,).
         uniforms: (B, T).
         ends: tokens that end a completion.
-        padding: whether prompts of several lengths may be in one batch, padded on the left; otherwise each length has
+        padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length has
             its own batch.
-        sharing: whether a prefix of all prompts may be computed once.
+        sharing: whether a prefix of all prompts can be computed once.
         temperature: divides the logits.
         greedy: (B,) rows that take the likeliest token.
         poll: called before every token with its number and the maximum length.
         drawing: called before the first token with a function that reads the rows during sampling.
-        at_once: maximum number of rows of a batch; None for all.
+        at_once: maximum number of rows in a batch; None for all.
     """
     device = next(model.parameters()).device
     done = Drawn(
@@ -116,7 +116,7 @@ def sampled_on_device(
     prepared: bool = True,
     kind: torch.dtype | None = None,
 ) -> Table:
-    """:func:`sample` without reading tokens back during sampling.
+    """Sample like :func:`sample`, but without reading tokens back during sampling.
 
     Args:
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
@@ -147,8 +147,9 @@ def sampled_on_device(
 
 
 def keeps_rows(model: Any) -> bool:
-    """Whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a recurrent
-    state do not."""
+    """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
+    recurrent state do not.
+    """
     device = next(model.parameters()).device
     with torch.no_grad():
         done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)
@@ -159,8 +160,9 @@ def keeps_rows(model: Any) -> bool:
 def batches(
     prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
 ) -> Iterator[np.ndarray]:
-    """Split rows into batches (b,) of at most ``at_once``: all rows, or with ``padding`` False those with prompts of
-    equal length."""
+    """Split rows into batches (b,) of at most ``at_once``: of all rows, or of rows whose prompts have equal length if
+    ``padding`` is False.
+    """
     lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
     for length in [None] if padding else np.unique(lengths):
         rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
@@ -172,14 +174,14 @@ class CachedRows:
     """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
 
     Attributes:
-        cache: transformers' own, of keys and values.
-        logits: (n, V) of the next token of each.
+        cache: the model's cache of keys and values.
+        logits: (n, V), of the next token of each row.
     """
 
     def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
@@ -189,7 +191,7 @@ class CachedRows:
         self._model, self._width, self._place = model, width, positions[:, -1]
         cache, within = prepared_cache(model, further) if prepared else None, shown
         self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
-        # transformers reads a mask (n, L) at every token, for which it waits. One (n, 1, T, L) is taken as it is
+        # transformers reads a mask (n, L) at every token and waits for it, but uses a mask (n, 1, T, L) unchanged
         self._added = cache is not None and is_plain(cache)
         if self._added:
             past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()
@@ -226,8 +228,8 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """A mask as bias of the scores: 0, or the smallest finite number, so that rows of padding that attend to nothing
-    stay finite.
+    """Return a mask as a bias of the attention scores: 0, or the smallest finite number, so that padding rows, which
+    attend to nothing, stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
@@ -236,12 +238,12 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
     """Compute the keys and values of prompts.
 
     Args:
-        model: transformers' own.
+        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
 
     Returns:
-        The cache of P rows, in which the mask may have gaps; logits (P, V) of the next token; the mask (P, L) of the
+        The cache of P rows, in which the mask can have gaps; logits (P, V) of the next token; the mask (P, L) of the
         cache; the position (P,) of each prompt's last token.
     """
     device = next(model.parameters()).device
@@ -266,9 +268,10 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Length of the prefix that all of several prompts (P, T_prompt) share, excluding the last token of the shortest.
+    """Return the length of the prefix that several prompts (P, T_prompt) share, excluding the last token of the
+    shortest.
 
-    0 where it is too short for a separate forward pass.
+    The result is 0 if it is too short for a separate forward pass.
     """
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
@@ -277,7 +280,7 @@ def _beginning(prompt_tokens: np.ndarray) -> int:
 
 
 def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Left-pad prompts: tokens, mask and positions (P, T_prompt), 0 in padding."""
+    """Left-pad prompts. Return tokens, mask and positions (P, T_prompt), 0 in padding."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     width = int(lengths.max())
     shift = np.arange(width) - (width - lengths[:, None])  # (P, T_prompt) position of each cell, negative in padding
@@ -342,12 +345,14 @@ def _sample_into(
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
-    prefix splits and most are active."""
+    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
+    (n,) lists the active entries in order.
+    """
     return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
 
 
 def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """The token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). In float64, since
-    float32 rounds the sum over a large vocabulary."""
+    """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). The sum is
+    computed in float64, since float32 rounds it over a large vocabulary.
+    """
     return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)

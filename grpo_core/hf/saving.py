@@ -1,5 +1,5 @@
-"""Saving of a trained model in the formats of transformers and peft: an adapter's folder, or the whole model with
-merged weights.
+"""Saving a trained model in the formats of transformers and peft: an adapter's folder, or the full model with merged
+weights.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
 
 
 def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
-    """Write the whole model as ``save_pretrained`` does, with configuration and tokenizer. An adapter is merged into
-    the weights in single precision, after which ``policy`` cannot be used any more.
+    """Write the full model as ``save_pretrained`` does, with configuration and tokenizer. An adapter is merged into the
+    weights in single precision, after which ``policy`` can no longer be used.
 
     Raises:
         OSError: the files cannot be written.
@@ -55,11 +55,11 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
     model: Any = policy.model.float()
     if hasattr(model, "peft_config"):
         model = merged(model)
-    if files.gguf:  # its weights are plain numbers by now, and transformers would still refuse them as quantized ones
+    if files.gguf:  # its weights are plain numbers now, but transformers would still reject them as quantized
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config
-    # the folder's own generation settings are copied as they are: transformers refuses to write some of those it reads
+    # the folder's own generation settings are copied unchanged: transformers refuses to write some that it reads
     model.generation_config = transformers.GenerationConfig.from_model_config(model.config)
     with _as_system_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ def _share(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _as_system_errors() -> Iterator[None]:
-    """Context in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
+    """Context manager in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
     try:
         yield
     except SafetensorError as error:

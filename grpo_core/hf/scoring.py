@@ -19,13 +19,13 @@ from grpo_core.lm.packing import distinct_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """Shortcuts that were verified for this model. Where one fails, the plain method is used.
+    """Shortcuts that have been verified for this model. If one is not valid, the plain method is used.
 
     Attributes:
-        padding: whether prompts may be padded on the left.
-        sharing: whether the rows of a group may share the cache of their prompt, gradients included.
-        tree: maximum length of a row, prompt included, for computing it in a tree of tokens; 0 where not possible.
-        prepared: whether our own cache and mask may be passed. Only determined on devices other than the CPU.
+        padding: whether prompts can be padded on the left.
+        sharing: whether the rows of a group can share the cache of their prompt, gradients included.
+        tree: maximum length of a row, prompt included, for computing it in a tree of tokens; 0 if not possible.
+        prepared: whether our own cache and mask can be passed. Only determined on devices other than the CPU.
     """
 
     padding: bool
@@ -59,15 +59,15 @@ class Distributions:
 
     Attributes:
         logp: (C, V) log-probabilities in float32, at the sampling temperature.
-        context: (n, T), index of the distribution before token t of each row; arbitrary in padding. T is the longest
-            completion of these rows.
+        context: (n, T), index of the distribution before token t of each row; arbitrary in padding. T is the length of
+            the longest completion of these rows.
     """
 
     logp: Tensor
     context: Tensor
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Log-probabilities of ``tokens`` (n, T) or (n, T, k), of the same shape."""
+        """Return the log-probabilities of ``tokens`` (n, T) or (n, T, k), in the same shape."""
         return self.logp[self.context if tokens.ndim == 2 else self.context[..., None], tokens]
 
 
@@ -94,8 +94,9 @@ def distributions(model: Any, batch: Batch, rows: slice, temperature: float, way
 
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
-    """Logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these rows. None
-    where that is not possible, or slower."""
+    """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these
+    rows. Return None if that is not possible, or slower.
+    """
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
     if int((prompts[prompt_of] + lengths).max()) - 1 > ways.tree:
@@ -122,7 +123,7 @@ def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray]:
-    """Logits (C, V) and the context of each token (n, T), with distinct rows computed separately."""
+    """Return the logits (C, V) and the context of each token (n, T), with distinct rows computed separately."""
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
@@ -131,7 +132,7 @@ def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
 
 
 def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by two forward passes: over the prompts, then over the completions."""
+    """Return the logits from two forward passes: over the prompts, then over the completions."""
     device = next(model.parameters()).device
     used, row_of = np.unique(batch.prompt_of[rows], return_inverse=True)
     cache, first, mask, last = prefilled(model, batch.prompt_tokens[used], sharing=True)
@@ -154,8 +155,9 @@ def _shared(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 
 
 def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits by one plain forward pass over each row's prompt and completion, padded on the right, where the causal
-    mask alone hides the padding."""
+    """Return the logits from one plain forward pass over each row's prompt and completion, padded on the right, where
+    the causal mask alone hides the padding.
+    """
     device = next(model.parameters()).device
     prompts = batch.prompt_tokens[batch.prompt_of[rows]]
     lengths = (prompts >= 0).sum(axis=-1)
@@ -173,9 +175,10 @@ def _apart(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
 @torch.no_grad()
 def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: bool = False) -> Ways:
     """Verify which shortcuts are valid for this model, by comparing log-probabilities of random tokens with those of a
-    plain forward pass of each row alone. ``on_device`` also tests on the CPU what only other devices need.
+    plain forward pass of each row alone. ``on_device`` also tests, on the CPU, the shortcuts that only other devices
+    need.
 
-    A model that fails with a shortcut uses the plain method.
+    A model for which a shortcut is not valid uses the plain method.
     """
     numbers, size = np.random.default_rng(seed), int(model.config.get_text_config().vocab_size)
     prompts = np.full((3, 9), -1, dtype=np.int32)
@@ -212,8 +215,9 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
 
 
 def _longest_in_a_tree(model: Any) -> int:
-    """Maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 where attention would
-    hold a table of all pairs of its tokens."""
+    """Return the maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 if
+    attention would store a table of all pairs of its tokens.
+    """
     config = model.config.get_text_config()
     if config._attn_implementation != "sdpa":
         return 0
@@ -222,7 +226,7 @@ def _longest_in_a_tree(model: Any) -> int:
 
 
 def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Logits computed token by token, as in sampling on a device."""
+    """Return the logits computed token by token, as in sampling on a device."""
     begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
     begun.keep(torch.arange(len(rows), device=begun.logits.device))
     logits = [begun.logits]

@@ -1,7 +1,7 @@
-"""Snapshots of all weights of a model and of its optimizer, as safetensors in a user's folder beside the run.
+"""Snapshots of all weights of a model and of its optimizer, as safetensors files in a folder of the user's choice.
 
-The run file holds only the name of such a file (:mod:`grpo_core.snapshot_file`). Files are written under a temporary
-name first, so that an existing file is complete, and are never overwritten. The last two of a run are kept.
+The run file contains only the name of such a file (:mod:`grpo_core.snapshot_file`). Files are written under a temporary
+name first, so that every snapshot file is complete, and are never overwritten. The last two of a run are kept.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from grpo_core.snapshot_file import entry
 from grpo_core.text import tr
 
 _WEIGHT = "weight"
-"""Prefix of a weight's name. In the optimizer's state, the kind of state is its prefix instead."""
+"""Prefix of a weight's name. In the optimizer's state, the kind of state is the prefix instead."""
 _ADAM_MEMORY = ("step", "exp_avg", "exp_avg_sq")
 """Names of the entries in torch's AdamW state."""
 KEPT = 2
-"""Number of snapshot files that are kept for one run."""
+"""Number of snapshot files kept for each run."""
 
 
 class Snapshots:
@@ -45,9 +45,10 @@ class Snapshots:
     def write(
         self, folder: str, weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]
     ) -> dict[str, np.ndarray]:
-        """Write a new file with ``weights``, by name, and the optimizer's state ``memory``. Returns the entry of
+        """Write a new file with ``weights``, by name, and the optimizer's state ``memory``. Return the entry of
         ``resume`` that names it, empty if writing failed. A failure does not end the run, which is then replayed when
-        it is resumed."""
+        it is resumed.
+        """
         path = Path(folder).expanduser() / f"{uuid.uuid4().hex}.safetensors"
         partial = path.with_suffix(".partial")
         try:
@@ -66,10 +67,10 @@ class Snapshots:
     def read_into(
         self, weights: Mapping[str, Tensor], path: Path, device: torch.device
     ) -> dict[Tensor, dict[str, Tensor]]:
-        """Load a snapshot into ``weights``, by name. Returns the optimizer's state of each.
+        """Load a snapshot into ``weights``, by name. Return the optimizer's state of each weight.
 
         Raises:
-            GrpoError: it cannot be read, or belongs to another model.
+            GrpoError: the snapshot cannot be read, or belongs to another model.
         """
         memory: dict[Tensor, dict[str, Tensor]] = {}
         with self._opened(path) as file, torch.no_grad():
@@ -86,7 +87,7 @@ class Snapshots:
         """Open a snapshot with safetensors, to read it tensor by tensor.
 
         Raises:
-            GrpoError: it cannot be read, or belongs to another model.
+            GrpoError: the snapshot cannot be read, or belongs to another model.
         """
         try:
             with safe_open(path, framework="pt") as file:
@@ -102,7 +103,7 @@ class Snapshots:
 
 
 def _tensors(weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Tensors of a snapshot, by name: every weight and its optimizer state."""
+    """Return the tensors of a snapshot, by name: every weight and its optimizer state."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
         tensors[f"{_WEIGHT}/{name}"] = weight.detach()
@@ -114,7 +115,7 @@ def require_folder(folder: str, size: float) -> None:
     """Create the folder for snapshots of ``size`` bytes.
 
     Raises:
-        SettingsError: it cannot be created, or has too little free space.
+        SettingsError: the folder cannot be created, or has too little free space.
     """
     path = Path(folder).expanduser()
     try:

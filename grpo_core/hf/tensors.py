@@ -20,18 +20,18 @@ LONGEST_HEADER = 100_000_000
 """Maximum length of a header in bytes, from the format's specification."""
 LARGEST_INDEX = 50_000_000
 MOST_TENSORS, LONGEST_NAME, MOST_AXES = 200_000, 1_000, 16
-"""Limits for one file. The largest models have some ten thousand tensors."""
+"""Limits for one file. The largest models have about ten thousand tensors."""
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16,
          "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip # names, several per line
-"""Bits per number by dtype. Dtypes that are added to the format later are not checked."""
+"""Bits per number by dtype. Dtypes added to the format later are not checked."""
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """The safetensors files of a model, as its index names them.
+    """Return the safetensors files of a model, as listed in its index.
 
     Raises:
-        SettingsError: there are none, or the index names missing files.
+        SettingsError: there are none, or the index lists missing files.
     """
     if (folder / ONE).exists():
         return (folder / ONE,)
@@ -51,7 +51,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 
 def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor in a safetensors file.
+    """Return the shape of each tensor in a safetensors file.
 
     Raises:
         SettingsError: the file is empty, truncated, or not a safetensors file.
@@ -87,10 +87,10 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(entry: Any) -> tuple[int, ...]:
-    """The shape that a header's entry gives a tensor.
+    """Return the shape of a tensor according to its header entry.
 
     Raises:
-        ValueError: it does not match the entry's number of bytes.
+        ValueError: the shape does not match the entry's number of bytes.
     """
     shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)):
@@ -102,7 +102,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
 
 
 def numbers(shapes: Shapes) -> int:
-    """Number of elements of all tensors together."""
+    """Return the number of elements of all tensors together."""
     return sum(math.prod(shape) for shape in shapes.values())
 
 

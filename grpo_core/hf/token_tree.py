@@ -12,8 +12,8 @@ import numpy as np
 PAIRS_PER_TOKEN = 4
 """Number of attention pairs, divided by the model's width, that take as long as one token in the layers' matrices.
 
-A token takes 2 P operations, with P = 12 width² per layer in most families, and a pair takes 4 width per layer, which
-would give 6. Attention reaches two thirds of a matrix product's speed on a CPU.
+A token takes 2 P operations, with P = 12 width² per layer in most architectures, and a pair takes 4 width per layer,
+which would give 6. On a CPU, attention reaches two thirds of the speed of a matrix product.
 """
 
 
@@ -49,8 +49,8 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
     """Build the tree of rows (L_prompt,) and (L,). A row's last token predicts nothing and is left out.
 
     Args:
-        prompts: prompt of each row, at least one token.
-        completions: completion of each row, at least one token.
+        prompts: prompt of each row, with at least one token.
+        completions: completion of each row, with at least one token.
     """
     numbers: dict[tuple[int, int], int] = {}  # (parent, token) -> node
     depths, places = list[int](), list[list[int]]()
@@ -79,7 +79,8 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
 
 
 def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -> bool:
-    """Whether a pass over ``tree`` is faster than two passes, over distinct prompts and over distinct completions.
+    """Return whether a pass over ``tree`` is faster than two passes, over distinct prompts and over distinct
+    completions.
 
     Args:
         tree: the tree of the rows.

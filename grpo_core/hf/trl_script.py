@@ -1,7 +1,7 @@
 """Export of a run's settings as a script for TRL 1.16: the same model, prompts, rewards and loss, for larger machines.
 
-Settings that differ from TRL's defaults are written out; those that its ``GRPOTrainer`` does not support are refused
-with a sentence. The script records what it trains, so that it opens in the window.
+Settings that differ from TRL's defaults are written out. Settings that its ``GRPOTrainer`` does not support are
+rejected with an error message. The script records its training, so that the run can be opened in the window.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grpo_core.text import tr
 DRAWN = 2000
 """Number of prompts drawn by rule to collect the distinct ones, which the script lists."""
 LEAST = 2000
-"""Minimum number of rows of the script's data set, reached by repetition: TRL drops rows that do not fill a batch."""
+"""Minimum number of rows in the script's data set, reached by repetition: TRL drops rows that do not fill a batch."""
 LOSSES: dict[tuple[str, str, str], str] = {
     ("clip", "sequence", "token"): "grpo",
     ("clip", "sequence", "sequence"): "grpo",
@@ -37,16 +37,17 @@ LOSSES: dict[tuple[str, str, str], str] = {
     ("sapo", "sequence", "token"): "sapo",
     ("vespo", "token", "token"): "vespo",
 }
-"""(surrogate, reduction, level) -> ``loss_type`` of TRL."""
+"""(surrogate, reduction, level) -> TRL's ``loss_type``."""
 SCALES = {"sample": "group", "batch": "batch", "none": "none"}
-"""Deviation that advantages are divided by -> ``scale_rewards`` of TRL."""
+"""Deviation that advantages are divided by -> TRL's ``scale_rewards``."""
 
 
 def script(settings: Settings) -> str:
-    """Make a Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
+    """Return a Python script that trains the same model under ``settings`` with TRL's ``GRPOTrainer``.
 
     Raises:
-        SettingsError: TRL's ``GRPOTrainer`` does not support a setting, which is named; or the folder cannot be used.
+        SettingsError: TRL's ``GRPOTrainer`` does not support a setting, which the message names; or the folder cannot
+            be used.
     """
     refuse_what_trl_cannot(settings)
     files = look(Path(settings.model.folder))
@@ -59,7 +60,7 @@ def script(settings: Settings) -> str:
 
 
 def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
-    """Parts of the script that are not arguments of ``trl.GRPOConfig``."""
+    """Return the parts of the script that are not arguments of ``trl.GRPOConfig``."""
     return {
         "model": settings.model.folder,
         "seed": settings.seed,
@@ -72,12 +73,12 @@ def _beside(settings: Settings, files: ModelFiles) -> dict[str, Any]:
 
 
 def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
-    """Arguments of ``trl.GRPOConfig`` in which the runs differ, with their values: one row per run.
+    """Return the arguments of ``trl.GRPOConfig`` in which the runs differ, with their values, one row per run.
 
     Prompts are drawn with the first seed; a run's own seed determines TRL's sampling and the order of prompts.
 
     Raises:
-        SettingsError: the runs differ in something that is not an argument of it, or TRL does not support one of them.
+        SettingsError: the runs differ in something that is not such an argument, or TRL does not support one of them.
     """
     first, rows = runs[0], []
     same = _beside(first, look(Path(first.model.folder)))
@@ -95,7 +96,7 @@ def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """Arguments of ``trl.GRPOConfig`` that are equivalent to ``settings``.
+    """Return the arguments of ``trl.GRPOConfig`` that are equivalent to ``settings``.
 
     Raises:
         SettingsError: TRL has no equivalent.
@@ -143,7 +144,7 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
     """Check that TRL's ``GRPOTrainer`` supports all settings.
 
     Raises:
-        SettingsError: naming the first setting that it does not support.
+        SettingsError: it does not; the message names the first unsupported setting.
     """
     if not settings.is_language or not settings.model.folder:
         raise SettingsError("model.folder", "", tr("TRL trains a model from a folder; choose one"))
@@ -188,7 +189,7 @@ _CAN: dict[str, Callable[[Objective], bool]] = {
 
 
 def _adapter(settings: Settings, files: ModelFiles) -> str:
-    """The adapter in ``peft``'s form, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
+    """Return the adapter in ``peft``'s form, on the same layers as here (:func:`grpo_core.hf.adapter.with_adapter`)."""
     if not settings.model.adapter_rank:
         return "None"
     targets = targets_in(files.shapes)

@@ -19,10 +19,10 @@ from grpo_core.text import tr
 
 
 class FolderWeights(TrainedWeights):
-    """The weights that an update changes (an adapter's, or all of a model), with their optimizer state.
+    """The weights that an update changes (an adapter's, or all of a model's), with their optimizer state.
 
-    An adapter is small: a copy of it is kept in memory before each update, and its state goes into the run file. A
-    whole model is large: a copy is kept only for updates of several passes, and its state goes into a file in the
+    An adapter is small: a copy of it is kept in memory before each update, and its state is stored in the run file. A
+    full model is large: a copy is kept only for updates of several passes, and its state is stored in a file in the
     snapshot folder, which the run file names.
 
     Args:
@@ -53,13 +53,13 @@ class FolderWeights(TrainedWeights):
         """Create the folder for snapshots, if every weight is trained and the settings name such a folder.
 
         Raises:
-            SettingsError: it cannot be created, or has too little free space.
+            SettingsError: the folder cannot be created, or has too little free space.
         """
         if folder and self._whole:
             require_folder(folder, 3 * 4 * self.trained_parameters)  # weight and two moments of Adam, 4 bytes each
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping.
+        """Take one optimizer step along the gradients. Return their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -72,8 +72,8 @@ class FolderWeights(TrainedWeights):
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:
-        """A snapshot to return to. None where every weight is trained in one pass, which is cancelled before its
-        step.
+        """Return a snapshot for undoing the next update, or None if every weight is trained in one pass, since such an
+        update is cancelled before its step.
         """
         self._moved = False
         return self.kept() if keeps_copy(settings) else None
@@ -95,8 +95,8 @@ class FolderWeights(TrainedWeights):
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """Context in which the model's weights may be changed freely: they and the optimizer's state are saved in a
-        file in the snapshot folder, and restored afterwards.
+        """Context manager in which the model's weights can be changed freely: they and the optimizer's state are saved
+        in a file in the snapshot folder, and restored afterwards.
 
         Raises:
             GrpoError: they could not be written, in which case nothing has changed, or could not be read back.
@@ -121,8 +121,9 @@ class FolderWeights(TrainedWeights):
             path.unlink(missing_ok=True)
 
     def state(self) -> State:
-        """The adapter and its optimizer state. Where every weight is trained, the name of a file that holds them, or
-        nothing where no snapshots are wanted: such a run is replayed."""
+        """Return the adapter and its optimizer state. If every weight is trained, return the name of a file that
+        contains them, or nothing if no snapshots are requested; such a run is replayed.
+        """
         if not self._whole:
             return super().state()
         if not self.snapshot_folder:
@@ -133,7 +134,7 @@ class FolderWeights(TrainedWeights):
         """Restore the state returned by :meth:`state`.
 
         Raises:
-            GrpoError: it belongs to another model, or its file cannot be read.
+            GrpoError: the state belongs to another model, or its file cannot be read.
         """
         path = named_file(state)
         if path is None:

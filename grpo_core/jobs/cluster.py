@@ -1,6 +1,6 @@
 """Jobs on a cluster: the same calls as in a local child process, answered by workers of Dask ``distributed``.
 
-The protocol is in ``cluster_calls.py``. docs/clusters.md warns that anybody who can reach a scheduler can run code on
+The protocol is in ``cluster_calls.py``. docs/clusters.md warns that anyone who can reach a scheduler can run code on
 its workers.
 """
 
@@ -25,12 +25,12 @@ from grpo_core.text import tr
 
 Key = TypeVar("Key")
 CONNECTS, LOST = 10, 30
-"""Seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
+"""Times in seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
 PAUSE = 0.1
-"""Seconds between two checks for cancellation."""
+"""Interval in seconds between two checks for cancellation."""
 NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
 CALLS_PER_WORKER = 2
-"""Parts of an experiment per worker, so that none waits long for the last one."""
+"""Number of parts of an experiment per worker, which limits the wait for the last part."""
 
 
 class Cluster:
@@ -38,9 +38,9 @@ class Cluster:
 
     Args:
         where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
-            “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for jobs of SLURM as
-            described by :class:`grpo_core.jobs.slurm.SlurmJobs`.
-        poll: called while waiting for the first job of SLURM; may raise to give up.
+            “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for SLURM jobs as described
+            by :class:`grpo_core.jobs.slurm.SlurmJobs`.
+        poll: called while waiting for the first SLURM job; can raise an exception to cancel.
 
     Raises:
         GrpoError: no scheduler answers, it has no worker, a worker's versions differ, or ``distributed`` is not
@@ -90,14 +90,14 @@ class Cluster:
             raise
 
     def close(self) -> None:
-        """Disconnect from the scheduler. Workers that were started here end."""
+        """Disconnect from the scheduler. Workers started by this object end."""
         self._client.close(timeout=2)
         if self._own is not None:
             self._own.close()
 
     @property
     def workers(self) -> int:
-        """Number of calls that can run at once, including jobs that have yet to begin."""
+        """Number of calls that can run at once, including those on jobs that have yet to begin."""
         return max(sum(int(count) for count in self._client.nthreads().values()), self._coming, 1)
 
     def _require_same_versions(self) -> None:
@@ -105,7 +105,7 @@ class Cluster:
             raise GrpoError(tr("The scheduler at {where} has no worker.").format(where=self.where))
         try:
             found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
-        except Exception as error:  # a worker without the package may answer anything
+        except Exception as error:  # a worker without the package can answer anything
             raise GrpoError(
                 tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
                     version=__version__, error=shortened(error)
@@ -119,7 +119,7 @@ class Cluster:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def asked(self, call: str, *arguments: object) -> Any:
-        """Submit a call of :data:`CALLS`. Returns Dask's future."""
+        """Submit a call of :data:`CALLS`. Return Dask's future."""
         return self._client.submit(answered, call, sealed(arguments), versions(), pure=False)
 
     def answers(self, waiting: dict[Any, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
@@ -159,7 +159,7 @@ class Cluster:
         )
 
     def _answer(self, future: Any) -> Crossing | None:
-        """The answer to a call. None if its worker was lost, so that it must be repeated."""
+        """Return the answer to a call, or None if its worker was lost, so that it must be repeated."""
         status = future.status
         if status == "cancelled":
             raise self._lost()
@@ -178,7 +178,7 @@ class Cluster:
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
     ) -> Iterator[Ensemble]:
-        """Cluster version of :func:`grpo_core.experiments.ensemble.ensembles`, in order, bit for bit.
+        """Train ensembles on the cluster, like :func:`grpo_core.experiments.ensemble.ensembles`, in order, bit for bit.
 
         The workers begin at once, before the first ensemble is requested.
         """
@@ -198,9 +198,10 @@ class Cluster:
     def repeats(
         self, settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None]
     ) -> Iterator[Repeats]:
-        """Cluster version of :func:`grpo_core.experiments.repeats.repeated`, bit for bit, yielded together at the end.
+        """Repeat updates on the cluster, like :func:`grpo_core.experiments.repeats.repeated`, bit for bit. All results
+        are yielded at the end.
 
-        It is a single call: so few runs side by side take no longer than half of them.
+        This is a single call: computing so few runs together takes no longer than computing half of them.
         """
         for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts
@@ -208,7 +209,7 @@ class Cluster:
 
 @contextmanager
 def cluster(where: str, poll: Callable[[], None] = never) -> Iterator[Cluster]:
-    """Context manager of a cluster. Arguments and errors are those of :class:`Cluster`."""
+    """Context manager of a cluster. For arguments and errors see :class:`Cluster`."""
     found = Cluster(where, poll)
     try:
         yield found

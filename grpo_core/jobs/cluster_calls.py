@@ -1,6 +1,6 @@
 """The calls that a cluster's workers can answer, and the byte format of calls and answers.
 
-The format is that of ``packing.py`` with a digest. Workers with other versions are refused, since the same seeds would
+The format is that of ``packing.py`` with a digest. Workers with other versions are rejected, since the same seeds would
 not give the same bits there.
 """
 
@@ -27,17 +27,18 @@ from grpo_core.text import tr
 
 Crossing = tuple[list[bytes], str, str]
 """A serialised value: its arrays, its tree as JSON, and the digest of both. Dask inspects the first part to see that it
-can send the bytes as they are, without pickling."""
+can send the bytes unchanged, without pickling.
+"""
 
 
 def versions() -> dict[str, str]:
-    """Versions that affect results bit by bit, by name."""
+    """Return the versions that affect the bits of results, by name."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"GRPO Lab": __version__, "NumPy": np.__version__, "Python": python}
 
 
 def apart(theirs: Mapping[str, str]) -> str:
-    """The first version that differs, as the end of a sentence. Empty where all are equal."""
+    """Return the first version that differs, as the end of a sentence. Empty if all are equal."""
     for name, here in versions().items():
         if theirs.get(name) != here:
             return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(
@@ -47,7 +48,7 @@ def apart(theirs: Mapping[str, str]) -> str:
 
 
 def answered(call: str, crossing: Crossing, wanted: Mapping[str, str]) -> Crossing:
-    """Answer a call on a worker, with its “result” or a “problem” in a sentence."""
+    """Answer a call on a worker. The answer has a “result”, or a “problem” that is an error message."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -75,7 +76,7 @@ def _ensembles(points: list[Settings], seeds: tuple[int, ...], updates: int, *, 
 def _run(
     settings: Settings, title: str, updates: int, file: np.ndarray, *, poll: Callable[[], None]
 ) -> dict[str, object]:
-    """Train a run until it has ``updates`` updates. Returns its file (bytes as an array) and the outcome of every
+    """Train a run until it has ``updates`` updates. Return its file (bytes as an array) and the outcome of every
     update.
     """
     with TemporaryDirectory() as folder:
@@ -121,7 +122,7 @@ def sealed(value: object) -> Crossing:
 
 
 def opened(crossing: Crossing) -> Any:
-    """The inverse of :func:`sealed`.
+    """Return the value serialised by :func:`sealed`.
 
     Raises:
         GrpoError: the bytes differ from those that were sent.

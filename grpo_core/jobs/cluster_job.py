@@ -1,5 +1,6 @@
-"""Experiments on a cluster as a job (``jobs.py``): a child process talks to the scheduler, so that no window has to,
-and passes the results on."""
+"""Experiments on a cluster as a job (``jobs.py``). A child process communicates with the scheduler and passes the
+results on, so that no window has to.
+"""
 
 from __future__ import annotations
 

@@ -82,27 +82,27 @@ KINDS: dict[str, Any] = {
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 BESIDE = ("label", "prompt_texts", "completion_texts")
-"""Fields of a step of another trainer besides its arrays."""
+"""Fields of a step recorded by another trainer, in addition to its arrays."""
 
 Tree = Any
 """Any value that ``json.dumps`` accepts."""
 
 
 def packed(value: object) -> tuple[Tree, list[bytes]]:
-    """Serialise ``value`` as a tree and the bytes of its arrays, from which :func:`unpacked` makes an equal value.
+    """Serialise ``value`` as a tree and the bytes of its arrays, from which :func:`unpacked` creates an equal value.
 
     Raises:
-        TypeError: a part of it has an unsupported type.
+        TypeError: a part of the value has an unsupported type.
     """
     blobs: list[bytes] = []
     return _tree(value, blobs), blobs
 
 
 def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
-    """The inverse of :func:`packed`. Arrays are read-only.
+    """Return the value serialised by :func:`packed`. Arrays are read-only.
 
     Raises:
-        ValueError: the tree holds something unknown.
+        ValueError: the tree contains something unknown.
     """
     match tree:
         case None | bool() | int() | float() | str():

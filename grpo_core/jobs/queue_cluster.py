@@ -1,7 +1,7 @@
 """A queue of runs on a cluster: each call continues a run's file by a few updates and returns the file.
 
 A call sends the file of a run and returns a longer one, which replaces it. All finished updates are therefore in the
-folder, even if worker, scheduler or client fail, and no update is stored twice.
+folder, even if the worker, the scheduler or the client fails, and no update is stored twice.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from grpo_core.text import tr
 def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
     """Continue the queue in ``folder`` with all of its runs at once, and yield after every update.
 
-    Arguments, yields and errors are those of :func:`grpo_core.queue.queue.training`, and those of
-    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` may raise to stop.
+    For arguments, yields and errors see :func:`grpo_core.queue.queue.training` and
+    :class:`~grpo_core.jobs.cluster.Cluster`. ``poll`` can raise an exception to stop.
     """
     queue = read(folder)
     with claimed(folder):

@@ -34,7 +34,7 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
     """Yield the numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
 
     Raises:
-        RunFileError: it cannot be opened.
+        RunFileError: the run cannot be opened.
     """
     source = open_source(Path(path))
     yield from batches(source, start, min(end, len(source)), poll)
@@ -59,7 +59,7 @@ def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:
     """Yield the numbers of the updates ``start`` + 1 to ``end``, in batches. An unreadable update has none.
 
-    If the last update cannot be read, it may be incomplete and is left for later.
+    If the last update cannot be read, it may be incomplete and is left for the next call.
     """
     rows: list[dict[str, float]] = []
     begun = time.monotonic()
@@ -83,11 +83,11 @@ class Verdict:
     """The result of an audit.
 
     Attributes:
-        agrees: whether all comparisons agree; None where nothing could be compared.
+        agrees: whether all comparisons agree; None if nothing could be compared.
         text: the full report, in sentences.
-        step: the trainer's number of the first update that deviates; None where none does.
-        row: the completion that deviates there, from 1; None where the whole update does.
-        put_right: that update compared with itself after correcting the named cause; None without one.
+        step: the trainer's number of the first update that deviates; None if none does.
+        row: the completion that deviates there, from 1; None if the entire update does.
+        put_right: the comparison of that update after correcting the named cause; None if there is none.
     """
 
     agrees: bool | None

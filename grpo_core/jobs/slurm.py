@@ -1,4 +1,4 @@
-"""A cluster whose workers are jobs of SLURM, described by a small TOML file and submitted by ``dask-jobqueue``."""
+"""A cluster whose workers are SLURM jobs, described by a small TOML file and submitted by ``dask-jobqueue``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SlurmJobs:
         """Read the description of jobs from the file ``path``.
 
         Raises:
-            GrpoError: it cannot be read, a name in it is unknown or missing, or a value is invalid.
+            GrpoError: the file cannot be read, a name in it is unknown or missing, or a value is invalid.
         """
         try:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ class SlurmJobs:
         return cls(**{name: _value(path, name, known[name].type, value) for name, value in found.items()})
 
     def options(self) -> dict[str, Any]:
-        """Arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
+        """Return the arguments of ``dask_jobqueue.SLURMCluster`` for these jobs."""
         return {
             "queue": self.partition,
             "cores": self.cores,
@@ -120,10 +120,10 @@ def _value(path: Path, name: str, kind: object, value: Any) -> Any:
 
 
 def described(wanted: SlurmJobs) -> Any:
-    """Start a scheduler on this machine for the jobs, without submitting any yet (:func:`submit`).
+    """Start a scheduler on this machine for the jobs, without submitting any yet (see :func:`submit`).
 
     Raises:
-        GrpoError: ``dask-jobqueue`` is not installed, or does not take the options.
+        GrpoError: ``dask-jobqueue`` is not installed, or does not accept the options.
     """
     try:
         from dask_jobqueue import SLURMCluster
@@ -141,7 +141,7 @@ def submit(there: Any, jobs: int) -> None:
     """Submit ``jobs`` jobs of ``there`` to SLURM.
 
     Raises:
-        GrpoError: there is no SLURM on this machine, or it refuses them.
+        GrpoError: there is no SLURM on this machine, or it rejects the jobs.
     """
     if shutil.which("sbatch") is None:
         raise GrpoError(tr("There is no “sbatch” here; start the command on a login node of SLURM."))

@@ -1,5 +1,6 @@
-"""Experiments in a separate process: one job at a time, with results sent as messages, and cancellable
-(``grpo_core/child``)."""
+"""Experiments in a separate process, one cancellable job at a time, with results sent as messages
+(``grpo_core/child``).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
     """Train all seeds under every point. Diverged runs are not an error: their numbers show it.
 
     Raises:
-        SettingsError: a point cannot be trained side by side.
+        SettingsError: the seeds of a point cannot be trained together.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         yield from ensembles(points, seeds, updates, poll=poll)
@@ -64,10 +65,10 @@ def raced(
     """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
     window shows.
 
-    ``fast``: whether to use JAX.
+    ``fast`` says whether to use JAX.
 
     Raises:
-        GrpoError: the race is not possible, or JAX is not installed. Before anything is computed.
+        GrpoError: the race is not possible, or JAX is not installed. Raised before anything is computed.
     """
     train = fast_ensembles if fast else ensembles
     lanes = race(
@@ -77,12 +78,12 @@ def raced(
 
 
 def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
-    """Yield one result: the growth of answers in the length toy."""
+    """Yield a single result: the growth of answers in the length toy."""
     yield lengths.tried(settings, poll=poll)
 
 
 def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.ChainProgress]:
-    """Yield one result: the chain of decisions, trained for ``updates`` updates."""
+    """Yield a single result: the chain of decisions, trained for ``updates`` updates."""
     yield chain.tried(settings, updates, poll=poll)
 
 
@@ -94,8 +95,9 @@ def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
-    """Yield the memory held by the shipped language model's process after its first update: blocks, and total bytes,
-    which torch reports where it is installed and NumPy does not count."""
+    """Yield the memory used by the shipped language model's process after its first update: the blocks, and the total
+    bytes, which torch reports if it is installed and NumPy does not count.
+    """
     from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner
     from grpo_core.lm.recorded_engine import NUMPY, TORCH

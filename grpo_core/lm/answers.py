@@ -20,10 +20,10 @@ from grpo_core.text import tr
 
 
 class Answering:
-    """Answers questions on a copy of the model. The run that trains is not touched.
+    """Callable that answers questions on a copy of the model. The run being trained is not touched.
 
-    The copy at the most recently queried update is kept, so that further questions about it are answered at once.
-    Answers are computed by the engine that made the update.
+    The copy is kept at the last update asked about, so that further questions about that update are answered at once.
+    Answers are computed by the engine that computed the update.
     """
 
     def __init__(self) -> None:
@@ -46,13 +46,13 @@ class Answering:
         Args:
             question: the question.
             step: the update that the question is about.
-            history: the updates that lead to the one before it; empty for the first.
-            cancelled: returns true to stop with ``Cancelled``.
+            history: the updates that lead up to the one before ``step``; empty for the first update.
+            cancelled: returns True to stop with ``Cancelled``.
 
         Raises:
-            GrpoError: there is no answer; the message says why.
+            GrpoError: the question cannot be answered; the message says why.
         """
-        at = step.settings, step.step, step.old_logp.tobytes()  # the first two may be equal in two runs
+        at = step.settings, step.step, step.old_logp.tobytes()  # the first two can be equal in two runs
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             engine = ENGINES[chosen_engine(start, step)]
@@ -64,7 +64,8 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """Recompute ``step`` under other settings. ``learner`` must be just before ``step``, and is left there.
+    """Recompute ``step`` under other settings. ``learner`` must be in the state just before ``step``, and is left in
+    it.
 
     Raises:
         SettingsError: a structural setting differs.
@@ -82,15 +83,15 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
 
 
 def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens of a question: its prompt's (1, T_prompt), −1 in padding, and the completion's (L,).
+    """Return the tokens of a question: of its prompt, (1, T_prompt), −1 in padding, and of the completion, (L,).
 
     Args:
         question: the question.
         step: the update that the question is about.
-        encoded: text -> its tokens with the end sign.
+        encoded: maps text to its tokens, including the end-of-sequence token.
 
     Raises:
-        GrpoError: the update has no such prompt, or the completion is longer than those of the run.
+        GrpoError: the update has no such prompt, or the completion is longer than the run allows.
     """
     if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
         raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
@@ -105,14 +106,14 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
 
 
 def unpolled(done: int, total: int) -> None:
-    """Do nothing: the poll for a single completion, which is too short to interrupt."""
+    """Do nothing. Poll for a single completion, which is too short to interrupt."""
 
 
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
     """Score a completion under the policy of ``learner`` and under its reference.
 
     Raises:
-        GrpoError: it is empty or too long, or holds a character that the model does not know.
+        GrpoError: the completion is empty or too long, or contains a character that the model does not know.
     """
     settings = step.settings
     prompt_tokens, tokens = asked(question, step, lambda text: np.array([*encode(text), STOP]))

@@ -1,4 +1,4 @@
-"""Making of a batch: draw prompts, sample and score completions, redraw dead groups."""
+"""Creation of a batch: draw prompts, sample and score completions, and redraw dead groups."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Drawn:
     Attributes:
         prompts: (P,).
         prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, logp: (B, T) of the completions; ``logp`` is the sampler's own.
-        there: (B, T) boolean, real tokens.
-        mask: (B, T) boolean, those that the loss counts.
-        parts: (B, K) of the reward, before their weights.
+        tokens, logp: (B, T), of the completions; ``logp`` is the sampler's own.
+        there: (B, T) boolean, True for real tokens.
+        mask: (B, T) boolean, True for tokens that the loss counts.
+        parts: (B, K), of the reward, before weighting.
         rewards: (B,).
         row_id: (B,), different for the completions of each attempt.
         redrawn: number of groups that were redrawn.
-        watched: (W, T) likeliest completions of the watched prompts, −1 in padding.
+        watched: (W, T), likeliest completions of the watched prompts, −1 in padding.
     """
 
     prompts: tuple[Prompt, ...]
@@ -53,14 +53,14 @@ class Drawn:
 
 
 def stream(seed: int, step: int, use: int) -> np.random.Generator:
-    """The random generator for one use at one update, determined by seed, update and use alone."""
+    """Return the random generator for one use in one update. It depends only on the seed, the update and the use."""
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, use, step, 0]))
 
 
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
 ) -> Drawn:
-    """Draw the batch of update ``step`` under the current policy. ``drawing`` can read it during sampling.
+    """Draw the batch of update ``step`` under the current policy. ``drawing`` gives access to it during sampling.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -125,7 +125,7 @@ def draw(
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
-    """Share of right answers to the held-out prompts: with greedy decoding, and with one sample each."""
+    """Return the share of correct answers to the held-out prompts: with greedy decoding, and with one sample each."""
     prompts = source.held_out()
     count, longest = len(prompts), settings.language.max_tokens
     uniforms = stream(settings.seed, step, 63).random((count, longest))
@@ -146,7 +146,7 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
 
 
 def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], poll: Poll) -> np.ndarray:
-    """The likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
+    """Return the likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
     count = len(prompts)
     tokens, mask, _ = policy.sample(
         policy.encoded(prompts),
@@ -193,14 +193,16 @@ def _sampled(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run files store them so."""
+    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run
+    files store them that way.
+    """
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 
 
 def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
-    """Parts of the reward of every completion, (B, K). Equal completions of a prompt are scored once."""
+    """Return the parts of the reward of every completion, (B, K). Identical completions of a prompt are scored once."""
     group = settings.learner.group_size
     judged: dict[tuple[int, bytes], Any] = {}
     parts = []

@@ -1,8 +1,9 @@
-"""A toy agent task: a model that may call a calculator before it answers.
+"""A toy agent task: a model that can call a calculator before it answers.
 
-A completion is a conversation in one text. The model calls the tool by an expression in parentheses; the tool answers
-with the value and a space, in tokens that the model did not write; then the model continues: ``47*8+56=(47*8)376
-(376+56)432 432``. The calculator does one operation at a time and answers ``? `` to anything else.
+A completion is a conversation in a single string. The model calls the tool with an expression in parentheses; the tool
+replies with the value and a space, in tokens that the model did not write; then the model continues:
+``47*8+56=(47*8)376 (376+56)432 432``. The calculator performs one operation at a time and replies ``? `` to anything
+else.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ REWARD_NAMES = (tr("right answer"), tr("calls"))
 """(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 NAME = "calculator"
 UNKNOWN = "?"
-"""The tool's answer to an invalid call."""
+"""The tool's reply to an invalid call."""
 OPEN, CLOSE = "(", ")"
 _OPERATION = re.compile(r"(\d{1,4})([+*-])(\d{1,4})")
 _NUMBER = re.compile(r"-?\d+")
 
 
 def calculated(call: str) -> str:
-    """The tool's answer to ``call``, the text between the parentheses."""
+    """Return the tool's reply to ``call``, the text between the parentheses."""
     found = _OPERATION.fullmatch(call)
     return str(OPERATIONS[found[2]](int(found[1]), int(found[3]))) if found else UNKNOWN
 
 
 def expression(numbers: np.random.Generator) -> str:
-    """A random product of two numbers of two digits, or a product and a sum, whose value is not negative."""
+    """Return a random product of two two-digit numbers, or a product plus or minus a number, whose value is not
+    negative.
+    """
     if numbers.random() < 0.5:
         return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
     while True:
@@ -45,7 +48,7 @@ def expression(numbers: np.random.Generator) -> str:
 
 
 def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random prompt. One in eight is held out, and no prompt is both held out and trained on."""
+    """Return a random prompt. One in eight is held out, and no prompt is both held out and trained on."""
     while True:
         text = expression(numbers)
         if is_held_out(text) == held_out:
@@ -53,7 +56,7 @@ def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
 
 
 def prompt(text: str) -> Prompt:
-    """The prompt that asks for the value of the expression ``text``."""
+    """Return the prompt that asks for the value of the expression ``text``."""
     return Prompt(text + "=", str(answer(text)))
 
 
@@ -61,15 +64,15 @@ class Calculator:
     """The tool's side of a completion, an implementation of :class:`grpo_core.lm.interface.Environment`.
 
     Args:
-        calls: maximum number of calls answered; one more ends the completion.
+        calls: maximum number of calls that are answered; one more ends the completion.
     """
 
     def __init__(self, calls: int) -> None:
         self._calls = calls
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tool's tokens after a completion (L,) whose last token the model wrote. None if the completion ends
-        there.
+        """Return the tool's tokens after a completion (L,) whose last token the model wrote, or None if the completion
+        ends there.
         """
         if VOCABULARY[tokens[-1]] != CLOSE:
             return []
@@ -81,16 +84,16 @@ class Calculator:
 
 
 def environment(task: LanguageTask) -> Calculator | None:
-    """The tool of ``task``. None without a tool."""
+    """Return the tool of ``task``, or None if it has no tool."""
     return Calculator(task.calls) if task.has_tool else None
 
 
 def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mark the tokens that the model wrote itself, boolean (B, T).
+    """Mark the tokens that the model itself wrote, boolean (B, T).
 
     Args:
-        tokens: (B, T) of completions.
-        there: (B, T) boolean, real tokens.
+        tokens: (B, T), of completions.
+        there: (B, T) boolean, True for real tokens.
     """
     own = np.array(there)
     for row in np.flatnonzero((tokens == encode(CLOSE)[0]).any(axis=-1)):
@@ -103,20 +106,20 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all, depending on
-    ``task``.
+    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all,
+    depending on ``task``.
     """
     return written(tokens, there) if task.has_tool and task.mask_tool else there
 
 
 def final_answer(text: str) -> str:
-    """The model's text after the tool's last answer."""
+    """Return the model's text after the tool's last reply."""
     *_, (last, answered) = exchanges(text)
     return "" if answered else last
 
 
 def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
-    """Outcome of a completion: right or wrong, with the tool's help or without."""
+    """Return the outcome of a completion: right or wrong, with or without the tool's help."""
     answers = [answered.strip() for _, answered in exchanges(text) if answered]
     last = final_answer(text)
     right = _NUMBER.fullmatch(last) is not None and int(last) == int(prompt.answer)
@@ -132,12 +135,12 @@ def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
 
 
 def calls(text: str) -> int:
-    """Number of calls that the tool answered."""
+    """Return the number of calls that the tool answered."""
     return sum(bool(answered) for _, answered in exchanges(text))
 
 
 def exchanges(text: str) -> Iterator[tuple[str, str]]:
-    """Split a completion into pairs of the model's text and the tool's answer, which is empty for the last."""
+    """Split a completion into pairs of the model's text and the tool's reply, which is empty in the last pair."""
     place = 0
     while (end := text.find(CLOSE, place) + 1) > 0 and end < len(text):
         answered = calculated(call_in(text[place:end])) + " "
@@ -148,5 +151,5 @@ def exchanges(text: str) -> Iterator[tuple[str, str]]:
 
 
 def call_in(said: str) -> str:
-    """The call at the end of the model's turn. Empty if it opens no parenthesis."""
+    """Return the call at the end of the model's turn, or an empty string if no parenthesis is opened."""
     return said.removesuffix(CLOSE).rpartition(OPEN)[2] if OPEN in said else ""

@@ -41,7 +41,7 @@ class CharacterSampling(Characters):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
         done = sample(
             self.model,
             prompt_tokens,
@@ -87,7 +87,7 @@ class CharacterPolicy(Policy):
             return score(self.model, batch, temperature)
 
     def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights of the run's start."""
+        """Score the batch under the weights at the start of the run."""
         with torch.no_grad():
             return score(self.reference, batch, temperature)
 
@@ -108,23 +108,23 @@ class CharacterPolicy(Policy):
         return score(self.model, place, temperature)
 
     def backward(self, place: Layout, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights by autograd."""
+        """Compute d loss / d weights with autograd."""
         loss.terms.loss.backward()
 
     def recorded_before(self, batch: Layout, reference: Scores | None) -> dict[str, Any]:
-        """Context of each token, and the reference's distributions."""
+        """Return the context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(
         self, objective: Objective, batch: Layout, scores: list[Scores], reference: Scores | None
     ) -> dict[str, Any]:
-        """Log-probabilities and full distributions of the passes."""
+        """Return the log-probabilities and full distributions of the passes."""
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Layout, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """No measurements: everything follows from the recorded distributions."""
+        """Return no measurements: everything follows from the recorded distributions."""
         return {}
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A snapshot to return to if the next update is abandoned."""
+        """Return a snapshot for undoing the next update."""
         return self.kept()

@@ -25,13 +25,14 @@ class Characters:
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without its end sign."""
+        """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
         return decode(tokens)
 
 
 def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
-    """Fields of the step that are known before the first pass: ``context`` (B, T), the row of each token in the
-    distributions, and the reference's distributions."""
+    """Return the fields of the step that are known before the first pass: ``context`` (B, T), the row of each token in
+    the table of distributions, and the reference's distributions.
+    """
     known: dict[str, Any] = {"context": to_numpy(context).astype(np.int32)}
     if reference is not None:
         known |= {"ref_logp": array_of(reference.logp), "ref_dist_logp": array_of(reference.dist_logp)}
@@ -39,8 +40,9 @@ def recorded_before(context: Array, reference: Scores | None) -> dict[str, Any]:
 
 
 def recorded_after(objective: Objective, scores: list[Scores]) -> dict[str, Any]:
-    """Log-probabilities of every pass, and full distributions: of all passes where the loss depends on them, otherwise
-    of the first and last."""
+    """Return the log-probabilities of every pass, and full distributions: of all passes if the loss depends on them,
+    otherwise of the first and last.
+    """
     whole = scores if objective.kl == EXACT or objective.entropy_bonus else [scores[0], scores[-1]]
     return {
         "logp": np.stack([array_of(each.logp) for each in scores]),

@@ -1,4 +1,4 @@
-"""Weights of a language model as a safetensors file."""
+"""Reading and writing the weights of a language model as a safetensors file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def started(size: Model, seed: int, device: torch.device) -> Transformer:
 
 
 def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
-    """Write the weights of ``model`` with the metadata ``about``. ``path`` is replaced once they are complete.
+    """Write the weights of ``model`` with the metadata ``about``. ``path`` is replaced once the new file is complete.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -45,7 +45,7 @@ def save_model(model: Transformer, path: Path, about: dict[str, str]) -> None:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether ``path`` is a regular file that begins like a safetensors file."""
+    """Return whether ``path`` is a regular file that starts like a safetensors file."""
     try:
         with opened_regular(path) as file:
             head = file.read(9)
@@ -55,7 +55,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def load(model: Transformer, path: Path) -> dict[str, str]:
-    """Load the weights at ``path`` into ``model``. Returns the file's metadata.
+    """Load the weights at ``path`` into ``model``. Return the file's metadata.
 
     Raises:
         SettingsError: the file cannot be read, is not a checkpoint, or belongs to a model of another size.
@@ -67,10 +67,10 @@ def load(model: Transformer, path: Path) -> dict[str, str]:
 
 
 def device_named(name: str) -> torch.device:
-    """The device called ``name``.
+    """Return the device called ``name``.
 
     Raises:
-        SettingsError: it is not available, or is untested.
+        SettingsError: the device is not available, or is untested.
     """
     if name == "mps":
         raise SettingsError("model.device", name, tr("this program has never been tried on it; choose cpu"))
@@ -84,7 +84,7 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """Names of the devices available for models. A kind that was never tested is marked as untried."""
+    """Return the names of the devices available for models. A kind that has never been tested is marked as untried."""
     names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
     if torch.cuda.is_available():
         names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))

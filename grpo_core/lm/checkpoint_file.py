@@ -1,7 +1,7 @@
-"""Reader of the character transformer's checkpoints, safetensors files, into NumPy arrays.
+"""Reader that loads the character transformer's checkpoints, safetensors files, into NumPy arrays.
 
-The format (github.com/huggingface/safetensors): the length of a header in 8 bytes, little-endian; the header, JSON with
-each tensor's type, shape and offsets; the numbers.
+The format (github.com/huggingface/safetensors): the length of the header in 8 bytes, little-endian; the header, JSON
+with each tensor's type, shape and offsets; the numbers.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class _NoSafetensorsError(ValueError):
-    """The file is not a safetensors file. The message says why."""
+    """Raised if the file is not a safetensors file. The message says why."""
 
 
 def checkpoint_path(size: Model) -> Path:
-    """Path of the initial weights of a run that does not start untrained."""
+    """Return the path of the initial weights of a run that starts from a trained model."""
     shipped = CHECKPOINTS.get(size.checkpoint)
     return Path(size.checkpoint) if shipped is None else resource(shipped)
 
@@ -60,8 +60,8 @@ def read_checkpoint(
     """Read the weights at ``path``, as float32, and the file's metadata.
 
     Args:
-        path: of the file.
-        size: of the model that they are for.
+        path: path of the file.
+        size: size of the model that the weights are for.
         expected: name -> shape of its tensors.
 
     Raises:
@@ -75,7 +75,7 @@ def read_checkpoint(
         with opened_regular(path.expanduser()) as file:  # reading a pipe would block
             tensors, about = _header(file)
             shapes = {name: tuple(entry["shape"]) for name, entry in tensors.items()}
-            # unexpected tensors are not loaded: a sparse file may declare more than fits into memory
+            # unexpected tensors are not loaded: a sparse file can declare more than fits into memory
             weights = _weights(file, tensors) if shapes == dict(expected) else {}
     except OSError as error:
         raise refuse(
@@ -104,7 +104,7 @@ def read_checkpoint(
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Read the header: (name -> entry of each tensor, metadata). The file is then positioned after the header."""
+    """Read the header: (name -> entry of each tensor, metadata). Leaves the file positioned after the header."""
     end = file.seek(0, 2)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
@@ -125,7 +125,7 @@ def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
 
 
 def _place(entry: Any) -> tuple[int, int]:
-    """Start and end of a tensor's data, as byte offsets after the header."""
+    """Return the start and end of a tensor's data, as byte offsets after the header."""
     match entry:
         case {"dtype": str(), "shape": list(shape), "data_offsets": [int(start), int(stop)]} if all(
             type(n) is int and n >= 0 for n in shape
@@ -146,7 +146,7 @@ def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str
         stored = np.frombuffer(file.read(stop - begin), _DTYPES[entry["dtype"]])
         if entry["dtype"] == "BF16":  # bfloat16 is the upper half of a float32
             stored = (stored.astype(np.uint32) << 16).view(np.float32)
-        with np.errstate(over="ignore"):  # overflow becomes infinite and is refused
+        with np.errstate(over="ignore"):  # overflow becomes infinite and is rejected
             weights[name] = stored.astype(np.float32).reshape(entry["shape"])
     return weights
 

@@ -1,9 +1,9 @@
-"""Sampling of completions without waiting for the device: all data about tokens stay on the model's device.
+"""Sampling of completions without waiting for the device: all token data stay on the model's device.
 
-On the CPU equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to read
-each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time. Here
-every completion has its own row, random numbers are sent once, and the host checks every :data:`LOOK` tokens whether
-all completions have ended.
+On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.hf.sampling``), for which the host has to
+read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time.
+Here, every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
+whether all completions have ended.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
 LOOK = 32
 """Number of tokens between two checks of which completions have ended. These checks are the only synchronisation
-between the first token and the last, and at most this many tokens are computed in vain."""
+between the first token and the last, and at most this many tokens are computed needlessly.
+"""
 
 
 class Rows(Protocol):
-    """Completions that a model is computing: its key-value cache, with an entry for each and capacity for all their
-    tokens.
+    """The key-value cache of a model that is computing completions, with an entry for each completion and capacity for
+    all tokens.
     """
 
     @property
@@ -40,19 +41,20 @@ class Rows(Protocol):
 
 
 def sent(array: np.ndarray, device: torch.device) -> Tensor:
-    """Copy ``array`` to ``device`` as a tensor. A copy to a GPU is made asynchronously, from pinned memory."""
+    """Copy ``array`` to ``device`` as a tensor. Copies to a GPU are asynchronous, from pinned memory."""
     tensor = torch.from_numpy(array)
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
 def inverse_kind(device: torch.device) -> torch.dtype:
-    """The dtype in which cumulative probabilities over a large vocabulary are summed: float64 where the device supports
-    it. In float32 (MPS), a random number within rounding of a boundary may draw the neighbouring token."""
+    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 if the device
+    supports it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
+    """
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def inverse(dist: Tensor, chance: Tensor) -> Tensor:
-    """The token (n,) at which the cumulative probability exceeds ``chance`` (n,).
+    """Return the token (n,) at which the cumulative probability exceeds ``chance`` (n,).
 
     Args:
         dist: (n, V) log-probabilities.
@@ -62,7 +64,9 @@ def inverse(dist: Tensor, chance: Tensor) -> Tensor:
 
 
 def passed(cumulative: Tensor, chance: Tensor) -> Tensor:
-    """The index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last entry."""
+    """Return the index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last
+    entry.
+    """
     found = torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)
     return found[:, 0].clamp_(max=cumulative.shape[1] - 1)
 
@@ -77,9 +81,9 @@ class Completions:
     """Completions during sampling, on the model's device.
 
     Args:
-        shape: (B, T), T being the maximum length.
+        shape: (B, T), where T is the maximum length.
         ends: tokens that end a completion.
-        device: their device.
+        device: the device that stores them.
     """
 
     def __init__(self, shape: tuple[int, int], ends: tuple[int, ...], device: torch.device) -> None:
@@ -98,7 +102,7 @@ class Completions:
         poll: Poll,
         kind: torch.dtype,
     ) -> None:
-        """Sample the completions ``places`` (b,), in one batch.
+        """Sample the completions ``places`` (b,) in one batch.
 
         Args:
             places: row indices of the completions.
@@ -136,12 +140,12 @@ class Completions:
             rows.advance(token)
 
     def read(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens = self._tokens[:, rows].cpu().numpy().T
         return np.maximum(tokens, 0), tokens >= 0, np.asarray(np.isin(tokens, self._ends).any(axis=-1))
 
     def table(self) -> Table:
-        """All completions, copied to the host at once."""
+        """Return all completions, copied to the host at once."""
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
         return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)

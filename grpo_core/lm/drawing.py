@@ -12,7 +12,7 @@ class Drawing:
     """The completions sampled so far. Nothing is copied until a group is read.
 
     Args:
-        group_size: completions of a group, which are adjacent rows.
+        group_size: number of completions in a group, which are adjacent rows.
     """
 
     def __init__(self, group_size: int) -> None:
@@ -20,7 +20,7 @@ class Drawing:
         self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
 
     def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
-        """Begin sampling the completions of ``groups``, which replace earlier ones of the same groups.
+        """Start sampling the completions of ``groups``, which replace earlier ones of the same groups.
 
         Args:
             groups: (n,) indices of the groups, in the order of the sampler's rows.
@@ -32,7 +32,7 @@ class Drawing:
             self._places[group] = prompt_tokens[place], read, rows
 
     def written(self, group: int) -> Written | None:
-        """The completions of ``group`` as far as they are sampled. None if the update has no such group."""
+        """Return the tokens of the completions of ``group`` sampled so far, or None if the update has no such group."""
         if group not in self._places:
             return None
         prompt, read, rows = self._places[group]
@@ -45,7 +45,9 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Written share of each group, (P,), as in :attr:`grpo_core.progress.Progress.groups`, in order of index."""
+        """Return the share of each group that has been written, (P,), as in :attr:`grpo_core.progress.Progress.groups`,
+        in order of index.
+        """
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Torch's optimizers without importing torch's compiler, which takes a second and is not used.
+"""Use of torch's optimizers without importing torch's compiler, which takes a second and is not used.
 
 torch 2.13 marks some methods of its optimizers as not to be compiled, and imports the compiler to do so when they are
-first called. If a later torch does this differently, the only loss is that second.
+first called. If a later torch does this differently, only that second is lost.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ def spare_the_compiler() -> None:
 
 @torch.no_grad()
 def step(optimizer: torch.optim.Optimizer) -> None:
-    """``optimizer.step()``, without hooks and profiler."""
+    """Call ``optimizer.step()`` without hooks and the profiler."""
     inspect.unwrap(type(optimizer).step)(optimizer)

@@ -42,7 +42,7 @@ ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
 
 
 def torch_is_there() -> bool:
-    """Whether torch is installed and can be loaded, found out by importing it."""
+    """Return whether torch is installed and can be loaded. Finds out by importing it."""
     try:
         import torch  # noqa: F401
     except (ImportError, OSError):  # OSError: a shared library's dependency is missing
@@ -54,11 +54,11 @@ def chosen_engine(settings: Settings, recorded: Step | None = None) -> str:
     """Choose the engine of a run, a key of :data:`ENGINES`.
 
     New runs on the CPU use NumPy, which is at least as fast as torch there and loads instantly
-    (``benchmarks/bench_language.py``). Runs on other devices use torch, and so do runs that torch began, if it can be
+    (``benchmarks/bench_language.py``). Runs on other devices use torch, as do runs started with torch, if it can be
     loaded. Torch is imported only in these cases.
 
     Args:
-        settings: of a run of the character transformer.
+        settings: settings of a run of the character transformer.
         recorded: the update to continue from or to answer questions about, if any.
     """
     wanted = settings.model.device != "cpu" or (recorded is not None and engine_of(recorded) == TORCH)

@@ -1,6 +1,6 @@
 """The interface of a language model's policy, independent of its engine: sample, score, train, reference, snapshot.
 
-It has three implementations: the shipped character transformer, in torch (``character_policy.py``) or in NumPy
+There are three implementations: the shipped character transformer, in torch (``character_policy.py``) or in NumPy
 (``numpy_engine/numpy_policy.py``), and a model from a user's folder (``grpo_core.hf.folder_policy``). Prompts, rewards,
 loss and record are the same for all.
 """
@@ -21,15 +21,16 @@ from grpo_core.record import Step
 
 
 class Poll(Protocol):
-    """Callback before each piece of work. It may raise to stop the work."""
+    """Callback before each unit of work. It can raise an exception to stop the work."""
 
     def __call__(self, done: int, total: int, /) -> None:
-        """Piece ``done`` of at most ``total`` is next, counted from 1."""
+        """Report that unit ``done`` of at most ``total`` is next, counted from 1."""
 
 
 Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
-"""Function of (log-probabilities before the first pass (B, T), a critic's values (B, T)) that returns the update as far
-as known then: everything that its advantages depend on."""
+"""Function of (log-probabilities before the first pass (B, T), a critic's values (B, T)) that returns the part of the
+update known at that point: everything that its advantages depend on.
+"""
 
 
 class Scored(Protocol):
@@ -46,8 +47,8 @@ class Scores:
 
     Attributes:
         dist_logp: (C, V) log-probabilities at every context, at the sampling temperature.
-        logp: (B, T) of the sampled tokens; 0 in padding.
-        stream: (C, D) the normalised stream at every context, which a critic reads.
+        logp: (B, T) log-probabilities of the sampled tokens; 0 in padding.
+        stream: (C, D) normalised residual stream at every context, which a critic reads.
     """
 
     dist_logp: Array
@@ -57,29 +58,33 @@ class Scores:
 
 ReadRows = Callable[[slice], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """Function from rows of completions during sampling to their tokens (n, T) and mask (n, T) so far, and whether each has
-ended (n,). It may be called between two tokens, from the sampler's ``poll``."""
+ended (n,). It can be called between two tokens, from the sampler's ``poll``.
+"""
 
 
 class Environment(Protocol):
-    """An environment that answers a model within its completion."""
+    """An environment that replies to a model within its completion."""
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """The tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no answer. None
-        if that token ends the completion."""
+        """Return the tokens that follow a completion (L,) whose last token the model wrote. Empty if there is no reply,
+        None if that token ends the completion.
+        """
 
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Completions, (B, T) each: tokens, the end sign included, 0 in padding; mask; the sampler's log-probabilities."""
+"""Completions, (B, T) each: tokens, including the end-of-sequence token, 0 in padding; mask; the sampler's
+log-probabilities.
+"""
 
 
 class Sampling(Protocol):
-    """Methods of a policy that sampling a batch needs."""
+    """The methods of a policy that are needed to sample a batch."""
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
         """Encode prompts as tokens, (P, T_prompt), −1 in padding on the right."""
 
     def text(self, tokens: np.ndarray) -> str:
-        """Text of a completion's tokens (L,), without its end sign."""
+        """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
 
     def sample(
         self,
@@ -103,7 +108,7 @@ class Sampling(Protocol):
             greedy: (B,) rows that take the likeliest token instead.
             poll: called before every token with its number and T.
             drawing: called before the first token with a function that reads the rows during sampling.
-            environment: answers the model; its tokens are part of the completion and have the model's
+            environment: replies to the model; its tokens are part of the completion and have the model's
                 log-probabilities.
         """
 
@@ -117,8 +122,8 @@ class Passes(Generic[ScoresT]):
     """Results of the passes over a batch.
 
     Attributes:
-        draft: the update as it was known before the first pass.
-        scores: before each pass, without gradients.
+        draft: the update as known before the first pass.
+        scores: scores before each pass, without gradients.
         norm: Euclidean norm of the gradient in the first pass.
     """
 
@@ -135,19 +140,19 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Name of the engine, a key of :data:`grpo_core.lm.engines.ENGINES`."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Context manager in which all computation under ``settings`` must run."""
+        """Return a context manager in which all computation under ``settings`` must run."""
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports a lack of memory."""
 
     def make_space(self) -> bool:
-        """Free cached memory, and compute fewer rows at once from now on. False where that is not possible."""
+        """Free cached memory, and compute fewer rows at once from now on. Return False if that is not possible."""
 
     def check(self, settings: Settings) -> None:
         """Check that this policy can be trained under ``settings``.
 
         Raises:
-            SettingsError: naming what it cannot do.
+            SettingsError: it cannot; the message names what it does not support.
         """
 
     def batch(
@@ -156,9 +161,10 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """Convert prompts (P, T_prompt) and completions (B, T) to this policy's batch format.
 
         Args:
-            prompt_tokens, tokens: with −1 in the padding of prompts.
+            prompt_tokens: (P, T_prompt), −1 in padding.
+            tokens: (B, T).
             mask: (B, T) tokens that the loss counts.
-            present: (B, T) tokens that exist; None where these are the same.
+            present: (B, T) tokens that exist; None if these are the same.
         """
 
     def score(
@@ -175,10 +181,10 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         Args:
             batch: the batch to score.
             temperature: divides the logits.
-            poll: called before every chunk of rows with its number and their count.
-            against_reference: whether to measure the distance from the reference, where it does not follow from the
+            poll: called before every chunk of rows with its number and the number of chunks.
+            against_reference: whether to measure the distance from the reference if it cannot be computed from the
                 record.
-            first: the scores before the first pass, whose likeliest tokens are looked up again where the full
+            first: the scores before the first pass, whose likeliest tokens are looked up again if the full
                 distributions are not recorded.
         """
 
@@ -203,18 +209,18 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def recorded_before(self, batch: BatchT, reference: ScoresT | None) -> dict[str, Any]:
-        """Fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
+        """Return the fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
 
     def recorded_after(
         self, objective: Objective, batch: BatchT, scores: list[ScoresT], reference: ScoresT | None
     ) -> dict[str, Any]:
-        """Fields of the step that follow from the scores before each pass and after the last."""
+        """Return the fields of the step that follow from the scores before each pass and after the last."""
 
     def measurements(self, batch: BatchT, after: ScoresT, reference: ScoresT | None) -> dict[str, float]:
-        """Measurements of the step that only the model can produce."""
+        """Return the measurements of the step that only the model can produce."""
 
     def kept_for(self, settings: Settings) -> Any:
-        """Snapshot with which the next update can be undone."""
+        """Return the snapshot with which the next update can be undone."""
 
     def put_back(self, kept: Any) -> None:
         """Restore the snapshot ``kept`` of :meth:`kept_for`.
@@ -224,11 +230,11 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
         """
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that later updates depend on, for the run file. Empty where it is not stored there."""
+        """Return everything that later updates depend on, for the run file. Empty if it is not stored there."""
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
         """Restore the state returned by :meth:`state`.
 
         Raises:
-            GrpoError: it belongs to another model.
+            GrpoError: the state belongs to another model.
         """

@@ -1,7 +1,7 @@
-"""Cache of the user's prompts, read once as long as their file is unchanged.
+"""Cache of the user's prompts, which are read once as long as their file does not change.
 
-Reading a large file takes seconds. Code that must not block, such as a window's thread, checks whether the prompts are
-in the cache, and otherwise has another thread read them first.
+Reading a large file takes seconds. Code that must not block, such as the GUI thread, checks whether the prompts are in
+the cache, and otherwise has another thread read them first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import each_prompt, located
 
 SMALL = 64_000
-"""Size in bytes of a file that can be read within a frame or two."""
+"""Size in bytes of a file that can be read within one or two frames."""
 
 
 class Read(Protocol):
@@ -29,9 +29,9 @@ class Read(Protocol):
 
 
 class Prompts(Sequence[Prompt]):
-    """A sequence of prompts stored as plain texts. Each :class:`Prompt` is created on access.
+    """A sequence of prompts stored as plain strings. Each :class:`Prompt` is created on access.
 
-    Texts are not tracked by Python's garbage collector, so that millions of them cost it nothing.
+    Python's garbage collector does not track strings, so millions of them cost it nothing.
     """
 
     def __init__(self, answers: Mapping[str, str]) -> None:
@@ -51,12 +51,12 @@ class Prompts(Sequence[Prompt]):
         return Prompt(self._texts[place], self._answers[place])
 
     def find(self, text: str) -> Prompt | None:
-        """The prompt with this text. None if there is none."""
+        """Return the prompt with this text, or None if it does not exist."""
         return self[self._texts.index(text)] if text in self._texts else None
 
 
 class _Kept:
-    """Progress of reading a file, empty at first."""
+    """The state of reading one file, empty at first."""
 
     prompts: Prompts | None = None
     error: str = ""
@@ -64,7 +64,7 @@ class _Kept:
 
 @lru_cache(maxsize=4)
 def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
-    """The cache entry for a file in one of its states. A changed file has a new entry."""
+    """Return the cache entry for a file in one of its states. A changed file gets a new entry."""
     return _Kept()
 
 
@@ -75,17 +75,17 @@ def prompts_at(
     cancelled: Callable[[], bool] = lambda: False,
     read: Read = each_prompt,
 ) -> Prompts:
-    """The prompts of a file, each text once.
+    """Return the prompts of a file, without duplicates.
 
     Args:
-        path: as for :func:`grpo_core.lm.prompt_file.read_prompts`, also what follows.
+        path: see :func:`grpo_core.lm.prompt_file.read_prompts`, also for the next two.
         checker: the kind of answers.
         longest: maximum number of tokens of a prompt.
         cancelled: called before each prompt.
         read: reads the file.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned True.
         GrpoError: the file cannot be used.
     """
     kept = _place(path, checker, longest)
@@ -104,7 +104,7 @@ def prompts_at(
 
 
 def at_hand(settings: Settings) -> bool:
-    """Whether the prompts of a run under ``settings`` can be returned, or refused, without blocking."""
+    """Return whether the prompts of a run under ``settings`` can be returned, or rejected, without blocking."""
     if not settings.is_language or not settings.language.from_file:
         return True
     path = located(settings.language.file)
@@ -122,7 +122,7 @@ def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = e
     ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
+        Cancelled: ``cancelled()`` returned True.
     """
     if at_hand(settings):
         return

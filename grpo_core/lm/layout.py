@@ -14,7 +14,7 @@ from grpo_core.lm.packing import Packing, key_columns, packed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """The content of :class:`~grpo_core.lm.packing.Packing`, under the same names."""
+    """The content of :class:`~grpo_core.lm.packing.Packing` as tensors, under the same names."""
 
     tokens: Tensor
     positions: Tensor
@@ -34,8 +34,9 @@ class Layout:
 
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
-        """Bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
-        tokens on [its prompt, itself, padding] (M, 1, T − 1, S)."""
+        """Return the bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a
+        completion's tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
+        """
         prompts, width, own = self.shape
         device = self.tokens.device
         past = torch.ones(width, width, dtype=torch.bool, device=device).tril()
@@ -48,7 +49,7 @@ class Layout:
         return _added(within), _added(after).index_select(0, self.prompt_of)
 
     def over_completions(self, of_completions: Tensor) -> Tensor:
-        """Sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
+        """Return the sum over each prompt's distinct completions, (M, ...) -> (P, ...)."""
         total = of_completions.new_zeros(self.shape[0], *of_completions.shape[1:])
         return total.index_add_(0, self.prompt_of, of_completions)
 
@@ -60,7 +61,7 @@ def layout(
     device: torch.device,
     present: np.ndarray | None = None,
 ) -> Layout:
-    """Make the layout of a batch. Arguments as for :func:`~grpo_core.lm.packing.packed`."""
+    """Create the layout of a batch. For the arguments see :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {
         field.name: torch.from_numpy(getattr(packing, field.name)).to(device)

@@ -1,5 +1,5 @@
-"""The language model's learner, a generator of steps: sample, score, compute advantages, and descend the shared
-loss.
+"""The language model's learner, a generator of steps: sample, score, compute advantages, and
+descend the shared loss.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PolicyLearner(Generic[PolicyT]):
     Args:
         make_policy: creates the initial model, its reference and its optimizer.
         settings: settings of the next update.
-        history: the recorded updates up to the point where the run continues: the first holds weights, or is update 1;
+        history: the recorded updates up to the point where the run continues: the first has weights, or is update 1;
             the others are replayed.
         cancelled: called before every token and every pass.
         progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
@@ -48,7 +48,7 @@ class PolicyLearner(Generic[PolicyT]):
         policy: the model, its reference and the optimizer's state.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
-        recorded_by: the engine that made the last of the recorded updates; this learner's own where there is none.
+        recorded_by: the engine that computed the last recorded update; this learner's own if there is none.
 
     Raises:
         SettingsError: the settings need something that is not available, or a structural one differs.
@@ -96,16 +96,14 @@ class PolicyLearner(Generic[PolicyT]):
 
     def __next__(self) -> Step:
         while (step := self._tried()) is None:
-            gc.collect()  # an error may be part of a cycle with its traceback, which holds the tensors of its frames
+            gc.collect()  # an error can be part of a cycle with its traceback, which holds the tensors of its frames
             if not self.policy.make_space():
                 raise GrpoError(_too_large(self._settings, self._step))
         self._step, self._keep_next = step.step, False
         return step
 
     def _tried(self) -> Step | None:
-        """Compute the next update. None if memory ran out, in which case the error and its frames have been
-        released.
-        """
+        """Compute the next update. Return None if memory ran out, after releasing the error and its frames."""
         before = self.policy.kept_for(self._settings)
         try:
             return self._update(self._settings, self._step + 1)
@@ -148,26 +146,26 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def watched_tokens(self) -> np.ndarray:
-        """The likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
+        """Return the likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
 
-        It consumes no random numbers.
+        This consumes no random numbers.
         """
         with self._autocast():
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
 
     def again(self, step: Step, settings: Settings) -> Step:
-        """The next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.
+        """Return the next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.
 
         Args:
             step: the recorded update that follows this learner's state.
-            settings: with the structural settings of the run.
+            settings: settings with the structural settings of the run.
 
         Returns:
-            The update, without a state to continue from; under the step's own settings its passes equal those of
+            The update, without a state to continue from. Under the step's own settings, its passes equal those of
             ``step`` bit for bit.
 
         Raises:
-            NonFiniteError: a number of it is not finite.
+            NonFiniteError: one of its numbers is not finite.
         """
         if step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
@@ -218,7 +216,7 @@ class PolicyLearner(Generic[PolicyT]):
         return after
 
     def _replay(self, step: Step) -> None:
-        """Return to the state at the end of ``step``: from its weights, or by replaying it with its completions."""
+        """Return to the state at the end of ``step``, from its weights or by replaying it with its completions."""
         self._ask()
         if holds_weights(step):
             self.policy.restore(step.resume, step.settings.optimizer)
@@ -258,7 +256,7 @@ class PolicyLearner(Generic[PolicyT]):
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
     def _poll_in(self, phase: Phase) -> Poll:
-        """Make a poll that checks for cancellation and reports progress in ``phase``."""
+        """Create a poll that checks for cancellation and reports progress in ``phase``."""
 
         def poll(done: int, total: int) -> None:
             self._ask()
@@ -267,7 +265,7 @@ class PolicyLearner(Generic[PolicyT]):
         return poll
 
     def _poll(self, done: int, total: int) -> None:
-        """Check for cancellation, in work that is not a new update."""
+        """Check for cancellation in work that is not a new update."""
         self._ask()
 
     def _ask(self) -> None:
@@ -279,10 +277,11 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the shipped character transformer. The arguments are those of its base class.
+    """One run of the shipped character transformer. For the other arguments see the base class.
 
     Args:
-        make_policy: None for the default engine of a new run, or the one that made the last update of ``history``.
+        make_policy: None for the default engine of a new run, or the engine that computed the last update of
+            ``history``.
     """
 
     def __init__(
@@ -307,7 +306,7 @@ def _draft(
     old_logp: np.ndarray,
     values: np.ndarray | None,
 ) -> Step:
-    """The record of an update as known before its first pass."""
+    """Return the record of an update as known before its first pass."""
     rows, group = len(drawn.tokens), settings.learner.group_size
     return Step(
         step=number,
@@ -330,17 +329,17 @@ def _draft(
 
 
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    """The record of an update that is recomputed."""
+    """Return the record of an update that is recomputed."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
 
 
 def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
-    """Fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
+    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
     return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
 
 
 def _watches_reference(settings: Settings) -> bool:
-    """Whether completions are also scored under the reference."""
+    """Return whether completions are also scored under the reference."""
     return settings.objective.beta != 0 or settings.model.watch_reference
 
 

@@ -1,4 +1,4 @@
-"""Memory ledger of a model in training, counted from its tensors."""
+"""Memory ledger of a model being trained, computed from its tensors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from grpo_core.text import tr
 
 
 def counted(policy: Policy) -> list[Block]:
-    """The memory blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
+    """Return the memory blocks of a policy, its reference and its optimizer, in bytes of their tensors' storage.
 
-    Gradients exist only while an update is computed, one number per trained weight, so they are counted from the
+    Gradients exist only while an update is computed, one number per trained weight, so their size is computed from the
     weights.
     """
     parameters = list(policy.model.parameters())
@@ -30,7 +30,9 @@ def counted(policy: Policy) -> list[Block]:
 
 
 def allocated(policy: Policy) -> int | None:
-    """Bytes allocated by torch on the policy's device. None where torch keeps no count (CPU)."""
+    """Return the number of bytes allocated by torch on the policy's device, or None if torch
+    does not count them (CPU).
+    """
     device = next(policy.model.parameters()).device
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
@@ -38,9 +40,9 @@ def allocated(policy: Policy) -> int | None:
 
 
 def held() -> int:
-    """Bytes of the storage of all tensors in this process that Python can reach, each storage counted once.
+    """Return the bytes of storage of all tensors in this process that Python can reach, counting each storage once.
 
-    It is independent of the ledger and serves to verify it where torch keeps no count.
+    This is independent of the ledger and serves to verify it where torch does not count allocations.
     """
     tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
     storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in tensors}

@@ -30,11 +30,11 @@ class Block(nn.Module):
         self.down = nn.Linear(4 * width, width)
 
     def queries(self, x: Tensor) -> Tensor:
-        """Queries, keys and values of every token: (..., D) -> (..., 3, H, D / H)."""
+        """Return the queries, keys and values of every token: (..., D) -> (..., 3, H, D / H)."""
         return self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))  # type: ignore[no-any-return]
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        """The residual stream after this block, given the attention's output ``attended`` (..., D)."""
+        """Return the residual stream after this block, given the attention's output ``attended`` (..., D)."""
         x = x + self.out(attended)
         return x + self.down(F.relu(self.up(self.norm2(x))))  # type: ignore[no-any-return]
 
@@ -55,18 +55,19 @@ class Transformer(nn.Module):
         self.norm = nn.LayerNorm(size.width)
 
     def start(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """The residual stream before the first block, (..., D)."""
+        """Return the residual stream before the first block, (..., D)."""
         return self.embed(tokens) + self.position(positions)  # type: ignore[no-any-return]
 
     def logits(self, x: Tensor) -> Tensor:
-        """Logits of the next token from the residual stream after the last block: (..., D) -> (..., V), float32 or
-        float64.
+        """Return the logits of the next token from the residual stream after the last block: (..., D) -> (..., V),
+        float32 or float64.
         """
         return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so the causal mask
-        hides padding, which may hold any token."""
+        """Return the logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so the
+        causal mask hides padding, which can be any token.
+        """
         length = tokens.shape[-1]
         x = self.start(tokens, torch.arange(length, device=tokens.device))
         past = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()

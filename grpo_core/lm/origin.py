@@ -1,4 +1,4 @@
-"""The origin of a language model's run, computed without torch for the window."""
+"""The origin of a language model's run, computed without torch for display."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.record import Origin
 
 
 def origin(settings: Settings) -> Origin:
-    """The origin of a run. Only the model knows its policy, so there are no distributions.
+    """Return the origin of a run. It has no distributions, since only the model knows its policy.
 
     Raises:
         GrpoError: the user's prompts cannot be used.

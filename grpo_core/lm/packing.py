@@ -1,8 +1,8 @@
 """Packing of an update's tokens, so that nothing is computed twice and no padding is computed.
 
-The prompt of a group is computed once, and so are completions that are equal: most are, once a policy has learned. All
-tokens of a completion except the last are computed: token t + 1 is predicted at token t, and the first token at the
-prompt's last one, which the whole group shares.
+The prompt of a group is computed once, and so are identical completions, which are frequent once a policy has learned.
+All tokens of a completion except the last are computed: token t + 1 is predicted at token t, and the first token at the
+last token of the prompt, which the whole group shares.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ from functools import cached_property
 import numpy as np
 
 KEYS = 16
-"""Column counts of key tables are multiples of this. On the CPU, attention computes the exponentials of sixteen scores
-at once but those of the remainder one by one: 25 columns take twice as long as 32."""
+"""Number of which the column counts of key tables are multiples. On the CPU, attention computes the exponentials of
+sixteen scores at once but those of the remainder one by one: 25 columns take twice as long as 32.
+"""
 
 
 def key_columns(count: int) -> int:
-    """Number of columns of a table with ``count`` keys per row."""
+    """Return the number of columns of a table with ``count`` keys per row."""
     return -(-count // KEYS) * KEYS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Packing:
-    """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N together.
+    """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N in total.
 
-    Positions ("contexts") at which a distribution is needed: C = P + Σ (L_m − 1), the prompts' ends first.
+    Positions ("contexts") at which a distribution is needed: C = P + Σ (L_m − 1), the ends of the prompts first.
 
     Attributes:
         tokens, positions: (N,), the computed tokens.
         prompt_cells: (N_prompt,), cells of the prompts' tokens in a (P, T_prompt) table of right-aligned prompts.
-        prompt_table: (P T_prompt,) the token in each cell of that table; in padding any of the N.
+        prompt_table: (P T_prompt,), the token in each cell of that table; any of the N in padding.
         completion_cells: (N − N_prompt,), cells of the completions' tokens in a (M, T − 1) table.
         key_cells: (N − N_prompt,), cells of the same tokens in a (M, S) table of keys that a completion attends to: its
             prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
-        key_table: (M S,) the token in each cell of that table; in padding any of the N.
+        key_table: (M S,), the token in each cell of that table; any of the N in padding.
         prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
-        prompt_of: (M,) the prompt of each distinct completion.
+        prompt_of: (M,), the prompt of each distinct completion.
         shape: P, T_prompt, T − 1.
-        ends: (C,) index into the N tokens of each context.
-        context: (B, T) the context of each token of the batch; 0 in padding.
-        targets: (B, T) the token itself; 0 in padding.
+        ends: (C,), index into the N tokens of each context.
+        context: (B, T), the context of each token of the batch; 0 in padding.
+        targets: (B, T), the token itself; 0 in padding.
         mask: (B, T) boolean, tokens that the loss counts.
         present: (B, T) boolean, tokens that exist.
     """
@@ -64,8 +65,9 @@ class Packing:
 
     @cached_property
     def allowed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Attention masks, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's tokens on [its
-        prompt, itself, padding] (M, 1, T − 1, S)."""
+        """Return the attention masks, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
+        tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
+        """
         prompts, width, own = self.shape
         # a row of padding attends to itself, so that its softmax is finite
         within = (np.tri(width, dtype=bool) & self.prompt_seen) | np.eye(width, dtype=bool)
@@ -76,7 +78,9 @@ class Packing:
 
     @cached_property
     def first_of_prompt(self) -> np.ndarray:
-        """Index of the first distinct completion of each prompt, (P,). Those of a prompt are adjacent."""
+        """Return the index of the first distinct completion of each prompt, (P,). The completions of a prompt are
+        adjacent.
+        """
         return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
 
 
@@ -87,9 +91,9 @@ def packed(
 
     Args:
         prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens: (B, T), every completion has at least one token; row p G + g is completion g of prompt p.
+        tokens: (B, T). Every completion has at least one token; row p G + g is completion g of prompt p.
         mask: (B, T) boolean, tokens that the loss counts.
-        present: (B, T) boolean, tokens that exist; None where these are the same.
+        present: (B, T) boolean, tokens that exist; None if these are the same.
     """
     there = mask if present is None else present
     prompts, rows = len(prompt_tokens), len(tokens)
@@ -134,8 +138,9 @@ def packed(
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Deduplicate ``rows`` (B, n): indices of the first occurrences (M,), in order, and for each row the index of its
-    equal among these (B,)."""
+    """Deduplicate ``rows`` (B, n). Return the indices of the first occurrences (M,), in order, and for each row the
+    index of its duplicate among them (B,).
+    """
     numbers: dict[bytes, int] = {}
     first, which = list[int](), list[int]()
     for place, row in enumerate(rows):

@@ -36,13 +36,13 @@ class Loss:
     """The loss of one pass, for any array library.
 
     Attributes:
-        objective: its settings.
+        objective: settings of the loss.
         place: contexts and mask of the tokens.
         now: the current scores.
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
-        reference: the scores of the reference policy; None where they are not needed.
-        sampling: (B, T) log-probabilities as the sampler gave them; None without an importance cap.
+        reference: the scores of the reference policy; None if they are not needed.
+        sampling: (B, T) log-probabilities computed by the sampler; None without an importance cap.
     """
 
     objective: Objective
@@ -55,12 +55,12 @@ class Loss:
 
     @cached_property
     def terms(self) -> Terms:
-        """The loss with all intermediate values. Autograd adds the gradient through the full distributions."""
+        """Return the loss with all intermediate values. Autograd adds the gradient through the full distributions."""
         return evaluate(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
 
     @property
     def token_gradient(self) -> Array:
-        """d loss / d logp (B, T) in closed form, without the gradient through the full distributions."""
+        """Return d loss / d logp (B, T) in closed form, without the gradient through the full distributions."""
         return gradient(self.objective, self.now.logp, self.old, self.advantage, self.place.mask, **self._given)
 
     @cached_property
@@ -78,7 +78,7 @@ PlaceT = TypeVar("PlaceT", bound=Place)
 
 
 class Trained(Protocol[PlaceT_contra]):
-    """Methods of a policy that the passes need.
+    """The methods of a policy that the passes need.
 
     Attributes:
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
@@ -90,10 +90,10 @@ class Trained(Protocol[PlaceT_contra]):
         """Score the batch under the current policy, in preparation for :meth:`backward`."""
 
     def backward(self, place: PlaceT_contra, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights, from the scores of the last forward pass."""
+        """Compute d loss / d weights from the scores of the last forward pass."""
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping."""
+        """Take one optimizer step along the gradients. Return their norm before clipping."""
 
 
 def learned(
@@ -110,7 +110,7 @@ def learned(
     The first pass is on-policy by construction: the old log-probabilities are its own.
 
     Raises:
-        NonFiniteError: a loss or a gradient is not finite; ``policy`` has made the passes before that one.
+        NonFiniteError: a loss or a gradient is not finite. The earlier passes have already changed ``policy``.
     """
     learner, scores, norms = settings.learner, list[Scores](), list[float]()
     step: Step | None = None
@@ -150,7 +150,7 @@ def learned(
 
 
 def values_of(critic: Array, now: Scores, place: Place) -> Array:
-    """The critic's value before each token, (B, T)."""
+    """Return the critic's value before each token, (B, T)."""
     each = as_array(stop_gradient(now.stream), critic) @ critic[:-1] + critic[-1]  # (C,)
     return array_namespace(each).where(place.mask, each[place.context], 0.0)
 
@@ -159,20 +159,21 @@ def require_finite(value: float, number: int, what: str) -> None:
     """Check that ``value`` is finite.
 
     Raises:
-        NonFiniteError: it is not; ``what`` names the quantity of update ``number``.
+        NonFiniteError: it is not; ``what`` is the name of this quantity of update ``number``.
     """
     if not math.isfinite(value):
         raise NonFiniteError(number, what)
 
 
 def array_of(x: Array) -> np.ndarray:
-    """``x`` as a NumPy array in float32."""
+    """Return ``x`` as a NumPy array in float32."""
     xp = array_namespace(x)
     return to_numpy(xp.astype(x, xp.float32, copy=False))
 
 
 def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
-    """KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log π_ref(a) − KL).
+    """Compute KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log
+    π_ref(a) − KL).
 
     Differentiating the formula directly gives + 1 in place of − KL. On the logits, where Σ π is 1, both are equal in
     exact arithmetic, but Adam turns the rounding error of the direct form into full steps. This form is exactly 0 where

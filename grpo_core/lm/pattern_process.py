@@ -1,8 +1,8 @@
-"""A child process that matches regular expressions one by one, and exits if one takes too long.
+"""A child process that matches regular expressions one at a time, and exits if one takes too long.
 
-A pattern such as ``(a+)+$`` tries every way to divide a text, twice as many for each further letter, and Python's
-matcher lets nothing else run in its process meanwhile. Matching therefore runs in this process, with a timer thread of
-the operating system that can end the process without the interpreter.
+A pattern such as ``(a+)+$`` tries every way to divide a string, twice as many for each additional character, and
+Python's matcher blocks all other threads of its process meanwhile. Matching therefore runs in this process, with a
+timer thread of the operating system that can end the process without the interpreter.
 
 This file imports nothing that takes long to import: the process starts within a tenth of a second.
 """
@@ -31,10 +31,10 @@ compiled = lru_cache(maxsize=4096)(re.compile)
 def serve(connection: Connection) -> None:
     """Answer requests from ``connection`` until it closes.
 
-    A request holds a pattern and a text; the answer is true or false, or a sentence where the pattern is no regular
-    expression. Without a text (null) the pattern is only compiled, and the answer is true.
+    A request contains a pattern and a string; the response is true or false, or an error message if the pattern is not
+    a regular expression. Without a string (null), the pattern is only compiled, and the response is true.
     """
-    warnings.simplefilter("ignore")  # of patterns whose meaning differs between Python versions
+    warnings.simplefilter("ignore")  # warnings about patterns whose meaning differs between Python versions
     with Path(os.devnull).open("wb") as nowhere:
         while True:
             try:
@@ -48,7 +48,7 @@ def serve(connection: Connection) -> None:
 
 
 def matched(pattern: str, text: str | None) -> bool | str:
-    """Whether ``pattern`` is found in ``text``, or the reason why it is not a regular expression."""
+    """Return whether ``pattern`` is found in ``text``, or the reason why it is not a regular expression."""
     try:
         expression = compiled(pattern)
         return text is None or expression.search(text) is not None

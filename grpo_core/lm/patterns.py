@@ -1,8 +1,8 @@
-"""Foreign regular expressions, matched by Python's ``re`` under a time limit.
+"""Regular expressions from users, matched by Python's ``re`` under a time limit.
 
-``re`` itself has none; the package ``regex`` has one, but interprets some patterns differently, and a recorded run's
-rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits when a
-match takes too long and is restarted for the next.
+``re`` itself has no time limit; the package ``regex`` has one, but interprets some patterns differently, and a recorded
+run's rewards must not change. Matching is therefore done in a separate process (``pattern_process.py``), which exits
+when a match takes too long and is restarted for the next.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from grpo_core.lm.pattern_process import SECONDS, serve
 from grpo_core.text import tr
 
 _TRIES = 2
-"""Number of attempts: one process may have been slow because the whole computer was."""
+"""Number of attempts. One process may have been slow because the whole computer was."""
 _PATIENCE = 4.0
-"""Seconds after which a process is killed that has not exited by itself, for example because it was suspended."""
+"""Time in seconds after which a process that has not exited by itself is killed, for example
+because it was suspended.
+"""
 
 
 class PatternMatcher:
-    """Matches patterns in a child process. Thread-safe; the process is started on first use."""
+    """Matcher that runs in a child process. Thread-safe; the process is started on first use."""
 
     def __init__(self) -> None:
         self._process: ChildProcess | None = None
@@ -39,7 +41,7 @@ class PatternMatcher:
         self._answer(pattern, None)
 
     def found(self, pattern: str, text: str) -> bool:
-        """Whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
+        """Return whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
 
         Raises:
             GrpoError: it is not a regular expression, or the search takes too long; the message says which.
@@ -80,7 +82,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """The answer of the process. Empty ("") if it exited by itself, None if it had to be killed."""
+        """Return the response of the process: "" if it exited by itself, None if it had to be killed."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)
@@ -101,5 +103,5 @@ def _end(process: ChildProcess) -> None:
 
 @cache
 def matcher() -> PatternMatcher:
-    """The matcher shared by this process."""
+    """Return the matcher shared by this process."""
     return PatternMatcher()

@@ -1,10 +1,10 @@
 """Pretraining of the shipped checkpoints: one that does arithmetic but tends to work from left to right, and one that
 can call a calculator but mostly guesses (:mod:`grpo_core.lm.calculator`).
 
-GRPO elicits what a model already samples now and then. The data therefore contain both ways of working out an
-expression: a share by precedence, the rest from left to right. Both are free of mistakes, so that after pretraining the
-habit is nearly all that is left to unlearn. One working in twenty restates its last result (``=14=14``), which is
-harmless, until a reward pays for "=".
+GRPO elicits what a model already samples now and then. The data therefore contain both ways of evaluating an
+expression: a share by precedence, the rest from left to right. Both are free of mistakes, so that after pretraining
+hardly anything but the habit is left to unlearn. One working in twenty repeats its last result (``=14=14``), which is
+harmless until a reward pays for "=".
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import STOP, encode, padded
 
 DATA = {"easy": 0.3, "sweet_spot": 0.4, "hard": 0.3}
-"""Share of each difficulty in the data. The hopeless one is not included."""
+"""Share of each difficulty in the data. The hopeless difficulty is not included."""
 RIGHT = {"easy": 1.0, "sweet_spot": 0.4, "hard": 0.15}
 """Share of workings that respect precedence."""
 RESTATED = 0.05
 """Share of workings that restate their last result, and probability of each further repetition."""
 WARM_UP = 100
 Part = tuple[str, bool]
-"""A part of a completion, and whether the model learns to write it. A tool's answers are not learned."""
+"""A part of a completion, and whether the model learns to write it. A tool's replies are not learned."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Recipe for making a checkpoint.
+    """Recipe for training a checkpoint.
 
     Attributes:
         size: size of the model.
         task: the task whose completions it learns, a key of :data:`EXAMPLES`.
         steps: number of AdamW steps.
         batch: workings per step.
-        learning_rate: its maximum, after a warm-up of 100 steps and before a cosine decay to 1 %.
+        learning_rate: maximum learning rate, after a warm-up of 100 steps and before a cosine decay to 1 %.
         seed: determines weights and data.
         threads: number of CPU threads.
     """
@@ -63,16 +63,16 @@ class Recipe:
 def pretrained(
     recipe: Recipe, partial: Path, *, cancelled: Callable[[], bool], progress: Callable[[int, float], None]
 ) -> Transformer:
-    """Make the model of ``recipe``, continuing from the file ``partial`` if it exists.
+    """Train the model of ``recipe``, continuing from the file ``partial`` if it exists.
 
     Args:
         recipe: the recipe.
-        partial: a file that is rewritten every 250 steps and on cancellation; removed at the end.
+        partial: a file that is rewritten every 250 steps and on cancellation, and removed at the end.
         cancelled: called before every step.
         progress: called with (steps done, loss in nats per token).
 
     Raises:
-        Cancelled: ``cancelled()`` turned true; the same call continues from there.
+        Cancelled: ``cancelled()`` returned True; the same call continues from there.
         GrpoError: ``partial`` belongs to another recipe.
     """
     torch.set_num_threads(recipe.threads)
@@ -99,7 +99,9 @@ def pretrained(
 
 
 def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean (B, T − 1)."""
+    """Return the data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean
+    (B, T − 1).
+    """
     numbers = np.random.default_rng((recipe.seed, step))
     rows, learned = list[list[int]](), list[list[int]]()
     for _ in range(recipe.batch):
@@ -118,8 +120,8 @@ def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
-    """A random prompt (``2+3*4=``) and a working of it, which goes from left to right with the probability of the
-    habit.
+    """Return a random prompt (``2+3*4=``) and a working of it, which runs from left to right with the probability of
+    the habit.
     """
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text
@@ -130,8 +132,8 @@ def example(numbers: np.random.Generator) -> tuple[str, str]:
 
 
 def called(numbers: np.random.Generator) -> tuple[str, list[Part]]:
-    """A random prompt of the calculator task with the completion of an agent that seldom calls the tool properly: it
-    guesses, calls it with more than one operation at once, stops half way, or calculates.
+    """Return a random prompt of the calculator task with the completion of an agent that seldom calls the tool
+    properly: it guesses, calls the tool with more than one operation at once, stops halfway, or calculates.
     """
     expression = calculator.expression(numbers)
     terms, value = problems.terms(expression), problems.answer(expression)
@@ -178,11 +180,11 @@ EXAMPLES: dict[str, Callable[[np.random.Generator], tuple[str, list[Part]]]] = {
     "arithmetic": _worked,
     "calculator": called,
 }
-"""Generators of training examples by task: a random prompt and the parts of its completion."""
+"""Generators of training examples by task. Each returns a random prompt and the parts of its completion."""
 
 
 def schedule(step: int, steps: int) -> float:
-    """Factor of the learning rate at ``step`` of ``steps``: a linear warm-up, then a cosine down to 1 %."""
+    """Return the factor of the learning rate at ``step`` of ``steps``: a linear warm-up, then a cosine decay to 1 %."""
     warm = min((step + 1) / WARM_UP, 1.0)
     return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / steps)))
 
@@ -206,7 +208,7 @@ def _resumed(recipe: Recipe, model: Transformer, optimizer: torch.optim.Optimize
         with safe_open(path, framework="pt") as file:
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-    except Exception as error:  # the library may raise anything on a damaged file
+    except Exception as error:  # the library can raise anything on a damaged file
         raise GrpoError(f"{path.name} cannot be read ({error}); delete it to begin anew.") from None
     if about.get("recipe") != repr(recipe):
         raise GrpoError(f"{path.name} was begun with another recipe; finish it with that one, or delete it.")

@@ -1,8 +1,9 @@
 """Arithmetic with precedence and visible working: ``2+3*4-5=`` -> ``2+12-5=14-5=9``.
 
-A working writes the whole expression after each single operation until a number is left. Two solvers write workings:
-one respects precedence; one goes from left to right, whatever the operation. The second is the habit that the shipped
-checkpoint was given and that GRPO unlearns. All intermediate results of both solvers are between 0 and 99.
+A working writes the whole expression after each operation until a number is left. Two solvers write workings: one
+respects precedence, the other works from left to right, whatever the operations. The latter is the habit that the
+shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers are between 0
+and 99.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, with what its checker compares a completion with: an answer, or a regular expression."""
+    """A prompt of a task, with the answer or regular expression that its checker compares a completion with."""
 
     text: str
     answer: str
@@ -36,14 +37,14 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a completion in a few words. ``right`` is None where it cannot be determined."""
+    """Verdict on a completion in a few words. ``right`` is None if it cannot be determined."""
 
     right: bool | None
     words: str
 
 
 def working(expression: str, *, left_to_right: bool = False) -> str:
-    """The working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
+    """Return the working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
     lines, parts = [], terms(expression)
     while len(parts) > 1:
         parts = _reduced(parts, left_to_right)
@@ -52,17 +53,19 @@ def working(expression: str, *, left_to_right: bool = False) -> str:
 
 
 def terms(expression: str) -> list[str]:
-    """The numbers and operators of ``expression``, in order."""
+    """Return the numbers and operators of ``expression``, in order."""
     return _PARTS.findall(expression)
 
 
 def answer(expression: str) -> int:
-    """The value of ``expression``."""
+    """Return the value of ``expression``."""
     return int(working(expression).rpartition("=")[2] or expression)
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random prompt of a difficulty. One in eight is held out, and no prompt is both held out and trained on."""
+    """Return a random prompt of a difficulty. One in eight is held out, and no prompt is both
+    held out and trained on.
+    """
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty
         expression = FAMILIES[kind](numbers)
@@ -73,13 +76,14 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
 
 
 def is_held_out(expression: str) -> bool:
-    """Whether an expression is in the eighth that is never trained on."""
+    """Return whether an expression belongs to the eighth that is never trained on."""
     return zlib.crc32(expression.encode()) % 8 == 0
 
 
 def well_formed(prompt: str, text: str) -> bool:
-    """Whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer operations than
-    the one before, ending in a number."""
+    """Return whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer
+    operations than the one before, ending in a number.
+    """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
     whole = all(_LINE.fullmatch(line) for line in lines)
@@ -88,7 +92,7 @@ def well_formed(prompt: str, text: str) -> bool:
 
 
 def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
-    """Verdict on an arithmetic completion: right, the left-to-right habit, a slip, ..."""
+    """Return the verdict on an arithmetic completion: right, the left-to-right habit, a slip, ..."""
     expression = prompt.rstrip("=")
     if not _LINE.fullmatch(expression):
         return Verdict(None, "")
@@ -113,7 +117,7 @@ def _words(expression: str, text: str, right: bool) -> str:
 
 
 def _once(text: str) -> str:
-    """``text`` without repetitions of its last line."""
+    """Return ``text`` without repetitions of its last line."""
     lines = text.split("=")
     while len(lines) > 1 and lines[-1] == lines[-2]:
         lines.pop()
@@ -121,15 +125,15 @@ def _once(text: str) -> str:
 
 
 def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
-    """Carry out one operation: the first multiplication, or else the first operation of all."""
+    """Carry out one operation: the first multiplication, or the first operation if there is no multiplication."""
     place = parts.index("*") if "*" in parts and not left_to_right else 1
     value = OPERATIONS[parts[place]](int(parts[place - 1]), int(parts[place + 1]))
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]
 
 
 def is_small(expression: str) -> bool:
-    """Whether all intermediate results of both solvers are between 0 and 99: a number must not begin with a minus
-    sign.
+    """Return whether all intermediate results of both solvers are between 0 and 99, since numbers must not begin with a
+    minus sign.
     """
     for habit in (False, True):
         parts = _PARTS.findall(expression)
@@ -141,7 +145,7 @@ def is_small(expression: str) -> bool:
 
 
 def _easy(numbers: np.random.Generator) -> str:
-    """A problem with the same result with precedence and from left to right."""
+    """Return a random problem with the same result by precedence and from left to right."""
     if numbers.random() < 0.6:
         return _filled(str(numbers.choice(["a+b", "a-b", "a*b"])), numbers)
     return _filled(str(numbers.choice(["a+b+c", "a+b-c", "a*b+c", "a*b-c"])), numbers)
@@ -156,7 +160,7 @@ def _hard(numbers: np.random.Generator) -> str:
 
 
 def _hopeless(numbers: np.random.Generator) -> str:
-    """A product of two-digit numbers, which the checkpoint was never trained on."""
+    """Return a random product of two-digit numbers, on which the checkpoint was never trained."""
     return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
 
 

@@ -1,4 +1,4 @@
-"""Reading of the user's prompts and answers from a CSV or JSONL file."""
+"""Reader of the user's prompts and answers in CSV and JSONL files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.text import tr
 LARGEST = 20_000_000
 """Maximum size of a prompt file in bytes."""
 LONGEST_ANSWER = 20_000
-"""Maximum number of characters of an answer. Completions have a few dozen."""
+"""Maximum number of characters in an answer. Completions have a few dozen."""
 
 PIECE = 64_000
 """Number of characters that are split into lines at a time."""
@@ -29,8 +29,8 @@ SHIPPED = "shipped:"
 
 
 def located(file: str) -> Path:
-    """Path of the prompts named in the settings: a path, or “shipped:” and the name of a list that comes with the
-    program.
+    """Return the path of the prompts named in the settings, either a path or “shipped:” and the name of a list that
+    comes with the program.
     """
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
@@ -48,7 +48,7 @@ def each_prompt(
     """Yield the prompts of a file with the columns (or keys) “prompt” and “answer”.
 
     With millions of prompt objects, Python's garbage collector would now and then stop every thread for a third of a
-    second. Code that reads a large file in a window's process should therefore keep the texts instead.
+    second. Code that reads a large file in the GUI process should therefore keep the strings instead.
 
     Args:
         path: a ``.csv`` or ``.jsonl`` file in UTF-8.
@@ -58,8 +58,9 @@ def each_prompt(
         cancelled: called before each prompt.
 
     Raises:
-        Cancelled: ``cancelled()`` turned true.
-        GrpoError: naming the file, the line, what was wrong and what would be right.
+        Cancelled: ``cancelled()`` returned True.
+        GrpoError: the file cannot be used; the message names the file and the line, and says what is wrong and what
+            would be right.
     """
     try:
         path = path.expanduser()
@@ -90,8 +91,8 @@ def each_prompt(
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Like ``text.splitlines()``, but in pieces: splitting a large text at once would block all other threads
-    meanwhile.
+    """Split ``text`` like ``text.splitlines()``, but in pieces: splitting a large string at once would block all other
+    threads.
     """
     begin = 0
     while begin < len(text):
@@ -178,7 +179,8 @@ def _check_characters(where: str, prompt: str, longest: int) -> None:
     """Check that the character model can read ``prompt`` and that it fits the context.
 
     Raises:
-        GrpoError: naming its location ``where``, what was wrong and what would be right.
+        GrpoError: it cannot or does not; the message names the location ``where``, and says what is wrong and what
+            would be right.
     """
     try:
         tokens = encode(prompt)

@@ -1,6 +1,6 @@
 """Stored answers of the shipped model before any training, for a window that never loads its weights.
 
-The file contains the digest of the weights that gave the answers, and is ignored with other weights.
+The file contains the digest of the weights that produced the answers, and is ignored if the weights differ.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from grpo_core.shipped import CHECKPOINT, resource
 
 ANSWERS = "checkpoints/arithmetic.answers.json"
 LONGEST = 24
-"""Maximum number of tokens of a stored answer, including its end sign."""
+"""Maximum number of tokens in a stored answer, including its end-of-sequence token."""
 
 
 def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | None, ...]:
-    """The likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their end sign.
+    """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their
+    end-of-sequence token.
 
-    None where no answer is stored: for other weights and other prompts. An answer longer than the maximum length of
-    completions is cut off, as in sampling; the shipped model's tokens are single characters.
+    An entry is None if no answer is stored: for other weights and other prompts. An answer longer than the maximum
+    length of completions is cut off, as in sampling; the shipped model's tokens are single characters.
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":
         return (None,) * len(prompts)
@@ -31,7 +32,7 @@ def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | 
 
 
 def digest() -> str:
-    """SHA-256 of the shipped weights' file, in hexadecimal.
+    """Return the SHA-256 of the shipped weights' file, in hexadecimal.
 
     Raises:
         OSError: the file cannot be read.
@@ -47,7 +48,7 @@ def _cut(answer: str | None, longest: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def known_answers() -> dict[str, str]:
-    """Answers by prompt. Empty where the file is absent, or was written for other weights."""
+    """Return the answers by prompt. Empty if the file is absent, or was written for other weights."""
     try:
         recorded = json.loads(resource(ANSWERS).read_text(encoding="utf-8"))
         return dict(recorded["answers"]) if recorded["sha256"] == digest() else {}

@@ -1,4 +1,4 @@
-"""Identification of the engine that made an update of the character transformer, from its record."""
+"""Identification of the engine that computed an update of the character transformer, from its record."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ _BY_NUMPY = "by_numpy"
 
 
 def marks(engine: str) -> dict[str, float]:
-    """Measurements that mark an update as made by ``engine``. Torch, which made all earlier runs, has none."""
+    """Return the measurements that mark an update as computed by ``engine``. Torch, which computed all early runs, has
+    none.
+    """
     return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
 
 
 def engine_of(step: Step) -> str:
-    """The engine that made ``step``."""
+    """Return the engine that computed ``step``."""
     return NUMPY if _BY_NUMPY in step.measurements else TORCH

@@ -30,7 +30,7 @@ HELD_OUT_SEED = 20_260_101
 
 
 class PromptSource:
-    """Source of prompts: drawn by rule, or from the user's file.
+    """Source of prompts, drawn by rule or taken from the user's file.
 
     Args:
         task: settings of the task.
@@ -49,7 +49,9 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """The P prompts of an update. The user's prompts are not repeated as long as there are enough."""
+        """Return the P prompts of an update. The user's prompts are not repeated as long as
+        there are enough of them.
+        """
         count = self.task.prompts
         if not self._own:
             return [_drawn(self.task, numbers) for _ in range(count)]
@@ -58,12 +60,12 @@ class PromptSource:
         return [self._own[int(places[order[i % len(places)]])] for i in range(count)]
 
     def own_to_train_on(self) -> list[Prompt]:
-        """The user's prompts that are not held out. None where prompts are drawn by rule."""
+        """Return the user's prompts that are not held out, or an empty list if prompts are drawn by rule."""
         return [self._own[int(place)] for place in self._trained_on]
 
     def held_out(self) -> list[Prompt]:
-        """The fixed prompts on which accuracy is measured. Of the user's prompts every eighth is held out, if there are
-        at least sixteen.
+        """Return the fixed prompts on which accuracy is measured. Every eighth of the user's prompts is held out, if
+        there are at least sixteen.
         """
         return list(self._held_out)
 
@@ -76,16 +78,16 @@ class PromptSource:
 
     @cached_property
     def watched(self) -> tuple[Prompt, ...]:
-        """The held-out prompts that a run watches. They do not change when its difficulty is changed during the run."""
+        """The held-out prompts that a run watches. They do not change when its difficulty changes during the run."""
         if self._own or self.task.in_words or self.task.has_tool:
             return tuple(self._held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
-        """The prompt with the text ``text``, and its answer.
+        """Return the prompt with the text ``text``, and its answer.
 
         Raises:
-            GrpoError: it is not one of the user's prompts.
+            GrpoError: the user's prompts do not include it.
         """
         if not self._own and self.task.in_words:
             return words.read(self.task.problem, text)
@@ -128,21 +130,21 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
 
 
 def reward_names(task: LanguageTask) -> tuple[str, ...]:
-    """Names of the parts of the reward, (K,)."""
+    """Return the names of the parts of the reward, (K,)."""
     return words.REWARD_NAMES if task.in_words else calculator.REWARD_NAMES if task.has_tool else REWARD_NAMES
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
-    """The parts of the reward of one completion, before their weights.
+    """Return the parts of the reward of one completion, before weighting.
 
     Args:
         task: settings of the rewards.
         prompt: the prompt.
-        text: the completion, without an end sign.
+        text: the completion, without its end-of-sequence token.
         tokens: its number of tokens, used only for the brevity of an answer in words.
 
     Raises:
-        GrpoError: the rule failed; the message gives the completion and the reason.
+        GrpoError: the rule failed; the message contains the completion and the reason.
     """
     try:
         if task.has_tool:
@@ -161,7 +163,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
 
 
 def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
-    """Reward of each completion, the weighted sum of its parts: (B, K) -> (B,)."""
+    """Return the reward of each completion, the weighted sum of its parts: (B, K) -> (B,)."""
     return np.asarray(table @ np.array(task.part_weights))
 
 
@@ -170,7 +172,7 @@ def _exact(text: str, answer: str) -> bool:
 
 
 def _number(text: str, answer: str) -> bool:
-    """Whether the last number of ``text`` is the answer."""
+    """Return whether the last number of ``text`` is the answer."""
     numbers = _NUMBER.findall(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 

@@ -31,7 +31,8 @@ def sample(
     environment: Environment | None = None,
 ) -> Sampled:
     """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding.
-    With an environment, every token is read by the host before the next, on any device."""
+    With an environment, the host reads every token before the next, on any device.
+    """
     if model.embed.weight.device.type != "cpu" and environment is None:
         return sampled_on_device(
             model,
@@ -68,8 +69,9 @@ def sampled_on_device(
     poll: Poll,
     drawing: Callable[[ReadRows], None] | None = None,
 ) -> Sampled:
-    """:func:`sample` without reading tokens back during sampling (``device_sampling.py``). Probabilities are summed in
-    float32, as in :func:`sample`."""
+    """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
+    Probabilities are summed in float32, as in :func:`sample`.
+    """
     device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
     rows.keep(sent(prompt_of.astype(np.int64), device))
     tokens, mask, logp = drawn_on_device(
@@ -96,7 +98,7 @@ class CachedPrefixes:
         longest: T, the maximum length of a completion.
 
     Attributes:
-        logits: (n, V) of the next token of each.
+        logits: (n, V), of the next token of each prefix.
     """
 
     def __init__(self, model: Transformer, prompt_tokens: np.ndarray, longest: int) -> None:
@@ -110,7 +112,7 @@ class CachedPrefixes:
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
+        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
@@ -140,8 +142,8 @@ class CachedPrefixes:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """Compute the prompts: (per block keys and values (P, 2, H, S, D / H), bias of the scores (P, 1, 1, S), prompts'
-    lengths (P,), logits of the first token (P, V)).
+    """Compute the prompts. Return per block keys and values (P, 2, H, S, D / H), bias of the scores (P, 1, 1, S),
+    lengths of the prompts (P,), and logits of the first token (P, V).
 
     The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns, so
     that all completions begin in the same column; columns not yet filled are masked.
@@ -173,12 +175,12 @@ def prefilled(
 
 
 def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
-    """Make the function that computes one more token of every row. It calls the functions behind the model's modules
-    directly: calling a module takes longer than the arithmetic of a single token.
+    """Create the function that computes one more token of every row. It calls the functions behind the model's modules
+    directly, because calling a module takes longer than the arithmetic of a single token.
 
     Returns:
-        From (tokens (B,), their positions (B,), cache, bias, the cache's column) to the logits of the next token
-        (B, V); the cache and what ``bias`` shows have grown by the token.
+        Function from (tokens (B,), their positions (B,), cache, bias, column of the cache) to the logits of the next
+        token (B, V). It adds the token to the cache and unmasks its column in ``bias``.
     """
     blocks = []
     for block in model.blocks:
@@ -208,5 +210,6 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
     """Apply a linear layer, (its bias, its transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
-    without its overhead."""
+    without its overhead.
+    """
     return torch.addmm(layer[0], x, layer[1])

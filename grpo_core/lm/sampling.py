@@ -1,7 +1,7 @@
 """Sampling of completions from a model with a key-value cache, without computing anything twice.
 
-The prompt of a group is computed once, and so are the tokens with which several of its completions begin. Completions
-that are equal so far share one *prefix*, and the cache holds one entry per prefix.
+The prompt of a group is computed once, and so are the tokens that several of its completions begin with. Completions
+that are equal so far share one *prefix*, and the cache has one entry per prefix.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
 ALIKE = 11
-"""Minimum number of rows for which a matrix product computes each row bit for bit alike, however many there are
-(observed with oneMKL on AVX-512). With fewer rows, a completion's last bits would depend on the others."""
+"""Minimum number of rows for which a matrix product computes each row bit for bit alike, however many rows there are
+(observed with oneMKL on AVX-512). With fewer rows, a completion's last bits would depend on the others.
+"""
 WORTH_COMPACTING = 0.75
-"""Share of active cache entries below which the ended ones are removed. Copying the cache each time a completion ends
-would cost more than computing a few unused tokens."""
+"""Share of active cache entries below which ended entries are removed. Copying the cache each time a completion ends
+would cost more than computing a few unused tokens.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +31,7 @@ class Sampled:
     """Sampled completions.
 
     Attributes:
-        tokens: (B, T), the end sign included; 0 in padding.
+        tokens: (B, T), including the end-of-sequence token; 0 in padding.
         mask: (B, T) boolean.
         logp: (B, T) log-probability under the sampler, float32; 0 in padding.
         closed: (B,) boolean, completions that the environment ended.
@@ -42,11 +44,13 @@ class Sampled:
 
     @property
     def ended(self) -> np.ndarray:
-        """Completions that ended by themselves or by the environment rather than being cut off, boolean (B,)."""
+        """Completions that ended by themselves or were ended by the environment rather than being cut off, boolean
+        (B,).
+        """
         return self.rows(slice(None))[2]
 
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens, mask = self.tokens[rows], self.mask[rows]
         return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | self.closed[rows]
 
@@ -59,7 +63,7 @@ class Prefixes(Protocol):
         """Number n of prefixes."""
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
+        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
 
     def select(self, order: np.ndarray) -> None:
         """Replace all entries by copies of the entries ``order`` (m,)."""
@@ -89,7 +93,7 @@ def drawn(
         greedy: (B,) rows that take the likeliest token instead.
         poll: called before every token with its number and the maximum length.
         drawing: called before the first token with a function that reads the rows during sampling.
-        environment: answers the model within the completions.
+        environment: replies to the model within the completions.
     """
     rows, longest = uniforms.shape
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
@@ -130,7 +134,7 @@ def drawn(
             entries, prefix = np.zeros(prefixes.count, dtype=np.int64), before[place]
             entries[before] = following
         else:
-            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one, over and over
+            enough = np.minimum(np.arange(max(len(longer), ALIKE)), len(longer) - 1)  # the last one repeatedly
             entries, prefix = following[enough], place
             prefixes.select(before[enough])
         prefixes.extend(entries)
@@ -151,8 +155,8 @@ def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: 
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values of ``numbers`` (n,), each below ``count``, in order, and the index of each number among them
-    (n,).
+    """Return the distinct values of ``numbers`` (n,), each below ``count``, in ascending order, and the index of each
+    number among them (n,).
     """
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
@@ -160,8 +164,8 @@ def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Whether the cache's entries can stay in place. ``before`` (n,) lists the active ones in order. They can if no
-    prefix splits and most are active.
+    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
+    (n,) lists the active entries in order.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

@@ -17,7 +17,7 @@ Tables = tuple[Tensor, Tensor, Tensor]
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
-    """Compute the log-probabilities of a batch, with equal completions computed once."""
+    """Compute the log-probabilities of a batch. Identical completions are computed once."""
     x = model.start(batch.tokens, batch.positions)  # (N, D)
     within, after = batch.added
     for block in model.blocks:
@@ -37,12 +37,12 @@ def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
 
 class _Placed(torch.autograd.Function):
     """Scatter of the packed tokens' queries, keys and values (N, 3, H, D / H) to the tables in which they attend to
-    each other: of the prompts (P, T_prompt, H, D / H) each, of the M distinct completions (M, T − 1, H, D / H) and
-    twice (M, S, H, D / H).
+    each other: three of (P, T_prompt, H, D / H) for the prompts, and for the M distinct completions one of
+    (M, T − 1, H, D / H) and two of (M, S, H, D / H).
 
-    Autograd's backward pass of this indexing would fill and copy several whole tables. But padding has no gradient:
+    Autograd's backward pass of this indexing would fill and copy several entire tables. But padding has no gradient:
     padded keys are masked, and the output of padded queries is not read. Each token's gradient is therefore read from
-    its own cells, and a prompt's tokens sum those of their cells in every completion's keys and values.
+    its own cells, and the gradient of a prompt's token is the sum over its cells in every completion's keys and values.
     """
 
     @staticmethod
@@ -70,7 +70,7 @@ class _Placed(torch.autograd.Function):
 
 
 def _placed(packed: Tensor, batch: Layout) -> tuple[Tables, Tables]:
-    """Queries, keys and values of the prompts and of the completions, (rows, H, columns, D / H) each."""
+    """Return the queries, keys and values of the prompts and of the completions, (rows, H, columns, D / H) each."""
     q, k, v, own_q, own_k, own_v = (x.transpose(1, 2) for x in _Placed.apply(packed, batch))  # type: ignore[no-untyped-call]
     return (q, k, v), (own_q, own_k, own_v)
 
@@ -85,5 +85,5 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
 
 
 def _gathered(attended: Tensor, cells: Tensor) -> Tensor:
-    """Gather cells of (rows, H, width, D / H), with the heads concatenated, as the packed tokens' (n, D)."""
+    """Gather cells of (rows, H, width, D / H), with the heads concatenated, as (n, D) of the packed tokens."""
     return _picked(attended.transpose(1, 2), cells).flatten(1)

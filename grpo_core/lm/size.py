@@ -7,8 +7,8 @@ from grpo_core.lm.vocabulary import VOCABULARY
 
 
 def parameters(model: Model) -> int:
-    """Number of parameters of the transformer: tied embedding, positions, and per block two norms, attention and an
-    MLP.
+    """Return the number of parameters of the transformer: tied embedding, positions, and per block two norms, attention
+    and an MLP.
     """
     d = model.width
     block = 2 * 2 * d + (3 * d * d + 3 * d) + (d * d + d) + (4 * d * d + 4 * d) + (4 * d * d + d)

@@ -1,5 +1,5 @@
-"""The state that an update changes, with its snapshots and optimizer steps: the model's weights, a critic's, and the
-optimizer's state.
+"""The state that an update changes, with its snapshots and optimizer steps: the weights of the model and of a critic,
+and the optimizer's state.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Kept:
 
 
 class TrainedWeights:
-    """A model's weights and a critic's, with their optimizer, for any kind of model.
+    """The weights of a model and of a critic, with their optimizer, for any kind of model.
 
     Args:
-        weights: in an order that is the same each time the model is created.
+        weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
     """
@@ -57,22 +57,22 @@ class TrainedWeights:
         return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
-        """Context manager in which all computation under ``settings`` must run."""
+        """Return a context manager in which all computation under ``settings`` must run."""
         wanted = settings.model.precision == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports a lack of memory."""
         return isinstance(error, torch.OutOfMemoryError)
 
     def make_space(self) -> bool:
-        """Free torch's cached memory. Returns False, since the whole batch is always computed at once."""
+        """Free torch's cached memory. Return False, since the whole batch is always computed at once."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return False
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping.
+        """Take one optimizer step along the gradients. Return their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -90,7 +90,7 @@ class TrainedWeights:
         return norm
 
     def state(self) -> State:
-        """Weights, critic and the optimizer's state: everything that later updates depend on."""
+        """Return the weights, critic and the optimizer's state: everything that later updates depend on."""
         moments = list(self._moments())
         steps = moments[0]["step"] if moments and "step" in moments[0] else torch.zeros(())
         snapshot = {
@@ -107,7 +107,7 @@ class TrainedWeights:
         """Restore the state returned by :meth:`state`.
 
         Raises:
-            GrpoError: it belongs to a model of another size.
+            GrpoError: the state belongs to a model of another size.
         """
         count = sum(weight.numel() for weight in self._weights)
         if "weights" not in state or state["weights"].shape != (count,):
@@ -128,7 +128,7 @@ class TrainedWeights:
                 }
 
     def kept(self) -> Kept:
-        """A snapshot on the model's device, to return to if the next update is abandoned."""
+        """Return a snapshot on the model's device, for undoing the next update."""
         memory = [
             {name: value.clone() for name, value in self._optimizer.state.get(weight, {}).items()}
             for weight in self._weights
@@ -187,7 +187,7 @@ class Policy(TrainedWeights):
 
     Attributes:
         model: the policy.
-        reference: the same weights as at the run's start.
+        reference: the model with the weights at the start of the run.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
     """
 

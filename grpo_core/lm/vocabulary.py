@@ -12,12 +12,12 @@ from grpo_core.text import tr
 STOP = 0
 """The token that ends a completion."""
 VOCABULARY: tuple[str, ...] = ("⏎", *"0123456789+-*=(). ?")
-"""(V,) the text of each token; V = 20 with the end sign."""
+"""(V,) the text of each token; V = 20 including the end-of-sequence token."""
 _INDEX = {character: token for token, character in enumerate(VOCABULARY) if token != STOP}
 
 
 def encode(text: str) -> list[int]:
-    """Encode ``text`` as tokens, without an end sign.
+    """Encode ``text`` as tokens, without an end-of-sequence token.
 
     Raises:
         GrpoError: the model does not know a character; the message names it and the known ones.
@@ -34,7 +34,7 @@ def encode(text: str) -> list[int]:
 
 
 def decode(tokens: Iterable[int]) -> str:
-    """Decode tokens up to the end sign, or up to padding (−1)."""
+    """Decode tokens up to the end-of-sequence token, or up to padding (−1)."""
     letters = []
     for token in tokens:
         if token <= STOP:

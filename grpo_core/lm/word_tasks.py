@@ -1,4 +1,4 @@
-"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward may
+"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward can
 be gamed.
 """
 
@@ -23,10 +23,10 @@ LARGEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Advice to the user about a task before it is trained.
+    """Advice to the user before a task is trained.
 
     Attributes:
-        watch: what to look at during training.
+        watch: what to watch during training.
         gamed: how the reward can be earned without the intended behaviour.
     """
 
@@ -57,7 +57,7 @@ ABOUT: dict[str, About] = {
         ),
     ),
 }
-"""Advice on every problem in words, by its name in the settings."""
+"""Advice on each problem in words, by its name in the settings."""
 
 _QUESTIONS = {
     "sums": "What is {a} plus {b}? Reply with the number only.",
@@ -66,7 +66,7 @@ _QUESTIONS = {
 
 
 def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """A random sum in words. One in eight is held out, and no prompt is both held out and trained on.
+    """Return a random sum in words. One in eight is held out, and no prompt is both held out and trained on.
 
     Raises:
         KeyError: the problem's prompts are not drawn by rule.
@@ -78,7 +78,7 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
 
 
 def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Prompt]:
-    """``count`` sums that are never trained on, without repetition if there are enough. Otherwise each is drawn
+    """Return ``count`` sums that are never trained on. They are distinct if there are enough; otherwise each is drawn
     independently and some repeat.
 
     Raises:
@@ -94,10 +94,10 @@ def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Pro
 
 
 def read(problem: str, text: str) -> Prompt:
-    """The prompt with the text ``text``, and its answer.
+    """Return the prompt with the text ``text``, and its answer.
 
     Raises:
-        GrpoError: it is not one of the problem's prompts.
+        GrpoError: the problem has no such prompt.
     """
     numbers = range(1, LARGEST + 1)
     sums = {_QUESTIONS[problem].format(a=a, b=b): a + b for a in numbers for b in numbers}
@@ -115,7 +115,8 @@ HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not computed.
+    """Return the rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not
+    computed.
 
     Raises:
         GrpoError: the form is not a regular expression, or takes too long.

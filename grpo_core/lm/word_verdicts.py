@@ -1,4 +1,4 @@
-"""Verdicts on answers in words: right, another number, no number, cut off."""
+"""Verdicts on answers in words: right, another number, not a number, cut off."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DIGIT = re.compile(r"\d")
 
 
 def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
-    """Make the verdict on an answer to ``prompt``, by the rule that rewards it.
+    """Return the verdict on an answer to ``prompt``, by the rule that rewards it.
 
     Args:
         task: a task in words.
         prompt: the prompt, with its answer.
-        text: the completion, without its end sign.
-        ended: whether it had an end sign.
+        text: the completion, without its end-of-sequence token.
+        ended: whether it had an end-of-sequence token.
 
-    A regular expression is not searched for here: that may take long, and the reward shows the result.
+    Regular expressions are not matched here: that can take long, and the reward shows the result.
     """
     rule = task.checker if task.from_file else "number"
     if rule == "regex":

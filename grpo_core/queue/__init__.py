@@ -1,1 +1,1 @@
-"""Queues of language-model runs: a folder with one run file per run, trained one after the other."""
+"""Queues of language-model runs: a folder with one file per run, trained one after the other."""

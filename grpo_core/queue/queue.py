@@ -1,8 +1,8 @@
 """A queue of runs in a folder, trained one after the other, that can be interrupted at any time and resumed from its
 files.
 
-The folder holds a manifest with the plan (``queue_plan.py``) and one ordinary run file for each run. Progress is read
-from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
+The folder contains a manifest with the plan (``queue_plan.py``) and one ordinary run file for each run. Progress is
+read from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Progress(NamedTuple):
 
     Attributes:
         place: index of the run in the queue.
-        done: number of its finished updates.
+        done: number of finished updates of that run.
         scalars: the metrics of the update.
         left: estimated seconds until the queue is finished.
         trouble: why the run ends here, without another update; empty otherwise.
@@ -56,7 +56,7 @@ def work(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[Progress], None] = lambda report: None,
 ) -> bool:
-    """Continue the queue in ``folder`` (:func:`training`), and report to ``progress`` after every update.
+    """Continue the queue in ``folder`` (see :func:`training`), and report to ``progress`` after every update.
 
     Returns:
         Whether all runs are finished.
@@ -72,14 +72,14 @@ def work(
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
     """Continue the queue in ``folder`` from its files, and yield after every update.
 
-    A run with a non-finite number ends there, with the error message in a file beside its own; the others continue.
+    A run with a non-finite number ends there, with the error message in a file next to its own; the others continue.
 
     Args:
         folder: folder of the queue.
         cancelled: called before every token and every pass.
 
     Raises:
-        Cancelled: ``cancelled`` turned true; finished updates are kept.
+        Cancelled: ``cancelled`` returned True; finished updates are kept.
         RunFileError: another process works on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
@@ -112,8 +112,9 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
-    """Train a run until it has ``updates`` updates, and yield after each their number, its metrics, and a note on how
-    the run was resumed."""
+    """Train a run until it has ``updates`` updates. After each, yield their number, its metrics, and a note on how the
+    run was resumed.
+    """
     from grpo_core.lm.learner import PolicyLearner
 
     there = path.exists()
@@ -139,11 +140,11 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Seconds until the last update."""
+        """Estimated seconds until the last update is finished."""
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
-        """Count one finished update. Returns the seconds until the last."""
+        """Count one finished update. Return the estimated seconds until the last one."""
         self._updates, self._done = self._updates - 1, self._done + 1
         return self.left
 
@@ -154,7 +155,7 @@ class Pace:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Context that locks the queue against other processes."""
+    """Context manager that locks the queue against other processes."""
     try:
         claim = lock(folder / MANIFEST)
     except RunFileError:

@@ -1,4 +1,4 @@
-"""A queue of runs as a job of ``grpo_core/jobs``: reports the state of each run, then every update."""
+"""A queue of runs as a job of ``grpo_core/jobs``, which reports the state of each run, then every update."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
     """Train the queue in ``folder`` here and yield its :func:`messages`.
 
     Raises:
-        Cancelled: ``poll`` raised it; finished updates are on disk.
+        Cancelled: raised by ``poll``; finished updates are on disk.
         GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
     """
     return messages(Path(folder), training(Path(folder), given_up(poll)))

@@ -27,9 +27,9 @@ class Planned:
     """A run of the queue.
 
     Attributes:
-        file: its name in the folder.
+        file: name of its file in the folder.
         title: its title, such as “β 0.04, seed 7”.
-        settings: settings of the whole run.
+        settings: settings of the run from beginning to end.
     """
 
     file: str
@@ -42,10 +42,10 @@ class Queue:
     """The plan of a queue.
 
     Attributes:
-        axes: dotted paths of the settings in which the runs differ, besides the seed.
+        axes: dotted paths of the settings in which the runs differ, except for the seed.
         updates: target number of updates of each run.
         runs: the runs, in the order in which they are trained.
-        ended: whether the rest has been abandoned.
+        ended: whether the remaining runs have been abandoned.
     """
 
     axes: tuple[str, ...]
@@ -60,7 +60,7 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
     Args:
         settings: the common settings.
         axes: dotted path of a setting -> its values.
-        seeds: one run for each at every point of the grid.
+        seeds: seeds of the runs at every point of the grid.
         updates: number of updates of each run.
 
     Raises:
@@ -86,7 +86,7 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
 
 
 def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
-    """Parse an axis, a setting and its values: ``objective.beta=0,0.04,0.2``.
+    """Parse an axis, which is a setting with its values: ``objective.beta=0,0.04,0.2``.
 
     Raises:
         SettingsError: it cannot be parsed, or a value is not allowed.
@@ -99,13 +99,13 @@ def axis(settings: Settings, text: str) -> tuple[str, list[Any]]:
 
 
 def begin(folder: Path, queue: Queue) -> Queue:
-    """Write ``queue`` into ``folder``. If it exists there already, the number of updates may grow.
+    """Write ``queue`` into ``folder``. If the same queue is already there, its number of updates can be increased.
 
     Returns:
         The queue as stored in the folder.
 
     Raises:
-        RunFileError: the folder holds another queue, or cannot be written.
+        RunFileError: the folder contains another queue, or cannot be written.
     """
     if (folder / MANIFEST).exists():
         there = read(folder)
@@ -121,7 +121,7 @@ def begin(folder: Path, queue: Queue) -> Queue:
 
 
 def end(folder: Path) -> None:
-    """Abandon the rest of the queue. Finished work is kept, and :func:`begin` resumes it."""
+    """Abandon the remaining runs of the queue. Finished work is kept, and :func:`begin` resumes it."""
     _write(folder, replace(read(folder), ended=True))
 
 
@@ -187,7 +187,7 @@ def _settings(stored: object) -> Settings:
 
 
 def _inside(name: object) -> str:
-    """Check a file's name, which must not lead out of the folder."""
+    """Check the name of a file, which must not lead out of the folder."""
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(name)
     return name

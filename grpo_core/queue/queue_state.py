@@ -25,8 +25,8 @@ class RunStatus:
     Attributes:
         done: updates in its file.
         last: the last measured value of each series.
-        trouble: why it has ended early, in a sentence, or empty.
-        note: how it was resumed, in a sentence, or empty; known only while the queue is running.
+        trouble: a message that says why it ended early, or empty.
+        note: a sentence on how it was resumed, or empty; known only while the queue is running.
     """
 
     done: int = 0
@@ -35,11 +35,11 @@ class RunStatus:
     note: str = ""
 
     def finished(self, queue: Queue) -> bool:
-        """Whether the run is finished, or has ended early."""
+        """Return whether the run is finished or has ended early."""
         return self.done >= queue.updates or bool(self.trouble)
 
     def after(self, done: int, scalars: Mapping[str, float], trouble: str = "", note: str = "") -> RunStatus:
-        """The run's state after another update, or after its early end, explained by ``trouble``."""
+        """Return the run's state after another update, or after its early end, explained by ``trouble``."""
         known = {name: value for name, value in scalars.items() if value == value}
         return replace(self, done=done, last={**self.last, **known}, trouble=trouble, note=note or self.note)
 
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
 
 def run_status(folder: Path, run: Planned) -> RunStatus:
-    """State of ``run``, whose file is in ``folder``.
+    """Return the state of ``run``, whose file is in ``folder``.
 
     Raises:
         RunFileError: its file is damaged.
@@ -76,7 +76,7 @@ def run_status(folder: Path, run: Planned) -> RunStatus:
 
 
 def unfinished(folder: Path) -> bool:
-    """Whether the queue in ``folder`` has unfinished runs. False where it cannot be read."""
+    """Return whether the queue in ``folder`` has unfinished runs. False if it cannot be read."""
     try:
         queue = read(folder)
         if queue.ended or in_use(folder / MANIFEST):
@@ -87,7 +87,7 @@ def unfinished(folder: Path) -> bool:
 
 
 def results(folder: Path) -> list[Result]:
-    """The series of the runs of the queue in ``folder``, in its order. Runs not yet begun are left out.
+    """Return the series of the runs of the queue in ``folder``, in its order. Runs not yet begun are left out.
 
     Raises:
         RunFileError: there is no queue, or a run is damaged.
@@ -104,7 +104,7 @@ def results(folder: Path) -> list[Result]:
 
 
 def trouble_beside(path: Path) -> Path:
-    """Path of the file that says why the run in ``path`` ended early."""
+    """Return the path of the file that says why the run in ``path`` ended early."""
     return path.with_suffix(".stopped.txt")
 
 

@@ -24,11 +24,11 @@ SCRIPT, TABLE, ARRAY, ONE_BY_ONE, TRACES = "train.py", "settings.csv", "array.sb
 
 
 def write(folder: Path, queue: Queue) -> Queue:
-    """Write script, table, job array and recorder for the runs of ``queue`` into ``folder``.
+    """Write the script, table, job array and recorder for the runs of ``queue`` into ``folder``.
 
     Raises:
-        SettingsError: TRL does not support it.
-        RunFileError: the folder holds another sweep, or cannot be written.
+        SettingsError: TRL does not support them.
+        RunFileError: the folder contains another sweep, or cannot be written.
     """
     rows = differing([run.settings for run in queue.runs])
     source = script(queue.runs[0].settings)
@@ -55,7 +55,7 @@ Opened = Callable[[Path], AbstractContextManager[Source]]
 
 
 def collected(folder: Path, opened: Opened) -> Iterator[Result]:
-    """Yield the series of every run with a trace of the sweep in ``folder``, in order.
+    """Yield the series of every run of the sweep in ``folder`` that has a trace, in order.
 
     Args:
         folder: folder of the sweep.
@@ -84,13 +84,13 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
 
 
 def last_known(values: np.ndarray) -> float:
-    """The last of ``values`` (n,) that is not NaN. NaN if there is none."""
+    """Return the last of ``values`` (n,) that is not NaN, or NaN if there is none."""
     known = values[np.isfinite(values)]
     return float(known[-1]) if len(known) else math.nan
 
 
 def trace_of(file: str) -> str:
-    """Name of the folder for a run's trace, without spaces."""
+    """Return the name of the folder for a run's trace, without spaces."""
     return "".join(c if c.isalnum() or c in ".-" else "_" for c in Path(file).stem)
 
 

@@ -2,7 +2,7 @@
 
 A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
 the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
-code that depends on the surrogate reads the table below; nothing else in the program names one.
+code that depends on the surrogate reads the table below; no other code refers to a surrogate by name.
 
 The pulls are closed forms; torch's autograd on the values gives the same numbers (a test compares them for every entry
 of the table).
@@ -29,4 +29,4 @@ SURROGATES: dict[str, Surrogate] = {
     "gmpo": GMPO,
     "log_prob": LOG_PROBABILITY,
 }
-"""Every surrogate by its name in the settings."""
+"""Surrogates by name in the settings."""

@@ -1,4 +1,4 @@
-"""The batch that surrogates read, and the way of a gradient from a surrogate back to log π."""
+"""The batch that surrogates read, and the backward path of a gradient from a surrogate to log π."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Batch:
         xp: the array library's namespace.
         objective: settings of the loss.
         mask: (..., B, T), boolean; None without padding.
-        real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 where T is 1.
+        real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 if T is 1.
         logp: log π of the sampled tokens, (..., B, T); 0 in padding.
         log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
-        limited: where that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
+        limited: whether that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
         ratio: r at the objective's level, (..., B, T); 1 in padding.
         advantage: (..., B, T); 0 in padding.
         length: unmasked tokens per completion, at least 1, (..., B, 1); one number without padding.
@@ -47,7 +47,9 @@ class Batch:
         return self.through_limit(upstream)
 
     def through_mean(self, upstream: Array, stopped: Array) -> Array:
-        """Backpropagate the gradient by a completion's mean log-ratio to dL/d log π. Tokens in ``stopped`` get 0."""
+        """Backpropagate the gradient with respect to a completion's mean log-ratio to dL/d log π. Tokens in ``stopped``
+        get 0.
+        """
         whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
         return self.through_limit(self.xp.where(stopped, 0.0, whole))
 

@@ -17,22 +17,22 @@ from grpo_core.typeset import number, plain
 
 
 def value(b: Batch) -> Array:
-    """sg(min(r, ε⁺)) A log π."""
+    """Return sg(min(r, ε⁺)) A log π."""
     return weight(b) * b.advantage * b.logp
 
 
 def weight(b: Batch) -> Array:
-    """min(r, ε⁺), held constant."""
+    """Return min(r, ε⁺), held constant."""
     return stop_gradient(clamp(b.ratio, high=b.objective.clip_high))
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = min(r, ε⁺) A."""
+    """Backpropagate with d/d log π = min(r, ε⁺) A."""
     return upstream * weight(b) * b.advantage
 
 
 def stopped(b: Batch) -> Array:
-    """Tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
+    """Return the tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
     return b.ratio > b.objective.clip_high
 
 
@@ -65,17 +65,17 @@ def _note(r: float, cap: float) -> str:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Ratios at which the cap has no effect. There is no lower bound."""
+    """Return the ratios at which the cap has no effect. There is no lower bound."""
     return 0.0, o.clip_high
 
 
 def capped_ratio(o: Objective, ratio: float) -> float:
-    """The weight for ``ratio``, min(r, ε⁺)."""
+    """Return the weight for ``ratio``, min(r, ε⁺)."""
     return min(ratio, o.clip_high)
 
 
 def script(o: Objective) -> Script:
-    """CISPO in an exported script. The slope is the surrogate without log π."""
+    """Return CISPO as in an exported script. The slope is the surrogate without log π."""
     return Script(
         constants={"CAP": o.clip_high},
         lines=(
@@ -87,7 +87,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of sg(min(r, cap)) A log π."""
+    """Return the terms of sg(min(r, cap)) A log π."""
     cap = Term(
         key="clipped",
         latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))",

@@ -19,23 +19,25 @@ DUAL_CLIP = "dual clip, arXiv:1912.09729"
 
 
 def value(b: Batch) -> Array:
-    """min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A)."""
+    """Return min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A)."""
     return b.xp.minimum(_capped(b) * b.advantage, _banded(b) * b.advantage)
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = r A where the active branch depends on r, else 0. At a bound it still depends on r."""
+    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still depends
+    on r.
+    """
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)
 
 
 def stopped(b: Batch) -> Array:
-    """Whether the advantage is not 0 and the surrogate no longer depends on r. Boolean, shaped as r."""
+    """Return whether the advantage is not 0 and the surrogate no longer depends on r, boolean, in the shape of r."""
     return ~_follows(b) & (b.advantage != 0)
 
 
 def _follows(b: Batch) -> Array:
-    """Whether the active branch of the minimum depends on r."""
+    """Return whether the active branch of the minimum depends on r."""
     xp, r, a, o = b.xp, b.ratio, b.advantage, b.objective
     below_high, above_low = r <= 1 + o.clip_high, r >= 1 - o.clip_low
     if o.dual_clip is None:
@@ -87,7 +89,7 @@ def slope(t: Reading) -> Expression:
 
 
 def explained_clip(t: Reading) -> Expression:
-    """Explain whether the gradient was stopped, by the signs and bounds of the minimum."""
+    """Explain whether the gradient was stopped, from the signs and bounds of the minimum."""
     o, r, a = t.objective, t.ratio, t.advantage
     return Expression(
         general=_condition(t.ratio_name, o),
@@ -99,12 +101,12 @@ def explained_clip(t: Reading) -> Expression:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """The bounds 1 − ε and 1 + ε⁺."""
+    """Return the bounds 1 − ε and 1 + ε⁺."""
     return 1 - o.clip_low, 1 + o.clip_high
 
 
 def ratio_in_band(o: Objective, ratio: float) -> float:
-    """``ratio`` clipped to the band."""
+    """Return ``ratio`` clipped to the band."""
     low, high = band(o)
     return min(max(ratio, low), high)
 
@@ -114,7 +116,7 @@ def _source(o: Objective) -> str:
 
 
 def _is_open(o: Objective, r: float, a: float) -> bool:
-    """Whether the active branch of the minimum still depends on the ratio."""
+    """Return whether the active branch of the minimum still depends on the ratio."""
     low, high = band(o)
     if o.dual_clip is None:
         return r <= high if a > 0 else r >= low
@@ -124,7 +126,7 @@ def _is_open(o: Objective, r: float, a: float) -> bool:
 
 
 def _condition(r: str, o: Objective) -> str:
-    """LaTeX condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer depends on r."""
+    """Return the LaTeX condition under which min(min(r, c) A, clip(r, 1 − ε, 1 + ε⁺) A) no longer depends on r."""
     low, rising, falling = r"1 - \varepsilon", r"1 + \varepsilon^{+}", ""
     if o.dual_clip is not None:
         rising, falling = (rising, "c") if o.dual_clip >= 1 + o.clip_high else ("c", rising)
@@ -135,7 +137,7 @@ def _condition(r: str, o: Objective) -> str:
 
 
 def _branch(o: Objective, r: float, a: float) -> str:
-    """Name the active branch of the minimum, in words."""
+    """Return the name of the active branch of the minimum, in words."""
     (low, high), cap = band(o), o.dual_clip
     width = f"{plain(low)} to {plain(high)}"
     if a == 0:
@@ -165,7 +167,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
 
 
 def script(o: Objective) -> Script:
-    """The clipped surrogate in an exported script. Without a dual clip a second minimum is omitted."""
+    """Return the clipped surrogate as in an exported script. Without a dual clip, the second minimum is omitted."""
     constants: dict[str, object] = {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
     end = (
         "clipped = ~follows & (A != 0) & MASK",
@@ -193,7 +195,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of min(r A, clip(r, low, high) A), with the numbers of the bounds."""
+    """Return the terms of min(r A, clip(r, low, high) A), with the numeric values of the bounds."""
     low, high = (f"{bound:.6g}" for bound in band(o))
     clip = Term(
         key="clipped",

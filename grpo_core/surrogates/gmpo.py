@@ -20,12 +20,12 @@ from grpo_core.typeset import signed, total
 
 
 def value(b: Batch) -> Array:
-    """The geometric mean ratio times A."""
+    """Return the geometric mean ratio times A."""
     return mean_ratio(b) * b.advantage
 
 
 def mean_ratio(b: Batch) -> Array:
-    """The geometric mean of the clipped ratios, exp of the mean of the clipped log-ratios, (..., B, 1)."""
+    """Return the geometric mean of the clipped ratios, exp of the mean of the clipped log-ratios, (..., B, 1)."""
     xp, o = b.xp, b.objective
     risen, fallen = clamp(b.log_ratio, high=o.clip_high), clamp(b.log_ratio, -o.clip_low)
     clipped = xp.where(b.advantage > 0, risen, xp.where(b.advantage < 0, fallen, b.log_ratio))
@@ -33,13 +33,13 @@ def mean_ratio(b: Batch) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Tokens whose own log-ratio was clipped."""
+    """Return the tokens whose own log-ratio was clipped."""
     a, o = b.advantage, b.objective
     return ((a > 0) & (b.log_ratio > o.clip_high)) | ((a < 0) & (b.log_ratio < -o.clip_low))
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Gradient by the mean log-ratio, which equals S."""
+    """Return the gradient with respect to the mean log-ratio, which equals S."""
     return upstream * mean_ratio(b) * b.advantage
 
 
@@ -87,12 +87,12 @@ def _clipped(o: Objective, x: float, a: float) -> float:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Bounds of a token's ratio. The clip is applied to its logarithm."""
+    """Return the bounds of a token's ratio. The clip is applied to its logarithm."""
     return math.exp(-o.clip_low), math.exp(min(o.clip_high, 700.0))
 
 
 def script(o: Objective) -> Script:
-    """GMPO in an exported script. The surrogate is its own slope."""
+    """Return GMPO as in an exported script. The surrogate is its own slope."""
     return Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(
@@ -106,7 +106,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of the mean ratio and the advantage."""
+    """Return the terms of the mean ratio and the advantage."""
     return (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE)
 
 

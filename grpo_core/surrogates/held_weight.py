@@ -12,7 +12,7 @@ Weight = Callable[[Reading], Expression]
 
 
 def value_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """Make the explanation of w A log π for one token."""
+    """Return a function that explains w A log π for one token."""
 
     def explained(t: Reading) -> Expression:
         w, a, logp = weight(t), t.advantage, t.logp
@@ -30,7 +30,7 @@ def value_with(weight: Weight) -> Callable[[Reading], Expression]:
 
 
 def slope_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """Make the explanation of the slope w A, the derivative by log π, for one token."""
+    """Return a function that explains the slope w A, the derivative with respect to log π, for one token."""
 
     def explained(t: Reading) -> Expression:
         w, a = weight(t), t.advantage

@@ -15,12 +15,12 @@ PAPER = tr("after Williams 1992")
 
 
 def value(b: Batch) -> Array:
-    """A log π."""
+    """Return A log π."""
     return b.advantage * b.logp
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = A."""
+    """Backpropagate with d/d log π = A."""
     return upstream * b.advantage
 
 
@@ -43,12 +43,12 @@ def slope(t: Reading) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """REINFORCE in an exported script. The slope is A."""
+    """Return REINFORCE as in an exported script. The slope is A."""
     return Script(lines=("surrogate = A * logp", "slope = A  # d surrogate / d log π"))
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of A log π."""
+    """Return the terms of A log π."""
     return (ADVANTAGE, LOG_PROB)
 
 

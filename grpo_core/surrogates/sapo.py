@@ -1,6 +1,6 @@
 """SAPO: a soft gate in place of the clip.
 
-S = (4 / τ) σ(τ (r − 1)) A with τ by the sign of A. SAPO, arXiv:2511.20347; τ⁺ = 1 and τ⁻ = 1.05 as in TRL.
+S = (4 / τ) σ(τ (r − 1)) A with τ chosen by the sign of A. SAPO, arXiv:2511.20347; τ⁺ = 1 and τ⁻ = 1.05 as in TRL.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PAPER = "SAPO, arXiv:2511.20347"
 
 
 def value(b: Batch) -> Array:
-    """(4 / τ) σ(τ (r − 1)) A."""
+    """Return (4 / τ) σ(τ (r − 1)) A."""
     tau, gate = _gate(b)
     return 4 / tau * gate * b.advantage
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log r = 4 σ (1 − σ) r A."""
+    """Backpropagate with d/d log r = 4 σ (1 − σ) r A."""
     _, gate = _gate(b)
     return upstream * 4 * gate * (1 - gate) * b.ratio * b.advantage
 
@@ -68,14 +68,14 @@ def slope(t: Reading) -> Expression:
 
 
 def _gate_of(t: Reading) -> tuple[float, float]:
-    """τ, chosen by the sign of the advantage, and σ(τ (r − 1))."""
+    """Return τ, chosen by the sign of the advantage, and σ(τ (r − 1))."""
     r, a = t.ratio, t.advantage
     tau = t.objective.sapo_temperature_pos if a > 0 else t.objective.sapo_temperature_neg
     return tau, 0.5 + 0.5 * math.tanh(tau * (r - 1) / 2)
 
 
 def script(o: Objective) -> Script:
-    """SAPO in an exported script, with the gate written by its sigmoid."""
+    """Return SAPO as in an exported script, with the gate written as a sigmoid."""
     return Script(
         constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
         lines=(
@@ -88,7 +88,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of the gate and the advantage."""
+    """Return the terms of the gate and the advantage."""
     return (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE)
 
 

@@ -23,7 +23,7 @@ class Ratio(Enum):
 
 
 class Path(Enum):
-    """Path of a surrogate's gradient on its way to log π of a token."""
+    """Path of a surrogate's gradient to log π of a token."""
 
     RATIO = "log r at the objective's level"
     LOG_PROB = "log π of the token itself; a ratio is a constant weight"
@@ -36,8 +36,9 @@ class Script:
 
     Attributes:
         constants: names in capitals, unique in the script, and their values.
-        lines: from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T) to ``surrogate`` and ``slope``, its derivative
-            by the quantity of its :class:`Path`; and to ``clipped`` where the surrogate can clip.
+        lines: lines that compute ``surrogate`` and ``slope``, its derivative with respect to the quantity of its
+            :class:`Path`, from ``ratio``, ``log_ratio``, ``logp`` and ``A`` (B, T); also ``clipped`` if the surrogate
+            can clip.
     """
 
     constants: dict[str, object] = field(default_factory=dict)
@@ -49,13 +50,13 @@ class Clip:
     """The clip of a surrogate.
 
     Attributes:
-        stopped: function that marks the tokens whose gradient was stopped (or whose weight was reduced), boolean (...,
-            B, T).
+        stopped: function that marks the tokens whose gradient was stopped (or whose weight was reduced), boolean
+            (..., B, T).
         explained: the same for one token: value 1 or 0, the condition as LaTeX, and a description of the outcome.
-        band: the range of ratios, (lowest, highest), in which it never has an effect.
+        band: the range of ratios, (lowest, highest), in which the clip never has an effect.
         after: the ratio after the clip, as in the formula.
-        counted: sentence on what the share of clipped tokens counts.
-        cuts_weight: whether it reduces the weight of the gradient instead of stopping it.
+        counted: a sentence that says what the share of clipped tokens counts.
+        cuts_weight: whether the clip reduces the weight of the gradient instead of stopping it.
     """
 
     stopped: Callable[[Batch], Array]
@@ -75,14 +76,14 @@ class Surrogate:
 
     Attributes:
         value: S, (..., B, T).
-        pull: backward function, from dL/dS to the gradient by the quantity of ``path``, both (..., B, T).
-        path: what the gradient passes through on its way to log π.
-        ratio: which ratio it reads.
+        pull: backward function, from dL/dS to the gradient with respect to the quantity of ``path``, both (..., B, T).
+        path: the quantity through which the gradient reaches log π.
+        ratio: kind of the ratio that it reads.
         clip: its clip, if any.
-        unclipped: sentence on why it has no clip, containing the words “no clip”; empty where it has one.
-        knobs: the fields of the objective that have an effect under this surrogate in particular.
+        unclipped: a sentence that says why it has no clip, containing the words “no clip”; empty if it has one.
+        knobs: the fields of the objective that have an effect specifically under this surrogate.
         explained: S of one token.
-        slope: its derivative by the quantity of ``path``, of one token.
+        slope: its derivative with respect to the quantity of ``path``, for one token.
         script: S in a script for NumPy.
         terms: S in the formula strip above the update.
     """

@@ -1,7 +1,8 @@
 """VESPO: each completion is weighted by a smooth function of its own product of ratios, held constant.
 
-S = sg(φ) A log π with φ = exp(λ + k log w − λ w) and w the product of the completion's ratios; (k, λ) by the sign of A.
-VESPO, arXiv:2602.10693; the clamps are TRL's: log-ratios to ±20, their sum to [log 1e-8, 20]. φ = 1 at w = 1.
+S = sg(φ) A log π with φ = exp(λ + k log w − λ w) and w the product of the completion's ratios; (k, λ) chosen by the
+sign of A. VESPO, arXiv:2602.10693; the clamps are TRL's: log-ratios to ±20, their sum to [log 1e-8, 20]. φ = 1 at w
+= 1.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ LIMIT, LOWEST = 20.0, math.log(1e-8)
 
 
 def value(b: Batch) -> Array:
-    """sg(φ) A log π."""
+    """Return sg(φ) A log π."""
     return weight(b) * b.advantage * b.logp
 
 
 def weight(b: Batch) -> Array:
-    """φ of the completion, held constant."""
+    """Return φ of the completion, held constant."""
     xp, o = b.xp, b.objective
     positive = b.advantage >= 0
     k = xp.where(positive, as_array(o.vespo_k_pos, b.logp), as_array(o.vespo_k_neg, b.logp))
@@ -38,7 +39,7 @@ def weight(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """d/d log π = φ A."""
+    """Backpropagate with d/d log π = φ A."""
     return upstream * weight(b) * b.advantage
 
 
@@ -72,7 +73,7 @@ def _log_w(tokens: Sequence[Reading]) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """VESPO in an exported script. The slope by log π is the weight times A."""
+    """Return VESPO as in an exported script. The slope with respect to log π is the weight times A."""
     return Script(
         constants={
             "K_POS": o.vespo_k_pos,
@@ -90,7 +91,7 @@ def script(o: Objective) -> Script:
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
-    """Terms of sg(φ(r)) A log π."""
+    """Return the terms of sg(φ(r)) A log π."""
     return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 

@@ -1,1 +1,3 @@
-"""``make package``: one folder and one archive that need no Python. ``build.spec`` at the root says what goes in."""
+"""Packaging with ``make package``: one folder and one archive that do not need Python. ``build.spec`` in the root
+defines their contents.
+"""

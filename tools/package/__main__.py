@@ -1,10 +1,10 @@
-"""Make a package: ``python -m tools.package slim`` or ``full``.
+"""Build a package: ``python -m tools.package slim`` or ``full``.
 
-python -m tools.package slim          the folder and the archive
-python -m tools.package slim folder   the folder alone, where its programs are signed before it is packed
-python -m tools.package slim pack     the archive of the folder that is there
-python -m tools.package slim check    the folder alone, tried in another place; a third of the time
-python -m tools.package slim trial    nothing is made: the archive that is there is unpacked and tried
+python -m tools.package slim          build the folder and the archive
+python -m tools.package slim folder   build only the folder, to sign its programs before it is packed
+python -m tools.package slim pack     pack the existing folder into the archive
+python -m tools.package slim check    build only the folder and try it in another place, in a third of the time
+python -m tools.package slim trial    build nothing; unpack and try the existing archive
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIST, WORK = ROOT / "dist", ROOT / "build" / "package"
 
 
 def main(arguments: list[str]) -> int:
-    """Make the package of that kind, try it, or try the one that was made."""
+    """Build the package of the given kind, try it, or try an existing one."""
     kind = arguments[0] if arguments else "slim"
     made = stamp(ROOT, kind)
     if arguments[1:] == ["trial"]:
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def pack(made: Stamp) -> int:
-    """Write the archive of the folder that is there, and return the exit status."""
+    """Write the archive of the existing folder, and return the exit status."""
     folder = DIST / made.folder
     if not folder.is_dir():
         raise SystemExit(f"There is no folder {made.folder} in dist; make it first.")
@@ -64,10 +64,10 @@ def pack(made: Stamp) -> int:
 
 
 def build(made: Stamp) -> Path:
-    """Run PyInstaller. Returns the folder.
+    """Run PyInstaller. Return the folder.
 
     Raises:
-        SystemExit: it failed, or torch is not the one that belongs into a package.
+        SystemExit: PyInstaller failed, or torch is not the variant that belongs in a package.
     """
     if made.kind == "full":
         _check_torch()
@@ -75,7 +75,7 @@ def build(made: Stamp) -> Path:
     shutil.rmtree(DIST / made.folder, ignore_errors=True)
     environment = os.environ | {
         "GRPO_LAB_KIND": made.kind,
-        "PYTHONHASHSEED": "0",  # the order of sets is the order in the archives
+        "PYTHONHASHSEED": "0",  # the order of sets determines the order in the archives
         "SOURCE_DATE_EPOCH": str(made.moment),
     }
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"]
@@ -87,8 +87,9 @@ def build(made: Stamp) -> Path:
 
 
 def finish(made: Stamp, folder: Path) -> int:
-    """Strip the libraries, and add what is not the program: licences, bill of materials, first steps, entries for the
-    desktop. Returns the number of licences."""
+    """Strip the libraries, and add everything that is not part of the program: licences, bill of materials, first
+    steps, desktop entries. Return the number of licences.
+    """
     strip(folder)
     if sys.platform == "linux":
         for tables in (folder / "_internal").glob("PySide6/Qt/lib/libicudata.so.*"):
@@ -96,7 +97,7 @@ def finish(made: Stamp, folder: Path) -> int:
         run_paths.forget(folder / "_internal" / "pyarrow", contents.UNUSED_OF_PYARROW)
         print(f"{run_paths.remove_absolute_run_paths(folder)} libraries named folders of this machine.", flush=True)
     bundle = DIST / "GRPO Lab.app"
-    if sys.platform == "darwin" and bundle.exists():  # it holds all that is in the folder
+    if sys.platform == "darwin" and bundle.exists():  # it contains everything in the folder
         shutil.rmtree(folder)
         folder.mkdir()
         bundle.rename(folder / bundle.name)
@@ -106,7 +107,7 @@ def finish(made: Stamp, folder: Path) -> int:
         shutil.copytree(extras, folder, dirs_exist_ok=True)
     work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
     found = json.loads((work / "found.json").read_text("utf-8"))
-    modules = [*found["modules"], "PyInstaller"]  # its start program is the package's own
+    modules = [*found["modules"], "PyInstaller"]  # its start program is built from the package
     parts = licences.parts_of(ROOT, folder, modules, [Path(name) for name in found["libraries"]])
     licences.write(ROOT, folder, parts)
     shutil.copyfile(sbom.write(made, parts, folder), DIST / f"{made.folder}.cdx.json")
@@ -114,9 +115,9 @@ def finish(made: Stamp, folder: Path) -> int:
 
 
 def strip(folder: Path) -> None:
-    """Take debug information and local names out of the libraries named here.
+    """Remove debug information and local names from the libraries listed here.
 
-    Others stay as they are: those in wheels that were patched after they were linked do not survive it.
+    The others are left unchanged: libraries in wheels that were patched after linking do not survive stripping.
     """
     if sys.platform != "linux" or shutil.which("strip") is None:
         return
@@ -126,7 +127,7 @@ def strip(folder: Path) -> None:
 
 
 def archive_of(made: Stamp) -> Path:
-    """The archive that was made last.
+    """Return the most recently built archive.
 
     Raises:
         SystemExit: there is none.
@@ -138,7 +139,7 @@ def archive_of(made: Stamp) -> Path:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files in ``folder``."""
+    """Return the total size in bytes of all files in ``folder``."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 

@@ -1,4 +1,4 @@
-"""From a folder to one file: the same bytes for the same folder, whoever makes it and whenever."""
+"""Reproducible archives: the same folder gives the same bytes, on any machine and at any time."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import tarfile
 from pathlib import Path
 
 FILTERS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6}]
-"""Most of it is machine code. Preset 9 takes twice as long for 1 % less."""
+"""Compression filters. Most of the content is machine code. Preset 9 takes twice as long and saves only 1 %."""
 
 
 def pack(folder: Path, moment: int) -> Path:
-    """Write the archive of ``folder`` beside it. Returns its path.
+    """Write the archive of ``folder`` next to it. Return its path.
 
     Args:
-        folder: of the package.
-        moment: seconds since 1970 that every file carries as its time.
+        folder: the folder of the package.
+        moment: modification time of every file, in seconds since 1970.
     """
     if sys.platform == "win32":
         return Path(shutil.make_archive(str(folder), "zip", folder.parent, folder.name))
-    if sys.platform == "darwin":  # keeps the links inside of the bundle
+    if sys.platform == "darwin":  # keeps the links inside the bundle
         target = folder.with_name(folder.name + ".zip")
         subprocess.run(["ditto", "-c", "-k", str(folder), str(target)], check=True)
         return target
@@ -37,7 +37,7 @@ def pack(folder: Path, moment: int) -> Path:
 
 
 def _plain(entry: tarfile.TarInfo, moment: int) -> tarfile.TarInfo:
-    """Without the owner, the time and the umask of the machine on which it was made."""
+    """Remove the owner, the time and the umask of the machine that created the file."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     entry.mtime = moment

@@ -1,9 +1,9 @@
-"""The build backend that pip calls: setuptools, except that an installed copy has one name of its own.
+"""The build backend that pip calls: setuptools, except that an installed copy has a single, distinct name.
 
-A wheel holds ``grpo_lab`` (the window, with the shipped files as ``grpo_lab/resources``) and ``grpo_core``. It is made
-of a renamed copy of the tree (:mod:`tools.package.names`) that is gone afterwards. An editable installation is the tree
-itself. A source archive is what git knows, so that nothing left in the tree gets in. Both have the same bytes whenever
-they are made.
+A wheel contains ``grpo_lab`` (the window, with the shipped files as ``grpo_lab/resources``) and ``grpo_core``. It is
+built from a temporary, renamed copy of the tree (:mod:`tools.package.names`). An editable installation is the tree
+itself. A source archive contains the files tracked by git, so that no leftover files get in. Both have the same bytes
+whenever they are built.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ __all__ = [
 ROOT = Path(__file__).parents[2]
 PACKAGES = (HERE, "grpo_core")
 ABOUT = "PKG-INFO"
-"""The metadata in a source archive, which tell it from a tree."""
+"""The metadata file of a source archive, which distinguishes it from a source tree."""
 MADE = re.compile(r"(build|dist|pictures|\.git|\.venv[^/]*|[^/]+\.egg-info)/|(.*/)?(__pycache__|\.[a-z]+_cache)/")
-"""What is made in a tree, where git does not tell it apart."""
+"""Pattern of generated files in a tree, for use without git."""
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """Write the wheel into a folder and return its name. Metadata that were prepared are made once more."""
+    """Write the wheel into a folder and return its name. Metadata that have been prepared are generated again."""
     target = str(Path(wheel_directory).resolve())
     with _renamed():
         return str(build_meta.build_wheel(target, config_settings))
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
-    """Write the wheel's metadata into a folder and return the name of theirs in it."""
+    """Write the wheel's metadata into a folder and return the name of their subfolder."""
     target = str(Path(metadata_directory).resolve())
     with _renamed(modules=("__init__.py",)):
         return str(build_meta.prepare_metadata_for_build_wheel(target, config_settings))
@@ -83,11 +83,11 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
 
 
 def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
-    """Write what a wheel is made of into an empty folder: packages under their installed names, with all they need.
+    """Write the content of a wheel into an empty folder: packages under their installed names, with all that they need.
 
     Args:
         target: the folder.
-        modules: names of the packages' files; None for all.
+        modules: names of the packages' files to include; None for all.
     """
     renaming = Renaming(ROOT / HERE)
     for path in known_files():
@@ -100,7 +100,7 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
             _put(target / (INSTALLED if path.parts[0] == HERE else path.parts[0]) / Path(*path.parts[1:]), data)
         elif path.parts[0] == "resources":
             _put(target / INSTALLED / path, (ROOT / path).read_bytes())
-            _put(target / path, (ROOT / path).read_bytes())  # where the metadata name the licences of the fonts
+            _put(target / path, (ROOT / path).read_bytes())  # where the metadata look for the licences of the fonts
     licence = (ROOT / "LICENSE").read_bytes()
     _put(target / "LICENSE", licence)
     _put(target / INSTALLED / "resources" / "LICENSE", licence)
@@ -109,13 +109,15 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
 
 
 def described(readme: str) -> str:
-    """The README as an index shows it: without pictures of the tree, and links into the tree as plain text."""
+    """Return the README for a package index: without pictures from the tree, and with links into the tree as plain
+    text.
+    """
     without_pictures = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n?", "", readme, flags=re.MULTILINE)
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", without_pictures)
 
 
 def known_files() -> list[Path]:
-    """The files of the tree, relative to it: those that git knows, or all of a source archive."""
+    """Return the files of the tree, relative to it: those tracked by git, or all files of a source archive."""
     if not (ROOT / ABOUT).is_file():
         shown = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout
         names = [name for name in shown.decode("utf-8").split("\0") if name]
@@ -126,7 +128,9 @@ def known_files() -> list[Path]:
 
 
 def commit_moment() -> int:
-    """Seconds since 1970 that all that is made carries: of the commit, or of the source archive."""
+    """Return the time in seconds since 1970 for everything that is built: that of the commit,
+    or of the source archive.
+    """
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
@@ -138,13 +142,15 @@ def commit_moment() -> int:
 
 @contextlib.contextmanager
 def _renamed(modules: Container[str] | None = None) -> Iterator[None]:
-    """The renamed tree as the working folder, which setuptools builds. ``modules`` as for :func:`write_renamed`."""
+    """Context manager in which the renamed tree is the working folder, for setuptools to build. ``modules`` is as for
+    :func:`write_renamed`.
+    """
     moment = commit_moment()
     before = os.environ.get("SOURCE_DATE_EPOCH")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-wheel-") as made:
         write_renamed(Path(made), modules)
         with contextlib.chdir(made):
-            os.environ["SOURCE_DATE_EPOCH"] = str(max(moment, 315532800))  # a zip knows no time before 1980
+            os.environ["SOURCE_DATE_EPOCH"] = str(max(moment, 315532800))  # a zip file cannot store times before 1980
             try:
                 yield
             finally:
@@ -155,7 +161,7 @@ def _renamed(modules: Container[str] | None = None) -> Iterator[None]:
 
 
 def _project(renaming: Renaming) -> str:
-    """pyproject.toml of the renamed tree, which setuptools builds without this module."""
+    """Return pyproject.toml for the renamed tree, which setuptools builds without this module."""
     text = renaming.text((ROOT / "pyproject.toml").read_text("utf-8"))
     own = r"^build-backend = .*\nbackend-path = .*$"
     return re.sub(own, 'build-backend = "setuptools.build_meta"', text, flags=re.MULTILINE)

@@ -1,4 +1,6 @@
-"""What goes into a package and what stays out. ``build.spec`` reads it. The self-test of the package is the proof."""
+"""Contents of a package, and what is left out. ``build.spec`` reads this module. The package's
+self-test verifies it.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from tools.package import qt_plugins
 
 HIDDEN = ("ziamath", "ziafont", "latex2mathml")
-"""Imported by name at the first formula, so that no analysis sees it."""
+"""Modules imported by name at the first formula, which static analysis does not find."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
-"""Packages that import their own modules by names they put together."""
+"""Packages that import their own modules by computed names."""
 METADATA = ("latex2mathml", "gguf")
-"""Those that ask for their own version when they are imported."""
+"""Packages that look up their own version when they are imported."""
 OF_MODELS = ("transformers", "peft")
-"""Those that ask for the versions of all that they build on too."""
+"""Packages that also look up the versions of all their dependencies."""
 
 _WITHOUT = {
     "tests and what makes programs": (
@@ -61,14 +63,17 @@ _WITH_MODELS = (
     "transformers",
     "yaml",
 )
-"""What a model from a folder takes. Nothing is fetched by it, but its libraries import OpenSSL, as pyarrow does."""
+"""Packages needed by a model from a folder. Nothing is downloaded by them, but their libraries import OpenSSL, as
+pyarrow does.
+"""
 FAMILIES = (
     "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
     "gpt_neo", "gpt_neox", "granite", "lfm2", "llama", "mistral", "olmo", "olmo2", "opt", "phi", "phi3", "qwen2",
     "qwen3", "qwen3_5", "smollm3", "stablelm", "starcoder2", "t5",
 )  # fmt: skip # table, one row per line
-"""Kinds of causal language models that the full package reads, of some 400 that transformers knows: those that small
-models have. A program installed by pip reads all."""
+"""Architectures of causal language models that the full package can read, out of some 400 that transformers supports:
+those that small models have. A program installed with pip can read all.
+"""
 _OF_TORCH = (
     "torch",
     "safetensors",
@@ -83,8 +88,10 @@ _OF_TORCH = (
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
 UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
-"""Libraries that others of pyarrow name on Linux, and that none of them takes anything from. Their names are taken out
-too (``run_paths.forget``). A trial looks up every function at the start (LD_BIND_NOW), so that a missing one shows."""
+"""Libraries that other libraries of pyarrow refer to on Linux without using anything from them. The references are
+removed too (``run_paths.forget``). A trial resolves every function at startup (LD_BIND_NOW), so that a missing one is
+noticed.
+"""
 _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
     re.compile(pattern)
@@ -96,17 +103,17 @@ _OUT = tuple(
         _OTHER_FAMILIES.pattern,
         r"pyarrow/(lib)?arrow_(python_)?(flight|s3|parquet_encryption)\.",
         rf"pyarrow/lib({'|'.join(UNUSED_OF_PYARROW)})\.so",
-        r"pyarrow/libarrow_python\.so($|\.\d+\.)",  # copies; what others need is libarrow_python.so.NUMBER
+        r"pyarrow/libarrow_python\.so($|\.\d+\.)",  # copies; the others need libarrow_python.so.NUMBER
         r"pyarrow/arrow_substrait\.dll$",
         r"pyarrow/(include/|src/|.*\.lib$)",
         r"torch/(test|include|share|utils/benchmark)(/|$)",
-        r"torch/bin/(?!torch_shm_manager)",  # which is looked for when torch is imported
+        r"torch/bin/(?!torch_shm_manager)",  # which is checked when torch is imported
         r"torch/lib/.*\.(a|lib)$",
         r"torch/lib/lib(jitbackend_test|torchbind_test|aoti_custom_ops|backend_with_compiler)\.",
         r".*\.(pyi|pxd|pyx|c|cpp|h|hpp|cu|cuh|cmake|pxi)$",
         r".*/(tests|testing/data)/.*",
         r"[^/]*\.dist-info/(?!METADATA$)",
-        # what every desktop has, and what its graphics drivers expect in its own, newer version
+        # available on every desktop, whose graphics drivers expect its own, newer version
         r"lib(stdc\+\+|gcc_s|expat|X11|X11-xcb)\.so",
     )
 )
@@ -114,40 +121,41 @@ _OUT = tuple(
 
 Entry = tuple[str, str, str]
 _SHARED = (".", "PySide6/Qt/lib", "PySide6", "shiboken6")
-"""Where libraries lie that are there for other files only; the last two are where Windows has those of Qt."""
+"""Folders of shared libraries that only serve other files. On Windows, the last two contain those of Qt."""
 
 
 def excluded(kind: str) -> list[str]:
-    """Modules that a package of this kind does without."""
+    """Return the modules that a package of this kind does not need."""
     return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, *_WITH_MODELS, "setuptools"))]
 
 
 def whole(kind: str) -> tuple[str, ...]:
-    """Packages all of whose modules a package of this kind holds."""
+    """Return the packages whose modules are all included in a package of this kind."""
     return tuple(name for name in WHOLE if kind == "full" or not name.endswith(".torch"))
 
 
 def hidden(kind: str) -> tuple[str, ...]:
-    """Modules that no analysis sees."""
+    """Return the modules that static analysis does not find."""
     return (*HIDDEN, "transformers", "peft", "gguf") if kind == "full" else HIDDEN
 
 
 def metadata(kind: str) -> tuple[str, ...]:
-    """Distributions whose metadata a package of this kind holds."""
+    """Return the distributions whose metadata a package of this kind includes."""
     return (*METADATA, *OF_MODELS) if kind == "full" else tuple(name for name in METADATA if name != "gguf")
 
 
 def kept_modules(toc: Iterable[Entry]) -> list[Entry]:
-    """The modules that are used: (dotted name, source, kind), as PyInstaller has found them."""
+    """Return the modules that are used: (dotted name, source, kind), as found by PyInstaller."""
     return [entry for entry in toc if not _OTHER_FAMILIES.match(entry[0].replace(".", "/") + "/")]
 
 
 def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = None) -> list[Entry]:
-    """The entries of a table of contents that are used.
+    """Return the entries of a table of contents that are used.
 
     Args:
-        toc: (name in the folder, source, kind), as PyInstaller has found them.
-        needs: file names of the shared libraries that a library refers to; those that no kept file leads to go too.
+        toc: (name in the folder, source, kind), as found by PyInstaller.
+        needs: returns the file names of the shared libraries that a library refers to; libraries that no kept file
+            refers to are dropped as well.
     """
     left = [entry for entry in toc if _used(_path(entry))]
     if needs is not None:
@@ -157,12 +165,12 @@ def kept(toc: Iterable[Entry], needs: Callable[[str], Iterable[str]] | None = No
 
 
 def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[Entry]:
-    """Without the shared libraries that nothing in ``toc`` leads to."""
+    """Return ``toc`` without the shared libraries that nothing in it refers to."""
     real = [entry for entry in toc if entry[2] != "SYMLINK"]
     shared = {_path(entry).name.lower(): entry for entry in real if _shared(entry)}
     waiting = [entry for entry in real if not _shared(entry)]
     found: set[str] = set()
-    for entry in waiting:  # grows while it is walked
+    for entry in waiting:  # grows during iteration
         # in lower case: a Windows library asks for VCRUNTIME140.dll and means vcruntime140.dll
         for name in {one.lower() for one in needs(entry[1])} & shared.keys() - found:
             found.add(name)
@@ -171,9 +179,10 @@ def _reached(toc: list[Entry], needs: Callable[[str], Iterable[str]]) -> list[En
 
 
 def _shared(entry: Entry) -> bool:
-    """Whether an entry is a library for others only: no module that Python imports, and not Python itself.
+    """Return whether an entry is a library that only serves others, neither a module that Python imports nor Python
+    itself.
 
-    Extension modules lie among the libraries on Windows, and no library refers to them.
+    On Windows, extension modules are in the same folders as libraries, and no library refers to them.
     """
     path = _path(entry)
     is_library = entry[2] == "BINARY" and path.parent.as_posix() in _SHARED
@@ -181,7 +190,7 @@ def _shared(entry: Entry) -> bool:
 
 
 def note(modules: Iterable[Entry], binaries: Iterable[Entry], target: Path) -> None:
-    """Write down what is in the package, for those who look up the licences: modules and libraries of the system."""
+    """Write a list of what is in the package, for looking up the licences: modules, and libraries of the system."""
     tops = {entry[0].split(".")[0] for entry in modules}
     real = [entry for entry in binaries if entry[2] != "SYMLINK"]
     tops |= {_path(entry).parts[0] for entry in real if len(_path(entry).parts) > 1}

@@ -1,8 +1,8 @@
-"""A package for Debian and Ubuntu, made of the archive of ``make package``, and the trial of both in clean roots.
+"""A package for Debian and Ubuntu, made from the archive of ``make package``, and trials of both in clean root systems.
 
-python -m tools.package.deb         the .deb of the slim archive that is in dist/; lintian has to agree
-python -m tools.package.deb trial   in each clean Debian, by a user: the .deb installed, self-tested, started, removed,
-                                    and the archive unpacked and self-tested
+python -m tools.package.deb         make the .deb from the slim archive in dist/; lintian must accept it
+python -m tools.package.deb trial   in each clean Debian, as a user: install, self-test, start and remove the .deb,
+                                    then unpack and self-test the archive
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SOURCES = ROOT / "packaging" / "deb"
 SHARE = ROOT / "packaging" / "linux" / "share"
 NAME = "grpo-lab"
 USER = "teacher"
-"""Who uses the program in a clean root."""
+"""The user who runs the program in a clean root system."""
 MAINTAINER = "GRPO Lab contributors <contributors@grpo-lab.org>"
 NEEDED = {"dpkg-deb": "dpkg", "readelf": "binutils", "lintian": "lintian"}
 NEEDED_TO_TRY = {"debootstrap": "debootstrap", "Xvfb": "xvfb", "openbox": "openbox"}
 RELEASES = {"bookworm": (2, 36), "trixie": (2, 41)}
-"""The Debians that packages are made for, the oldest first, and the version of their C library."""
+"""The Debian releases that packages are built for, oldest first, and the version of their C library."""
 CONTROL = """Package: {name}
 Version: {version}
 Architecture: {machine}
@@ -52,7 +52,7 @@ Description: see, step, explain and change every number of a GRPO update
 
 
 def main(arguments: list[str]) -> int:
-    """Make the package, or try the one that is there. Returns the exit status."""
+    """Make the package, or try the existing one. Return the exit status."""
     made = stamp(ROOT, "slim")
     target = DIST / f"{NAME}_{made.version}_{_machine()}.deb"
     if arguments == ["trial"]:
@@ -81,10 +81,10 @@ def main(arguments: list[str]) -> int:
 
 
 def judged(package: Path) -> int:
-    """Have lintian read a package and print what it says. Returns 1 if it objects to something, else 0.
+    """Have lintian check a package and print its report. Return 1 if it objects to something, otherwise 0.
 
     Raises:
-        SystemExit: it has not read it: it crashed, or one of its checks did.
+        SystemExit: lintian could not check the package: it crashed, or one of its checks did.
     """
     command = ["lintian", "--fail-on", "error,warning", str(package)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -98,7 +98,7 @@ def judged(package: Path) -> int:
 
 
 def lay_out(folder: Path, root: Path, made: Stamp) -> None:
-    """Put the program, and what a desktop has to know of it, where Debian has such things."""
+    """Put the program, and the files that a desktop needs, where Debian expects them."""
     home, share = root / "usr" / "lib" / NAME, root / "usr" / "share"
     shutil.copytree(folder, home, symlinks=True, ignore=shutil.ignore_patterns("share", "add-to-menu.sh"))
     for path in (root, *root.rglob("*")):
@@ -135,10 +135,10 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
 
 
 def trial(package: Path, archive: Path, release: str) -> None:
-    """Install the package in a Debian that has nothing else, use it, take it away, and try the archive there.
+    """Install the package in a minimal Debian, use it, remove it, and try the archive there.
 
     Raises:
-        SystemExit: something does not hold, or this user may not do it.
+        SystemExit: a check fails, or this user does not have the necessary rights.
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: sudo make test-deb")
@@ -160,7 +160,7 @@ def trial(package: Path, archive: Path, release: str) -> None:
         _inside(root, "apt-get", "purge", "-y", "-qq", NAME)
         left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
         _expect(f"nothing is left of it, and not {left}", not left)
-        shutil.unpack_archive(archive, root / "opt", filter="tar")  # root's, as where an administrator has put it
+        shutil.unpack_archive(archive, root / "opt", filter="tar")  # owned by root, as by an administrator
         with _mounted("/proc", root / "proc"):
             program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
             _inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
@@ -171,7 +171,7 @@ def trial(package: Path, archive: Path, release: str) -> None:
 
 
 def _started(root: Path) -> float:
-    """Start the program as a user on a screen. The seconds until its window was painted."""
+    """Start the program as a user on a screen. Return the seconds until its window was painted."""
     home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
     command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"
@@ -186,7 +186,7 @@ def _started(root: Path) -> float:
 
 @contextmanager
 def _mounted(what: str, place: Path) -> Iterator[None]:
-    """A folder of this system inside of the clean root."""
+    """Context manager in which a folder of this system is mounted in the clean root system."""
     subprocess.run(["mount", "--bind", what, str(place)], check=True)
     try:
         yield
@@ -195,7 +195,9 @@ def _mounted(what: str, place: Path) -> Iterator[None]:
 
 
 def _depends(home: Path) -> str:
-    """The packages with the libraries that the program takes from the system, and the oldest C library that will do."""
+    """Return the packages with the system libraries that the program uses, and the oldest C
+    library that is sufficient.
+    """
     binaries = [str(path) for path in home.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     shown = subprocess.run(["readelf", "-dVW", *binaries], capture_output=True, text=True, check=True).stdout
     there = {path.name for path in home.rglob("*")}
@@ -206,10 +208,10 @@ def _depends(home: Path) -> str:
 
 
 def _owner(library: str) -> str:
-    """The package of this system that holds a shared library.
+    """Return the package of this system that contains a shared library.
 
     Raises:
-        SystemExit: none does.
+        SystemExit: there is no such package.
     """
     done = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -254,7 +256,7 @@ def _environment() -> dict[str, str]:
 
 
 def _inside(root: Path, *command: str, quiet: bool = True) -> None:
-    """Run a command in the clean root. What it says is shown if it fails."""
+    """Run a command in the clean root system. Its output is shown if it fails."""
     done = subprocess.run(
         ["chroot", str(root), *command], env=_environment(), capture_output=quiet, text=True, check=False
     )

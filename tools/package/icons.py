@@ -12,7 +12,7 @@ SIZES = {".ico": 256, ".icns": 1024}
 
 
 def write_icon(svg: Path, target: Path) -> Path:
-    """Draw ``svg`` as one picture in the format that the suffix of ``target`` names.
+    """Draw ``svg`` as one picture in the format given by the suffix of ``target``.
 
     Raises:
         SystemExit: Qt cannot write that format here.

@@ -1,7 +1,7 @@
-"""The Unicode tables that Qt's wheel for Linux brings (``libicudata``, 32 MB), without those that Qt never opens.
+"""The Unicode tables in Qt's wheel for Linux (``libicudata``, 32 MB), without those that Qt never opens.
 
-Qt takes sorting and text encodings from them. Its words for dates, currencies, regions and languages are in Qt itself,
-and so are the rules by which lines and words are broken. The names of time zones are shown nowhere.
+Qt uses them for sorting and text encodings. Its names for dates, currencies, regions and languages are in Qt itself,
+and so are the rules for line and word breaks. The names of time zones are not shown anywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 LEFT_OUT = ("brkitr", "curr", "lang", "rbnf", "region", "translit", "unit", "zone")
-"""Folders of the tables."""
+"""Folders of tables that are left out."""
 _SOURCE = """.section .rodata
 .globl {symbol}
 .type {symbol}, @object
@@ -25,10 +25,10 @@ _SOURCE = """.section .rodata
 
 
 def trim(library: Path) -> int:
-    """Rewrite the library without those tables. Returns the number of bytes that are gone.
+    """Rewrite the library without those tables. Return the number of bytes saved.
 
     Raises:
-        SystemExit: it is not laid out as expected, or there is no compiler.
+        SystemExit: the library is not laid out as expected, or there is no compiler.
     """
     before = library.read_bytes()
     table = smaller(_table(before, library.name))
@@ -49,10 +49,10 @@ def trim(library: Path) -> int:
 
 
 def smaller(table: bytes) -> bytes:
-    """ICU's common data (``ucmndata.h``) without the folders that are left out.
+    """Return ICU's common data (``ucmndata.h``) without the folders that are left out.
 
-    Its parts: a header, the number of entries, the offsets of each one's name and data from that number on, the names
-    in order, the data at multiples of 16.
+    It consists of a header, the number of entries, the offsets of each entry's name and data relative to that number,
+    the names in order, and the data at multiples of 16.
     """
     head = struct.unpack_from("<H", table)[0]
     body = table[head:]
@@ -77,7 +77,9 @@ def smaller(table: bytes) -> bytes:
 
 
 def _table(library: bytes, name: str) -> bytes:
-    """The table in a library, found by its header: its size, two bytes of magic, the name of its format at 12."""
+    """Return the table in a library. It is found by its header: its size, two bytes of magic, the name of its format at
+    offset 12.
+    """
     at = library.find(b"CmnD") - 12
     if at < 0 or library[at + 2 : at + 4] != b"\xda\x27":
         raise SystemExit(f"{name} holds no table of ICU.")

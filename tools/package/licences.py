@@ -1,4 +1,6 @@
-"""The licences of everything in a package, from the metadata of what was installed: a table and a folder of texts."""
+"""The licences of everything in a package, from the metadata of the installed packages: a table
+and a folder of texts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from grpo_core import __version__
 from grpo_core.shipped import MODEL_LICENCE
 
 OWN = Path("packaging/licences")
-"""Texts that neither a wheel nor the system brings along."""
+"""Licence texts that neither a wheel nor the system provides."""
 FONTS = {"ziafont": "DejaVu Sans", "ziamath": "STIX Two Math"}
 OF_QT = ("PySide6_Essentials", "shiboken6")
 WORDS = ("licen", "copying", "notice", "authors")
@@ -23,11 +25,11 @@ WORDS = ("licen", "copying", "notice", "authors")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Something that is in the package.
+    """A component of the package.
 
     Attributes:
-        name, version, licence, source: as its metadata has them.
-        texts: the licence files, by the name they get in the folder.
+        name, version, licence, source: as in its metadata.
+        texts: the licence files, by their names in the folder.
     """
 
     name: str
@@ -38,22 +40,22 @@ class Part:
 
 
 def parts_of(root: Path, folder: Path, modules: Iterable[str], libraries: Iterable[Path]) -> list[Part]:
-    """Everything that is in a package. The program itself is the first.
+    """Return all components of a package. The program itself is the first.
 
     Args:
         root: the source tree.
-        folder: of the package.
-        modules: the top-level Python modules that are in it.
-        libraries: the shared libraries of this system that are in it.
+        folder: the folder of the package.
+        modules: the top-level Python modules in it.
+        libraries: the shared libraries of this system in it.
     """
     return [_program(root), _python(root), *_model(root, folder), *distributions(root, modules), *_system(libraries)]
 
 
 def write(root: Path, folder: Path, parts: list[Part]) -> Path:
-    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``. Returns the path of the table.
+    """Write ``LICENCES.txt`` and ``licences/`` into ``folder``. Return the path of the table.
 
     Raises:
-        SystemExit: a part has no licence text, so the package must not be given to anybody.
+        SystemExit: a component has no licence text, so the package must not be distributed.
     """
     lacking = [part.name for part in parts if not part.texts]
     if lacking:
@@ -75,7 +77,7 @@ def _program(root: Path) -> Part:
 
 
 def _model(root: Path, folder: Path) -> list[Part]:
-    """The pretrained model, where the package holds one."""
+    """Return the pretrained model, if the package contains one."""
     return [
         Part(
             name=path.stem,
@@ -92,14 +94,14 @@ def _python(root: Path) -> Part:
     places = (Path(os.__file__).parent / "LICENSE.txt", Path(sys.base_prefix) / "LICENSE.txt")
     found = [path for path in places if path.exists()]
     texts = {"LICENSE.txt": found[0]} if found else {}
-    if sys.platform == "win32":  # what other systems have as libraries of their own is inside of it there
+    if sys.platform == "win32":  # there, it contains what are separate libraries on other systems
         texts["LIBRARIES.txt"] = root / OWN / "Python-Windows.txt"
     version = sys.version.split()[0]
     return Part(name="Python", version=version, licence="PSF-2.0", source="https://www.python.org", texts=texts)
 
 
 def distributions(root: Path, modules: Iterable[str]) -> list[Part]:
-    """The installed distributions that ``modules`` came from."""
+    """Return the installed distributions that contain ``modules``."""
     known = metadata.packages_distributions()
     names = {name for module in modules for name in known.get(module, ())}
     return [_distribution(root, name) for name in sorted(names - {"grpo-lab"}, key=str.lower)]
@@ -124,7 +126,7 @@ def _distribution(root: Path, name: str) -> Part:
 
 
 def _system(libraries: Iterable[Path]) -> list[Part]:
-    """The packages of a Debian or Ubuntu that ``libraries`` belong to. Nothing on other systems."""
+    """Return the Debian or Ubuntu packages that ``libraries`` belong to. Empty on other systems."""
     owners: dict[str, list[str]] = {}
     for library in sorted(libraries):
         real = library.resolve()

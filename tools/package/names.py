@@ -1,6 +1,6 @@
-"""The window's package under its installed name: ``app`` in the source tree is ``grpo_lab`` in a wheel.
+"""The GUI package under its installed name: ``app`` in the source tree is ``grpo_lab`` in a wheel.
 
-``app`` is a name that many people give to a file of their own, and Python takes the first that it finds.
+Many people have a file named ``app`` of their own, and Python imports the first that it finds.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ HERE, INSTALLED = "app", "grpo_lab"
 
 
 class Renaming:
-    """Replaces the name of the window's package in source text: imports, entry points, and modules named in texts.
+    """Renamer of the GUI package in source text: imports, entry points, and modules named in text.
 
     A module is recognised by what follows the name: a file or folder of the package. Nothing else that is called
-    ``app`` is touched.
+    ``app`` is changed.
     """
 
     def __init__(self, package: Path) -> None:
-        """
+        """Read the names of the package's files and folders.
+
         Args:
             package: the folder ``app``.
         """
@@ -33,18 +34,18 @@ class Renaming:
         )
 
     def text(self, text: str) -> str:
-        """``text`` with the package's installed name."""
+        """Return ``text`` with the package's installed name."""
         return self._named.sub(INSTALLED, text)
 
     def module(self, text: str, name: str) -> str:
-        """The source of a module with the package's installed name.
+        """Return the source of a module with the package's installed name.
 
         Args:
             text: the source.
-            name: of its file, for errors.
+            name: name of its file, for error messages.
 
         Raises:
-            ValueError: something would still mean the old name: an import that is left, or the package as a variable.
+            ValueError: something would still refer to the old name: a remaining import, or the package as a variable.
         """
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import) and any(one.asname is None and _is_own(one.name) for one in node.names):

@@ -1,4 +1,4 @@
-"""The Pythons that can be had on this machine: those that are installed, by pyenv too."""
+"""Python installations available on this machine, including those of pyenv."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from functools import cache
 from pathlib import Path
 
 MINORS = ("3.11", "3.12", "3.13", "3.14")
-"""The versions of Python that wheel and source archive are made for."""
+"""The versions of Python that wheel and source archive are built for."""
 _SAY = "import platform; print(platform.python_implementation(), platform.python_version())"
 
 
 @cache
 def installed() -> dict[str, Path]:
-    """The newest patch of each minor version of CPython that answers, such as {"3.11": /usr/bin/python3.11}."""
+    """Return the newest working patch release of each minor version of CPython, such as
+    {"3.11": /usr/bin/python3.11}.
+    """
     found: dict[str, tuple[tuple[int, ...], Path]] = {}
     for path in _candidates():
         patch = patch_of(path)
@@ -27,11 +29,11 @@ def installed() -> dict[str, Path]:
 
 
 def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
-    """A Python with a newer patch of the same minor version, such as 3.11.9 than "3.11.7". None where there is none.
+    """Return a Python with a newer patch release of the same minor version, such as 3.11.9 for "3.11.7", or None.
 
     Args:
         than: a version.
-        here: as from :func:`installed`, which it is by default.
+        here: the available installations; by default the result of :func:`installed`.
     """
     found = (installed() if here is None else here).get(".".join(than.split(".")[:2]))
     if found is None or _number(patch_of(found)) <= _number(than):
@@ -40,7 +42,7 @@ def newer(than: str, here: Mapping[str, Path] | None = None) -> Path | None:
 
 
 def patch_of(python: Path) -> str:
-    """The version of a Python, such as "3.11.9". Empty where it does not answer, or is no release of CPython."""
+    """Return the version of a Python, such as "3.11.9". Empty if it does not run, or is not a release of CPython."""
     try:
         done = subprocess.run([python, "-c", _SAY], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,8 @@
-"""Qt's plugins, each kept or dropped for a reason. What no self-test loads is kept for the people who need it.
+"""Qt's plugins, each kept or dropped for a stated reason. Plugins that no self-test loads are kept for users who need
+them.
 
-Names are "kind/file", without the prefix and suffix that a system gives libraries; "kind/" means the others of a kind.
-Reading aloud needs no plugin: Qt speaks to screen readers from its own library, on each system.
+Names are "kind/file", without the prefix and suffix that a system gives libraries; "kind/" means all others of a kind.
+Reading aloud needs no plugin: Qt communicates with screen readers from its own library, on each system.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ DROPPED = {
 
 
 def is_kept(path: PurePosixPath) -> bool:
-    """Whether a package holds the plugin at a path that ends in its kind and its file."""
+    """Return whether a package includes the plugin at a path that ends in its kind and its file."""
     return name_of(path) in KEPT
 
 
 def reason(name: str) -> str | None:
-    """The reason why the plugin "kind/file" is kept or dropped. None where nobody has decided."""
+    """Return the reason why the plugin "kind/file" is kept or dropped, or None if this has not been decided."""
     return KEPT.get(name) or DROPPED.get(f"{name.split('/')[0]}/")
 
 
 def name_of(path: PurePosixPath) -> str:
-    """The name of a plugin by the path of its library."""
+    """Return the name of a plugin by the path of its library."""
     return f"{path.parts[-2]}/{path.name.removeprefix('lib').split('.')[0]}"

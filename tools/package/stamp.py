@@ -18,14 +18,14 @@ _MACHINES = {"amd64": "x86_64"}
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp:
-    """A package about to be made.
+    """A package to be built.
 
     Attributes:
-        version: of the program.
+        version: version of the program.
         kind: "slim" or "full".
-        commit: of the source, with “+changes” where it is not what was committed; empty without git.
-        moment: seconds since 1970 of that commit, which all that is made carries as its time.
-        system, machine: what it runs on, such as "linux" and "x86_64".
+        commit: commit of the source, with “+changes” if it has uncommitted changes; empty without git.
+        moment: time of that commit in seconds since 1970, which is the time of everything that is built.
+        system, machine: platform that it runs on, such as "linux" and "x86_64".
     """
 
     version: str
@@ -41,7 +41,7 @@ class Stamp:
         return f"grpo-lab-{self.version}-{self.system}-{self.machine}-{self.kind}"
 
     def write(self, folder: Path) -> Path:
-        """The file that the program reads it from (:func:`app.build.this_build`)."""
+        """Write the file that the program reads the stamp from (:func:`app.build.this_build`). Return its path."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "build.json"
         said = {"version": self.version, "kind": self.kind, "commit": self.commit}
@@ -50,10 +50,10 @@ class Stamp:
 
 
 def stamp(root: Path, kind: str) -> Stamp:
-    """The stamp of the source tree at ``root``.
+    """Return the stamp of the source tree at ``root``.
 
-    Where git does not answer, as under Wine, ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH`` in the environment say what
-    it would.
+    If git is not available, as under Wine, the environment variables ``GRPO_LAB_COMMIT`` and ``SOURCE_DATE_EPOCH`` take
+    its place.
 
     Raises:
         SystemExit: there is no such kind.
@@ -68,7 +68,7 @@ def stamp(root: Path, kind: str) -> Stamp:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """The output of git on ``root``. Empty without git, or outside of a repository."""
+    """Return the output of git for ``root``. Empty without git, or outside a repository."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a program that was started has painted its window, and how long that took."""
+"""Detection of whether a started program has painted its window, and how long that took."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECONDS = 120.0
-"""Patience with a slow computer."""
+"""Time limit in seconds, long enough for a slow computer."""
 
 
 def painted(home: Path, alive: Callable[[], bool]) -> float:
-    """Wait until a log below ``home`` says that the window is painted. The seconds since the start that it names.
+    """Wait until a log below ``home`` says that the window is painted. Return the seconds since the start given there.
 
     Args:
-        home: the folder that ``GRPO_LAB_HOME`` names.
-        alive: whether the program still runs.
+        home: the folder in ``GRPO_LAB_HOME``.
+        alive: returns whether the program is still running.
 
     Raises:
         SystemExit: the program has ended, or it takes too long.

@@ -1,4 +1,4 @@
-"""Try a package as a stranger would: in a folder with an awkward name, read-only, without a home."""
+"""Try a package as a new user would: in a read-only folder with an awkward name, without a home directory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tools.package.run_paths import absolute_run_path
 
 NAME = "Für Übungen – πr² 空"
 PROGRAMS = {"win32": "grpo-lab-console.exe", "darwin": "GRPO Lab.app/Contents/MacOS/grpo-lab"}
-"""What is started in a package for a system, where that is not ``grpo-lab``."""
+"""The program to start in a package, by system, if it is not ``grpo-lab``."""
 DATA = Path(__file__).parents[2] / "tests" / "data"
 RECORDED = ("sources/trl", "traces/two_processes", "sources/verl", "sources/verifiers/traces.jsonl")
-"""Runs of other trainers that a package has to read."""
+"""Runs of other trainers that a package must be able to read."""
 PATIENCE = 300.0
-"""Seconds. The full package takes about twenty."""
+"""Time limit in seconds. The full package takes about twenty."""
 
 
 def run(package: Path) -> int:
-    """Unpack an archive, or copy a folder, and run its self-test. Returns the exit status.
+    """Unpack an archive, or copy a folder, and run its self-test. Return the exit status.
 
     Raises:
-        SystemExit: a library of it names a folder of the machine that made it.
+        SystemExit: one of its libraries refers to a folder of the build machine.
     """
     with tempfile.TemporaryDirectory(prefix="grpo-lab-trial-") as made:
         place = Path(made, NAME)
         if package.is_dir():
             shutil.copytree(package, place / package.name, symlinks=True)
-        elif sys.platform == "darwin":  # keeps the links inside of the bundle
+        elif sys.platform == "darwin":  # keeps the links inside the bundle
             subprocess.run(["ditto", "-x", "-k", str(package), str(place)], check=True)
         else:
             shutil.unpack_archive(package, place, filter="data" if ".tar" in package.name else None)
@@ -43,8 +43,8 @@ def run(package: Path) -> int:
         _write_protect(inside)
         command = [str(inside / PROGRAMS.get(sys.platform, "grpo-lab")), "--self-test"]
         bare = {"PATH": os.defpath, "HOME": "/dev/null/nowhere", "LC_ALL": "C", "TMPDIR": made}
-        bare["LD_BIND_NOW"] = "1"  # a function that no library of the package has shows at the start
-        if sys.platform == "win32":  # without these no program of Windows starts
+        bare["LD_BIND_NOW"] = "1"  # so that a missing function is noticed at startup
+        if sys.platform == "win32":  # without these, no Windows program starts
             bare = {"TEMP": made} | {name: os.environ[name] for name in ("SYSTEMROOT", "PATH")}
         print(f"{package.name}: in another folder, read-only, without home, display and locale", flush=True)
         try:
@@ -55,7 +55,9 @@ def run(package: Path) -> int:
 
 
 def _reads_recorded_runs(program: str, environment: dict[str, str]) -> int:
-    """Have it read recorded runs, Parquet among them. Returns the exit status of the first that fails, else 0."""
+    """Make the program read recorded runs, some of them in Parquet. Return the first non-zero
+    exit status, otherwise 0.
+    """
     for run in RECORDED:
         done = subprocess.run(
             [program, "diagnose", str(DATA / run)],
@@ -81,7 +83,7 @@ def _check_run_paths(folder: Path) -> None:
 
 
 def _write_protect(folder: Path, *, undo: bool = False) -> None:
-    """Take the right to write from everything in ``folder``, or give it back."""
+    """Remove write permission from everything in ``folder``, or restore it."""
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
             mode = path.stat().st_mode

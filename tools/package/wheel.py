@@ -1,7 +1,7 @@
-"""The wheel and the source archive, and whether a stranger can install them.
+"""Build the wheel and the source archive, and check that a new user can install them.
 
-python -m tools.package.wheel         both, in dist/
-python -m tools.package.wheel check   both, and they are tried in environments of their own, in each Python that is here
+python -m tools.package.wheel         build both, in dist/
+python -m tools.package.wheel check   build both, and try them in new environments, in each Python available here
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 PIP = ("-m", "pip", "--disable-pip-version-check", "-q")
 HEAVY = ("PySide6", "torch", "pyqtgraph", "pyarrow")
-"""What an installation without extras must not bring."""
+"""Packages that an installation without extras must not include."""
 IN_THE_WAY = "raise SystemExit('somebody else’s app was imported')\n"
 RECORDED = ROOT / "tests" / "data" / "traces" / "two_processes"
-"""A run that TRL has left, in Parquet files."""
+"""A run recorded by TRL, in Parquet files."""
 
 
 def main(arguments: list[str]) -> int:
-    """Make both, and with “check” try them. Returns the exit status."""
+    """Build both, and with “check” try them. Return the exit status."""
     source = make_source()
     wheel = make_wheel(source)
     for made in (source, wheel):
@@ -41,14 +41,14 @@ def main(arguments: list[str]) -> int:
 
 
 def make_source() -> Path:
-    """Write the source archive. Returns its path."""
+    """Write the source archive. Return its path."""
     DIST.mkdir(exist_ok=True)
     with redirect_stdout(io.StringIO()):
         return DIST / backend.build_sdist(str(DIST))
 
 
 def make_wheel(source: Path) -> Path:
-    """Write the wheel, from the source archive alone, so that nothing left in the tree gets in. Returns its path."""
+    """Write the wheel from the source archive alone, so that no leftover files in the tree get in. Return its path."""
     target = DIST / f"grpo_lab-{__version__}-py3-none-any.whl"
     target.unlink(missing_ok=True)
     _run(sys.executable, *PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", str(DIST), str(source), quiet=True)
@@ -56,10 +56,10 @@ def make_wheel(source: Path) -> Path:
 
 
 def check(wheel: Path, source: Path) -> None:
-    """Try them in each Python that is here, the wheel with the window and the source archive without.
+    """Try both in each Python available here, the wheel with the window and the source archive without.
 
     Raises:
-        SystemExit: something does not hold.
+        SystemExit: a check fails.
     """
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     if {name for name in tops if not name.endswith(".dist-info")} != {"grpo_lab", "grpo_core"}:
@@ -76,7 +76,7 @@ def check(wheel: Path, source: Path) -> None:
 
 
 def _check_window(python: Path, wheel: Path, place: Path) -> None:
-    """Install the wheel with the window, and use it in a folder full of names that are like its own."""
+    """Install the wheel with the window, and use it in a folder where many names conflict with its own."""
     window = _installed(python, place / "window", f"{wheel}[app]")
     (packages,) = window.parents[1].glob("[Ll]ib/**/site-packages")
     for folder in (place, packages):
@@ -90,7 +90,9 @@ def _check_window(python: Path, wheel: Path, place: Path) -> None:
 
 
 def _check_core(python: Path, source: Path, place: Path) -> None:
-    """Install the source archive without extras: it is light, trains the language model, and says what it lacks."""
+    """Install the source archive without extras. Check that it is small, trains the language model, and says what is
+    missing.
+    """
     core = _installed(python, place / "core", str(source))
     _run(str(core), "inspect", "run.grpo", "--step", "5", cwd=place, quiet=True)
     _run(str(core), "train", "--language", "--steps", "2", "--out", "language.grpo", cwd=place)
@@ -107,10 +109,10 @@ def _check_core(python: Path, source: Path, place: Path) -> None:
 
 
 def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
-    """All that a command says.
+    """Return the output of a command.
 
     Raises:
-        SystemExit: it fails, or does not where it should.
+        SystemExit: it fails unexpectedly, or succeeds where it should fail.
     """
     done = subprocess.run(
         [str(program), *arguments], cwd=cwd, env=_bare(), capture_output=True, text=True, errors="replace", check=False
@@ -122,7 +124,7 @@ def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
 
 
 def _installed(python: Path, environment: Path, wanted: str) -> Path:
-    """The program ``grpo-lab`` of a new environment in which that was installed."""
+    """Return the program ``grpo-lab`` of a new environment in which ``wanted`` is installed."""
     _run(str(python), "-m", "venv", str(environment))
     folder = environment / ("Scripts" if os.name == "nt" else "bin")
     _run(str(folder / "python"), *PIP, "install", "-c", str(ROOT / "constraints.txt"), wanted, quiet=True)
@@ -130,13 +132,13 @@ def _installed(python: Path, environment: Path, wanted: str) -> Path:
 
 
 def _bare() -> dict[str, str]:
-    """An environment that leads to no other copy of the program, and to no display."""
+    """Return environment variables that lead neither to another copy of the program nor to a display."""
     left_out = ("PYTHON", "QT_", "GRPO_", "DISPLAY", "WAYLAND", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
 def _run(*command: str, cwd: Path = ROOT, quiet: bool = False) -> None:
-    """Run a command. What it says is passed on, with ``quiet`` only if it fails."""
+    """Run a command. Its output is passed on, with ``quiet`` only if it fails."""
     done = subprocess.run(command, cwd=cwd, env=_bare(), check=False, capture_output=quiet, text=True, errors="replace")
     if done.returncode:
         raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}{' '.join(command)} failed.")

@@ -1,4 +1,4 @@
-"""Memory ledger of a model in training in NumPy, counted from its arrays."""
+"""Memory ledger of a model being trained in NumPy, computed from its arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def counted(policy: NumpyPolicy) -> list[Block]:
-    """The memory blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
+    """Return the memory blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
     tensors = len(policy.weights.named)
     blocks = [
         _block("policy", "weights", [policy.weights.flat], tensors),

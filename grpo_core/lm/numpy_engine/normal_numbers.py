@@ -1,9 +1,4 @@
-"""Normal random numbers equal to those of torch's CPU generator, so that both engines start untrained models alike.
-
-torch takes 24 bits of each number of MT19937 and makes two normal ones of two uniform ones (Box and Muller, 1958),
-eight pairs at a time; where a tensor's size is not a multiple of sixteen, its last sixteen are redrawn (``normal_fill``
-in ATen/native/cpu/DistributionTemplates.h). Torch's logarithm and cosine round the last bit differently.
-"""
+"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ _BLOCK = 16
 
 
 class NormalNumbers:
-    """The numbers that ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
+    """Generator of the numbers that ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.MT19937()
@@ -25,7 +20,7 @@ class NormalNumbers:
         self._bits.state = state
 
     def draw(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The next numbers, float32."""
+        """Return the next numbers, float32."""
         count = math.prod(shape)
         if count < _BLOCK:
             raise ValueError(f"{count} numbers are drawn in another way")
@@ -43,14 +38,14 @@ class NormalNumbers:
 
 
 def _normal(uniform: np.ndarray) -> np.ndarray:
-    """√(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
+    """Compute √(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
     u, v = uniform.reshape(-1, 2, _BLOCK // 2).swapaxes(0, 1)
     radius, angle = np.sqrt(-2 * np.log(1 - u)), np.float32(2 * math.pi) * v
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
 
 
 def _key(seed: int) -> np.ndarray:
-    """The initial state of MT19937 for ``seed`` (Matsumoto and Nishimura, 2002)."""
+    """Return the initial state of MT19937 for ``seed`` (Matsumoto and Nishimura, 2002)."""
     key = [seed]
     for place in range(1, 624):
         key.append((1812433253 * (key[-1] ^ (key[-1] >> 30)) + place) & 0xFFFFFFFF)

@@ -38,7 +38,7 @@ class Kept:
 
 
 def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
-    """The weights of a run before its first update.
+    """Create the weights of a run before its first update.
 
     Raises:
         SettingsError: its checkpoint cannot be used.
@@ -60,8 +60,8 @@ class NumpyPolicy(Characters):
 
     Attributes:
         weights: the policy.
-        reference: the same weights as at the run's start.
-        gradient: of the loss; 0 between updates.
+        reference: the weights at the start of the run.
+        gradient: gradient of the loss; 0 between updates.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
@@ -88,11 +88,13 @@ class NumpyPolicy(Characters):
         """Accept all settings: the character model can be trained under any of them."""
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Silence NumPy's warnings about non-finite numbers, which the learner reports."""
+        """Return a context manager that silences NumPy's warnings about non-finite numbers,
+        which the learner reports.
+        """
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Whether ``error`` reports lack of memory."""
+        """Return whether ``error`` reports a lack of memory."""
         return isinstance(error, MemoryError)
 
     def make_space(self) -> bool:
@@ -113,7 +115,7 @@ class NumpyPolicy(Characters):
         drawing: Callable[[ReadRows], None] | None = None,
         environment: Environment | None = None,
     ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`)."""
+        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
         prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
         done = drawn(
             prefixes,
@@ -146,7 +148,7 @@ class NumpyPolicy(Characters):
         return _scores(forward(self.weights, batch), batch, temperature)
 
     def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights of the run's start."""
+        """Score the batch under the weights at the start of the run."""
         return _scores(forward(self.reference, batch), batch, temperature)
 
     # -- train -----------------------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ class NumpyPolicy(Characters):
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Returns their norm before clipping.
+        """Take one optimizer step along the gradients. Return their norm before clipping.
 
         Nothing is changed if that norm is not finite.
         """
@@ -195,27 +197,29 @@ class NumpyPolicy(Characters):
 
     @property
     def optimizer_states(self) -> list[np.ndarray]:
-        """Arrays of the optimizer's state."""
+        """Return the arrays of the optimizer's state."""
         return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
-        """Context of each token, and the reference's distributions."""
+        """Return the context of each token, and the reference's distributions."""
         return recorded_before(batch.context, reference)
 
     def recorded_after(
         self, objective: Objective, batch: Packing, scores: list[Scores], reference: Scores | None
     ) -> dict[str, Any]:
-        """Log-probabilities and full distributions of the passes."""
+        """Return the log-probabilities and full distributions of the passes."""
         return recorded_after(objective, scores)
 
     def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """No measurements: everything follows from the recorded distributions."""
+        """Return no measurements: everything follows from the recorded distributions."""
         return {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights, critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``, float32."""
+        """Return the weights, the critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
+        float32.
+        """
         memory = self._memory
         snapshot = {
             "weights": _single(self.weights.flat),
@@ -227,10 +231,10 @@ class NumpyPolicy(Characters):
         return snapshot
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
-        """Restore the state returned by :meth:`state`, of this engine or of torch.
+        """Restore the state returned by :meth:`state` of this engine or of torch.
 
         Raises:
-            GrpoError: it belongs to a model of another size.
+            GrpoError: the state belongs to a model of another size.
         """
         flat = self.weights.flat
         if "weights" not in state or state["weights"].shape != flat.shape:
@@ -242,7 +246,7 @@ class NumpyPolicy(Characters):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """A snapshot to return to if the next update is abandoned."""
+        """Return a snapshot for undoing the next update."""
         memory = None if self._memory is None else self._memory.copy()
         return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
 
@@ -254,7 +258,7 @@ class NumpyPolicy(Characters):
 
 
 def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:
-    """d ``loss`` / d logits, (C, V)."""
+    """Return d ``loss`` / d logits, (C, V)."""
     dist_logp, real = loss.now.dist_logp, place.mask
     chosen = place.context[real] * dist_logp.shape[1] + place.targets[real]
     pushed = np.bincount(chosen, weights=loss.token_gradient[real], minlength=dist_logp.size).reshape(dist_logp.shape)

@@ -25,12 +25,12 @@ class Memory:
     steps: int
 
     def copy(self) -> Memory:
-        """An independent copy."""
+        """Return an independent copy."""
         return Memory(mean=self.mean.copy(), square=self.square.copy(), steps=self.steps)
 
 
 def limited(gradient: np.ndarray, limit: float | None) -> float:
-    """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Returns its norm before.
+    """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Return its norm before scaling.
 
     The factor is that of torch's ``clip_grad_norm_``, limit / (length + 1e-6), at most 1.
     """
@@ -42,10 +42,10 @@ def limited(gradient: np.ndarray, limit: float | None) -> float:
 
 
 def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory: Memory | None) -> Memory | None:
-    """Take one step on ``weights`` (n,) in place, overwriting ``gradient``. Returns the new state.
+    """Take one step on ``weights`` (n,) in place, overwriting ``gradient``. Return the new state.
 
-    AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with
-    m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
+    AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with m̂ = m / (1 − β₁ᵗ)
+    and v̂ = v / (1 − β₂ᵗ).
     """
     rate = wanted.learning_rate
     with np.errstate(over="ignore", invalid="ignore"):  # the learner reports non-finite numbers

@@ -67,7 +67,7 @@ class CachedPrefixes:
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
+        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = log_softmax(self._logits if temperature == 1 else self._logits / temperature)
         return np.exp(dist).cumsum(axis=-1), dist
 

@@ -17,12 +17,12 @@ def gathered(found: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def picked(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Gather cells of (rows, columns, ...), as (n, ...)."""
+    """Gather cells of (rows, columns, ...) as (n, ...)."""
     return np.asarray(table[np.divmod(cells, table.shape[1])])
 
 
 def placed(values: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Scatter ``values`` (n, H, d) to cells of a table (rows, columns, H, d) with 0 elsewhere. Returned as (rows, H,
+    """Scatter ``values`` (n, H, d) to cells of a table (rows, columns, H, d), with 0 elsewhere. The result is (rows, H,
     columns, d).
     """
     table = np.zeros(shape, dtype=values.dtype)

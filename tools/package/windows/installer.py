@@ -1,4 +1,4 @@
-"""The installer for Windows, made by NSIS of a package that is there."""
+"""The installer for Windows, built with NSIS from an existing package."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from grpo_core import __version__
 from tools.package.windows.places import BUILD, DIST, ROOT
 
 LEFT_OUT = ("open-run-files-with-this.cmd",)
-"""What the installer itself does for the user."""
+"""Files that the installer makes unnecessary."""
 
 
 def make(folder: Path) -> Path:
-    """Write the installer of the package in ``folder`` beside it. Returns its path.
+    """Write the installer of the package in ``folder`` next to it. Return its path.
 
     Raises:
-        SystemExit: NSIS refused.
+        SystemExit: NSIS failed.
     """
     listed = BUILD / "files.nsh"
     listed.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def make(folder: Path) -> Path:
         "KILOBYTES": size // 1024,
         "ICON": ROOT / "build" / "package" / folder.name / "build" / "icon.ico",
         "OUT": target,
-        # Debian's NSIS can make 64-bit installers, which a Wine of 64 bits alone runs; that of Windows cannot
+        # Debian's NSIS can make 64-bit installers, which a 64-bit-only Wine can run; that of Windows cannot
         "TARGET": "x86-unicode" if sys.platform == "win32" else "amd64-unicode",
     }
     command = ["makensis", "-V2", "-INPUTCHARSET", "UTF8", *(f"-D{name}={value}" for name, value in given.items())]
@@ -40,7 +40,7 @@ def make(folder: Path) -> Path:
 
 
 def macros(folder: Path) -> str:
-    """What the installer writes and takes away again: every file by its name, so that nothing else ever goes."""
+    """Return NSIS macros that install and uninstall every file by name, so that nothing else is ever deleted."""
     paths = sorted(path for path in folder.rglob("*") if path.name not in LEFT_OUT)
     folders = [folder, *(path for path in paths if path.is_dir())]
     files = [path for path in paths if path.is_file()]
@@ -59,5 +59,5 @@ def _installed(path: Path, folder: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A name inside of a string of NSIS."""
+    """Quote a name for use inside an NSIS string."""
     return text.replace("$", "$$").replace('"', '$\\"')

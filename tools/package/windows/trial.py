@@ -1,4 +1,4 @@
-"""Try what was made for Windows: the unpacked archive, its window, and the installer from beginning to end."""
+"""Try what was built for Windows: the unpacked archive, its window, and the installer from beginning to end."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tools.package.windows.places import BUILD, DIST, WINE_ONLY
 SELF_TEST_SECONDS = 300.0
 CLOSING_SECONDS = 60.0
 TRAINED_SECONDS = 8.0
-"""How long a run in the window trains before the picture is taken."""
+"""Time in seconds that a run in the window trains before the screenshot is taken."""
 TRIES = 3
 LEAST_COLOURS = 500
-"""A window with a run has thousands, an empty screen one."""
+"""Minimum number of colours in a screenshot. A window with a run has thousands, an empty screen one."""
 CLASSES = r"HKCU\Software\Classes"
 
 
 def archive(path: Path) -> None:
-    """The self-test of the unpacked archive, and its window.
+    """Run the self-test of the unpacked archive, and open its window.
 
     Raises:
-        SystemExit: something does not hold.
+        SystemExit: a check fails.
     """
     with _place() as place:
         shutil.unpack_archive(path, place)
@@ -44,13 +44,13 @@ def archive(path: Path) -> None:
 
 
 def installer(path: Path) -> None:
-    """Install silently, run the self-test there, look at the registry, uninstall silently, and look for what is left.
+    """Install silently, run the self-test, inspect the registry, uninstall silently, and look for leftover files.
 
     Raises:
-        SystemExit: something does not hold.
+        SystemExit: a check fails.
     """
     with _place() as place:
-        # to the place that it proposes; one given with /D could not hold a space, for Wine puts quotes around it
+        # into the default folder; one given with /D could not contain a space, since Wine quotes it
         target = next((BUILD / "prefix" / "drive_c" / "users").glob("*/AppData/Local")) / "Programs" / "GRPO Lab"
         installed = "\\".join(["C:", *target.relative_to(BUILD / "prefix" / "drive_c").parts])
         shutil.rmtree(target, ignore_errors=True)
@@ -73,7 +73,7 @@ def installer(path: Path) -> None:
         for path in WINE_ONLY.iterdir():
             (target / path.name).unlink()
         (target / "mine.grpo").write_text("not the program's")
-        # run from a copy, as Windows runs it, it would come back before it has done its work
+        # if run from a copy, as by Windows, it would return before it is done
         gone = wine.run(str(target / "uninstall.exe"), "/S", f"_?={installed}", cwd=place, timeout=SELF_TEST_SECONDS)
         _expect("the uninstaller runs", gone == 0)
         left = sorted(path.name for path in target.rglob("*"))
@@ -84,7 +84,9 @@ def installer(path: Path) -> None:
 
 
 def window(folder: Path, target: Path) -> float:
-    """Open the window, train, take its picture and close it. The seconds from the start to the first painted window."""
+    """Open the window, train, take a screenshot and close it. Return the seconds from the start to the first painted
+    window.
+    """
     home = Path(tempfile.mkdtemp(prefix="home-", dir=BUILD))
     with screen() as display:
         process = wine.start(
@@ -108,7 +110,7 @@ def window(folder: Path, target: Path) -> float:
 
 
 def _train(display: str, home: Path) -> None:
-    """Press Run until there is a run file, for a window that is painted may not have the keyboard yet. Then wait."""
+    """Press Run until there is a run file, since a painted window may not have the keyboard focus yet. Then wait."""
     for _ in range(TRIES):
         press(display, "ctrl+space")
         time.sleep(TRAINED_SECONDS)
@@ -124,7 +126,7 @@ def _self_test(folder: Path) -> None:
 
 @contextmanager
 def _place() -> Iterator[Path]:
-    """A folder with spaces and letters of several alphabets in its name."""
+    """Yield a folder with spaces and letters of several alphabets in its name."""
     with tempfile.TemporaryDirectory(prefix="grpo-lab-trial-", dir=BUILD) as made:
         place = Path(made, NAME)
         place.mkdir()
@@ -135,13 +137,13 @@ def _place() -> Iterator[Path]:
 
 
 def _lend(folder: Path) -> None:
-    """Put what only Wine needs beside the program."""
+    """Put the files that only Wine needs next to the program."""
     for path in WINE_ONLY.iterdir():
         shutil.copyfile(path, folder / path.name)
 
 
 def _registered(key: str) -> str:
-    """The default value of a key of the registry. Empty where there is none."""
+    """Return the default value of a registry key. Empty if there is none."""
     process = wine.start("reg.exe", "query", key, "/ve", cwd=BUILD)
     said, _ = process.communicate(timeout=60)
     found = re.search(r"REG_SZ\s+(.*)", said)

@@ -1,4 +1,4 @@
-"""Running programs of Windows under Wine, in a prefix and with a home of their own."""
+"""Running Windows programs under Wine, with a separate prefix and home directory."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NEEDED = {
     "import": "imagemagick",
     "xdotool": "xdotool",
 }
-"""Programs and the packages of Debian and Ubuntu that hold them."""
+"""Program -> the Debian and Ubuntu packages that contain it."""
 
 
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> int:
-    """Run a program of Windows and pass on what it says. Returns its exit status.
+    """Run a Windows program and pass on its output. Return its exit status.
 
-    Both ends are pipes: a program of Windows that writes to a file, or reads from nothing, finds no standard streams
-    under Wine.
+    Input and output are pipes: under Wine, a Windows program that writes to a file, or has no input, finds no standard
+    streams.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer than ``timeout`` seconds and was ended.
+        subprocess.TimeoutExpired: the program took longer than ``timeout`` seconds and was ended.
     """
     process = start(*command, cwd=cwd, environment=environment)
     try:
@@ -44,7 +44,7 @@ def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None, 
 
 
 def start(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """Start a program of Windows. Its output, in the letters of Western Europe, is read from the process."""
+    """Start a Windows program. Its output, in the Western European code page, is read from the process."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     given = wine_environment() | dict(environment or {})
     return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
@@ -53,7 +53,7 @@ def start(*command: str, cwd: Path, environment: Mapping[str, str] | None = None
 
 
 def wine_environment() -> dict[str, str]:
-    """The variables that every program of Windows is started with. Its home and its registry are below ``build``."""
+    """Return the environment variables of every Windows program. Its home and its registry are below ``build``."""
     home = BUILD / "home"
     home.mkdir(parents=True, exist_ok=True)
     kept = {
@@ -64,18 +64,18 @@ def wine_environment() -> dict[str, str]:
         "WINEPREFIX": str(BUILD / "prefix"),
         "WINEARCH": "win64",
         "WINEDEBUG": "-all",
-        # Microsoft's own C runtime where it lies beside a program; neither .NET nor a browser is wanted
+        # Microsoft's own C runtime if it is next to a program; neither .NET nor a browser
         "WINEDLLOVERRIDES": "ucrtbase=n,b;mscoree=;mshtml=;winemenubuilder.exe=",
     }
 
 
 def loader() -> str:
-    """The program that starts a 64-bit program of Windows."""
+    """Return the path of the program that starts 64-bit Windows programs."""
     return find_program("wine64") or find_program("wine") or "wine"
 
 
 def stop() -> None:
-    """End what still runs in the prefix, and wait until its registry is written."""
+    """End all programs still running in the prefix, and wait until its registry is written."""
     server = find_program("wineserver")
     if server:
         subprocess.run([server, "-k"], env=wine_environment(), check=False)
