@@ -26,7 +26,10 @@ GLYPHS = {True: "◆", False: "◇", None: "·"}
 
 
 def right(step: Step, origin: Origin) -> np.ndarray | None:
-    """Return which completions were paid for a right answer, boolean (B,), or None if there is no right or wrong."""
+    """Return which completions were rewarded for a right answer, boolean (B,).
+
+    None if the run's answers cannot be right or wrong.
+    """
     if step.reward_parts is None or not _pays_for_right(origin):
         return None
     return np.asarray(step.reward_parts[:, RIGHT] > 0.5)
@@ -61,7 +64,7 @@ def words_for(prompt: str, completion: str, origin: Origin) -> str:
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
     """Return the likeliest answer to fixed prompt ``place`` before the update, and its verdict.
 
-    The answer is without its end-of-sequence token. That of a model from a folder is put on one line.
+    The answer omits its end-of-sequence token. If the model is from a folder, the answer is put on one line.
     """
     assert step.watched_tokens is not None
     return judged(origin.watched[place], step.watched_tokens[place], origin)
@@ -70,7 +73,7 @@ def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
 def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
     """Return the answer spelled by ``tokens`` (L,), without its end-of-sequence token, and its verdict. Padding is −1.
 
-    The answer of a model from a folder is put on one line.
+    If the model is from a folder, the answer is put on one line.
     """
     if origin.settings.model.folder:
         return _in_words(prompt, tokens, origin)

@@ -17,7 +17,7 @@ from app.workspace.run_handle import RunHandle
 class Approach(QObject):
     """Delays the cursor's move to an update until that update can be shown immediately.
 
-    The current one stays on screen.
+    Until then, the current update stays on screen.
 
     Attributes:
         run: the run whose updates are prepared.

@@ -148,7 +148,10 @@ class Editing(QObject):
         self.put(self.settings)
 
     def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
-        """Adopt the runs of an edit that was merged with this one. ``forwards`` is False if that edit was undone."""
+        """Adopt the runs of an undo step into which another edit was merged.
+
+        ``forwards`` is False if the merged edits cancel each other out, which has the effect of an undo.
+        """
         self._runs, self._forwards = runs, forwards
 
 

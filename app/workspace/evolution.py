@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """The last turn of the answer to one prompt from wrong to right or back.
+    """The last change of the answer to one prompt from wrong to right or back.
 
     Attributes:
         since: the update since which the answer has been right, or wrong, without interruption; 1 if from the start.
@@ -93,7 +93,7 @@ class Evolution:
 
     Attributes:
         run: the run.
-        prompts: the distinct fixed prompts; if the list is short, some are drawn several times, with the same answer.
+        prompts: the fixed prompts without duplicates; a run with few prompts watches some of them several times.
         places: for each prompt, its index among the watched prompts of the run.
         read: number of updates read so far.
         changes: for each prompt, its answers in order of appearance.
@@ -160,7 +160,10 @@ class Evolution:
         return next((change for change in reversed(self.changes[place]) if change.step <= step), None)
 
     def turn(self, place: int, step: int) -> Turn | None:
-        """Return the last turn of the answer to prompt ``place`` up to ``step``, or None if the answer was not read."""
+        """Return the answer's last change from wrong to right or back for prompt ``place`` up to ``step``.
+
+        None if the answer was not read.
+        """
         if self.at(place, step) is None:
             return None
         past = [change for change in self.changes[place] if change.step <= step]
@@ -170,7 +173,7 @@ class Evolution:
         return Turn(since=past[last].step, former=past[last - 1] if last else None)
 
     def turns(self, place: int) -> list[int]:
-        """Return the updates at which the answer turned from wrong to right or back."""
+        """Return the updates at which the answer changed from wrong to right or back."""
         return [
             after.step
             for before, after in pairwise(self.changes[place])

@@ -23,7 +23,7 @@ def at_selection(quantity: Quantity, selection: Selection) -> Quantity:
 
 
 def in_pass(quantity: Quantity, before: int, after: int) -> Quantity:
-    """Return the same number in pass ``after`` (from 0) if it belonged to pass ``before``.
+    """Return the same number in pass ``after`` (counted from 0) if it belonged to pass ``before``.
 
     Numbers of other passes were chosen explicitly and are returned unchanged.
     """

@@ -10,17 +10,17 @@ from app.workspace.cursor import Cursor, Stage
 SECONDS = {Stage.SAMPLE: 0.4, Stage.SCORE: 0.35, Stage.NORMALIZE: 0.35, Stage.UPDATE: 0.5}
 """Duration of each stage in seconds. The passes of the update share its time."""
 BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
-"""The stages played in an update of less than a second."""
+"""The stages played if an update gets less than :data:`WHOLE` seconds."""
 WHOLE = 1.0
-"""Seconds per update from which all stages are played."""
+"""Minimum time per update in seconds at which all stages are played. Shorter films play only :data:`BEATS`."""
 SHORT = 1.2
-"""Seconds below which the film of an entire update is too short for lanes to grow and shrink."""
+"""Minimum duration in seconds of an update's film in which lanes grow and shrink."""
 LONGEST = 7.0
 """Maximum duration in seconds of an update's film: at the lowest speeds, and for the first update of a tour."""
 PLAYED = 0.9
 """Share of an update's time in which its film plays. After that, the picture stays still until the next update."""
 SLOWEST = LONGEST / PLAYED
-"""Seconds per update from which the film has its full length."""
+"""Minimum time per update in seconds at which the film has its full length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Film:
 
     @property
     def seconds(self) -> float:
-        """Duration of the film."""
+        """Duration of the film in seconds."""
         return sum(part.seconds for part in self.parts)
 
     @property
@@ -55,7 +55,7 @@ class Film:
         return len(self.parts) > 1 and self.seconds < SHORT
 
     def at(self, seconds: float) -> Cursor:
-        """Return the cursor ``seconds`` into the film, or at the end of the film after that."""
+        """Return the cursor at ``seconds`` into the film, or at its end if the film is shorter."""
         for part in self.parts:
             if seconds < part.seconds:
                 return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
@@ -76,7 +76,7 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """Return the film of an entire update within ``interval`` seconds: all stages, or three of them if it is short.
+    """Return the film of an entire update within ``interval`` seconds: all stages, or three if the interval is short.
 
     An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """

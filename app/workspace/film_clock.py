@@ -13,7 +13,7 @@ from app.workspace.film import Film
 from app.workspace.workspace import Workspace
 
 TICK_MS = 33
-"""Milliseconds between two pictures of a film: thirty pictures per second."""
+"""Milliseconds between two frames of a film, for 30 frames per second."""
 
 
 class FilmClock(QObject):
@@ -84,11 +84,11 @@ class FilmClock(QObject):
 
     @property
     def paused(self) -> bool:
-        """Whether a film is paused within an update that is still displayed as the film left it."""
+        """Whether a film is paused and its update is still displayed as the film left it."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Pause in ``film``, ``seconds`` after the cursor's position in it."""
+        """Pause ``film`` at ``seconds`` after the cursor's current position in it."""
         self.pause()
         self.film, self._whole = film, True
         self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)

@@ -1,4 +1,4 @@
-"""The only frame timer: at most 60 frames per second, a pause after each, and none while nothing changes."""
+"""The only frame timer: at most 60 frames per second, a pause after each, and no frames while nothing changes."""
 
 from __future__ import annotations
 

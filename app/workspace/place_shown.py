@@ -10,7 +10,10 @@ from grpo_core.record import Step
 
 
 def fork_of(step: Step, group: int) -> int | None:
-    """Return the first token, from 0, at which the completions of ``group`` differ, or None if none differ."""
+    """Return the index, counted from 0, of the first token at which the completions of ``group`` differ.
+
+    None if they do not differ.
+    """
     rows = step.group == group
     tokens = np.where(step.there[rows], step.tokens[rows], -1)
     parts = (tokens != tokens[:1]).any(axis=0)
@@ -18,10 +21,10 @@ def fork_of(step: Step, group: int) -> int | None:
 
 
 def place_shown(view: View) -> tuple[int, int] | None:
-    """Return the (completion, token), from 0, whose numbers are shown, or None without an update.
+    """Return the (completion, token) whose numbers are shown, counted from 0, or None if there is no update.
 
-    It is the selected token, if any. Otherwise it is in the first completion of the first group with a signal, at
-    the token where the completions of that group diverge.
+    It is the selected token, if any. Otherwise it is in the first completion of the first group with a signal, at the
+    token where the completions of that group diverge.
     """
     step = view.step.step
     if step is None or not len(step.group):

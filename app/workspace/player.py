@@ -1,6 +1,6 @@
 """The playback controls: run, pause, step, step back, one stage.
 
-Before the head they replay; at the head they compute.
+Before the head, they replay updates; at the head, they compute new ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.progress import Progress
 
 STAGED_SPEED = 2.0
-"""Updates per second up to which the stages of an update are played one after another."""
+"""Maximum number of updates per second at which the stages of an update are played one after another."""
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
 """Maximum number of recorded updates shown per second. A faster replay skips some."""

@@ -20,7 +20,7 @@ from grpo_core.traces.importers.source import Completions, Source
 LARGE_TOKENS = 200_000
 """Number of tokens above which evaluating an update would block the window for several frames."""
 LARGE_TEXT = 4_000_000
-"""Number of characters above which reading the text of an update would block it."""
+"""Number of characters above which reading the text of an update would block the window for several frames."""
 
 Reasons = Mapping[str, Reason | None]
 

@@ -133,7 +133,7 @@ class RecordedRun(RunHandle):
         return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
-        """Return the trainer's own number of the update at ``position`` (from 1), or None if there is none."""
+        """Return the trainer's number for the update at ``position`` (counted from 1), or None if it has none."""
         labels = self.source.labels
         return labels[position - 1] if 1 <= position <= len(labels) else None
 
@@ -267,6 +267,6 @@ def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:
-    """Discard the oldest tables."""
+    """Discard the oldest entries beyond :data:`KEPT_TABLES`."""
     while len(kept) > KEPT_TABLES:
         kept.popitem(last=False)

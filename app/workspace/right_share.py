@@ -29,10 +29,10 @@ class RightShare:
 
     @classmethod
     def held_out(cls, run: RunHandle, cursor: int) -> RightShare | None:
-        """Return the share of right likeliest answers to held-out prompts before each update, up to update ``cursor``.
+        """Return the share of correct likeliest answers to held-out prompts before the updates up to ``cursor``.
 
-        None if the run is trained on its watched prompts, as with fewer than sixteen prompts of the user's own,
-        because then no prompt is held out.
+        None if the prompts are the user's own and the run is trained on the watched ones, because then none is
+        held out.
         """
         task = run.origin.settings.language
         own = task.problem == "own"
@@ -40,7 +40,7 @@ class RightShare:
 
     @classmethod
     def sampled(cls, run: RunHandle, cursor: int, completions: int) -> RightShare:
-        """Return the share of right sampled completions in each update up to ``cursor``.
+        """Return the share of correct sampled completions in each update up to ``cursor``.
 
         ``completions`` is the number of completions in that update (0 if unknown).
         """

@@ -32,7 +32,7 @@ from grpo_core.update_time import UpdateTime
 KEPT_STEPS = 64
 """Maximum number of decoded steps kept in memory."""
 KEPT_TOKENS = 4_000_000
-"""Maximum total number of tokens in these steps, if there are several: about 100 bytes per token."""
+"""Maximum total number of tokens in the steps kept in memory, if there are several: about 100 bytes per token."""
 
 
 class RunHandle:
@@ -152,11 +152,11 @@ class RunHandle:
         return self.origin.settings.is_recorded
 
     def label(self, step: int) -> int:
-        """Return the displayed number of update ``step``. For a recorded run it is the trainer's own number."""
+        """Return the displayed number of update ``step``. For a recorded run, it is the trainer's number."""
         return step
 
     def position(self, label: int) -> int | None:
-        """The update whose displayed number is ``label``. None if there is none."""
+        """Return the update whose displayed number is ``label``, or None if there is none."""
         return label if 1 <= label <= self.head else None
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:

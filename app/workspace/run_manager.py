@@ -58,7 +58,10 @@ class RunManager(QObject):
     # -- runs ------------------------------------------------------------------------------------------------------
 
     def new_run(self, settings: Settings, title: str = "") -> RunHandle:
-        """Create a run at update 0, numbered if ``title`` is empty. Its file is created with the first update."""
+        """Create a run at update 0. Its file is created with the first update.
+
+        If ``title`` is empty, the title is “Run” and a number.
+        """
         run = self._made(settings, title or tr("Run {next}").format(next=self._next()))
         self._begin(run)
         return run

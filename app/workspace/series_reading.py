@@ -16,14 +16,14 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
 
 LONG = 100_000
-"""Number of updates from which a second connection pays off.
+"""Minimum number of updates at which a second connection pays off.
 
 Opening one takes a millisecond; reading a series of a million updates takes five.
 """
 
 
 class Poll(Protocol):
-    """The poll passed to a long read."""
+    """The callback through which a long read is cancelled and reports its progress."""
 
     def __call__(self) -> bool:
         """Return whether to cancel the read."""

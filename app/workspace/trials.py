@@ -21,7 +21,7 @@ from grpo_core.text import tr
 MOST = 5
 """Maximum number of runs compared with the current one: the newest open runs."""
 HALF = 0.5
-"""Probability above which an action holds most of the policy."""
+"""Probability above which an action is likelier than all others together."""
 LOOK_SECONDS = 1.0
 """Seconds between two checks whether the files still exist, and between two redraws of a growing trial."""
 NAMED = 2

@@ -239,7 +239,8 @@ class Workspace(QObject):
     def select(self, *, row: int | None = None, token: int = 0, action: int | None = None) -> None:
         """Mark a completion (and its token) or an action in every panel.
 
-        If a number of another completion or action is being explained, the same number of this one replaces it.
+        If a number of another completion or action is being explained, the corresponding number of the marked one
+        replaces it.
         """
         self.selection = Selection(row=row, token=token, action=action)
         if self.quantity is not None:
@@ -329,7 +330,7 @@ class Workspace(QObject):
         return self._timer.due
 
     def share_process(self, shared: bool) -> None:
-        """Set whether a run is computed in this process. If so, frames leave it half of the time."""
+        """Set whether a run is computed in this process. If so, frames use at most half of the time."""
         self._timer.shared = shared
 
     def set_running(self, running: bool) -> None:
