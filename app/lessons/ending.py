@@ -73,7 +73,7 @@ class Ending(QWidget):
     ) -> None:
         """Show the results of the predictions in ``lesson``, and offer ``following`` as the next lesson.
 
-        ``placed`` are the predictions by step, from 0.
+        ``placed`` contains the predictions by step, counted from 0.
         """
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):

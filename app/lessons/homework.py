@@ -23,7 +23,7 @@ HOLDS = tr(
 
 
 def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
-    """Return the homework of one session. ``placed`` are its predictions by step, from 0."""
+    """Return the homework of one session. ``placed`` contains its predictions by step, counted from 0."""
     answers = []
     for place, one in sorted(placed.items()):
         step = lesson.steps[place]

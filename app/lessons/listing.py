@@ -177,7 +177,7 @@ class _Entry(QStyledItemDelegate):
         return max(space - 54 * view.factor - self._aside(view, space), 60)
 
     def _aside(self, view: LessonList, space: int) -> float:
-        """Return the width of the progress on the right, or None if it does not fit."""
+        """Return the width of the progress on the right, or 0 if it does not fit."""
         return 210 * view.factor if space > 520 * view.factor else 0.0
 
     def paint(

@@ -75,6 +75,6 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
 
 
 def template(taken: Sequence[int] = ()) -> str:
-    """Return the text of a new, working lesson with the first number from 100 that is not in ``taken``."""
+    """Return the text of a new, working lesson with the lowest number not in ``taken``, at least :data:`FIRST`."""
     number = next(number for number in count(FIRST) if number not in taken)
     return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))

@@ -122,7 +122,7 @@ class LessonProgress:
     # -- recording -----------------------------------------------------------------------------------------------------
 
     def reach(self, lesson: str, step: int, last: bool) -> str | None:
-        """Record that ``step`` (from 1) was shown. Return an error message if that could not be written."""
+        """Record that ``step`` (counted from 1) was shown. Return an error message if that could not be written."""
         before = self.reached.get(lesson, Reached())
         after = Reached(max(before.step, step), before.done or last)
         if after == before:

@@ -54,7 +54,7 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """Return the text of another choice whose nearest number is displayed like ``value``.
+    """Return the text of another choice that also contains a number displayed like ``value``.
 
     The text is empty if there is no such choice.
     """

@@ -43,7 +43,7 @@ class OpenLesson:
 
 
 class LessonRecovery(QObject):
-    """Writer of the current step to a file, which is removed when the lesson ends.
+    """Writes the current step to a file, which is removed when the lesson ends.
 
     Args:
         find: returns the lesson with the given id, or None if there is none.

@@ -44,9 +44,9 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return the minutes planned for step ``place``, from 0, and up to the end of the lesson, as text.
+    """Return a message about the minutes planned for step ``place`` (counted from 0) and those elapsed after it.
 
-    Empty if not given.
+    Empty if no minutes are planned.
     """
     if not lesson.steps[place].minutes:
         return ""

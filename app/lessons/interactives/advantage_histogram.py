@@ -41,7 +41,9 @@ COLUMNS = (
 
 
 class AdvantageHistogram(Interactive):
-    """Rewards for selecting an action, and below them the histogram of its advantages and the groups behind one bar.
+    """A chart of the rewards of the actions, and below it the histogram of one action's advantages.
+
+    The groups behind one bar of the histogram are listed.
 
     Attributes:
         bar: index of the selected bar of the histogram; None if no bar is selected.
@@ -86,7 +88,8 @@ class AdvantageHistogram(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        The keys are the ``action`` from 1, the number of ``batches``, and the ``bar`` to select: “lowest” or “highest”.
+        The keys are ``action`` (counted from 1), ``batches`` (their number), and ``bar``, the bar to select: “lowest”
+        or “highest”.
         """
         action, count = state.get("action", 5), state.get("batches", BATCHES)
         self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0

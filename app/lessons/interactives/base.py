@@ -139,7 +139,7 @@ class Interactive(QWidget):
         return ()
 
     def of_many_runs(self) -> Sequence[TwinStack]:
-        """Return the visible charts in which every point is the result of real runs under another setting."""
+        """Return the visible charts in which every point is the result of real runs with a different setting."""
         return ()
 
     def show_on_paper(self) -> None:

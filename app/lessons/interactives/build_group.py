@@ -1,4 +1,4 @@
-"""Build your own group: draggable rewards, and the advantages that the trainer's own function computes from them."""
+"""Build your own group: draggable rewards, and the advantages computed from them by the function used in training."""
 
 from __future__ import annotations
 

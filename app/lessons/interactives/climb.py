@@ -32,7 +32,7 @@ PROBABILITY = Scale(low=0, high=1.1)
 
 
 def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """Return the rewards at 0 and 1 of the axis. They are exactly 0 and 1 if all rewards (A,) are in that range."""
+    """Return the rewards drawn at heights 0 and 1. They are exactly 0 and 1 if all rewards (A,) are in that range."""
     if rewards is None:
         return 0.0, 1.0
     return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
@@ -64,8 +64,8 @@ class Climb(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        ``action`` is the answer whose curve is drawn, from 1; ``until`` is the end of the axis of updates; ``lines``
-        are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
+        ``action`` is the answer whose curve is drawn, counted from 1; ``until`` is the end of the axis of updates;
+        ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
         """
         self._action = int(state.get("action", 7)) - 1
         self._until = int(state.get("until", 50))

@@ -173,7 +173,7 @@ class Credit(Interactive):
     def _last(self) -> float:
         """Return the share of a completion's total advantage that is on its last token.
 
-        Only completions of several tokens with the highest reward count.
+        This is a mean over the completions with the highest reward that have more than one token.
         """
         view = self._view
         if view is None or view.step is None or view.advantage is None or view.advantage.ndim == 1:

@@ -109,8 +109,8 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Return the entropy of a uniform policy.
+    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy.
 
-    The dial ends there, so that it shows how concentrated a policy has become.
+    The dial thus shows how concentrated a policy has become.
     """
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -40,7 +40,7 @@ ROWS = 6
 TABLE = 0.42
 """Maximum share of the height that the table takes."""
 CROWDED = 1.6
-"""Scale above which one sentence is omitted."""
+"""Minimum scale at which the sentence about a member's idea is omitted."""
 
 
 class FamilyTree(Interactive):
@@ -176,7 +176,7 @@ class FamilyTree(Interactive):
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
     def summary(self, view: View) -> str:
-        """Return a sentence about the difference, both with the lesson's own seed and on average."""
+        """Return a sentence that compares the member with its parent, with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
             return ""

@@ -32,7 +32,7 @@ ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
 
 NOTHING = np.empty(0)
 Key = tuple[Settings, int, bool]
-"""Key of results: the settings, the right action (from 0), and whether remedies are tried."""
+"""Key of results: the settings, the right action (counted from 0), and whether remedies are tried."""
 
 
 class FlightDeck(Interactive):
@@ -55,7 +55,7 @@ class FlightDeck(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``right``, the intended action, from 1."""
+        """Apply the state of a step: ``right``, the intended action, counted from 1."""
         right = state.get("right", 1)
         self._right = right if isinstance(right, int) and right > 0 else 1
 

@@ -1,4 +1,4 @@
-"""Group sizes trained against each other under a fixed budget, and how much the group's own baseline shortens steps.
+"""Comparison of group sizes at equal numbers of updates or samples, and of the two baselines.
 
 The group mean includes the completion itself, which makes a step shorter than with the mean of the other completions.
 """
@@ -195,7 +195,7 @@ class GroupSize(Interactive):
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
 
     def _sentence(self, what: str) -> str:
-        """Return a sentence about the smallest and the largest group."""
+        """Return a sentence that compares the smallest and the largest group."""
         if what == "left":
             values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
             return _ends(tr("Own mean over leave-one-out"), values)

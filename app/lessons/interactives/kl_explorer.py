@@ -187,7 +187,7 @@ class KlExplorer(Interactive):
     def _of_below(self, what: str) -> str:
         """Return a description of the chart below, without its numbers.
 
-        They are only in its table, because the lesson asks for some of them.
+        The numbers are only in the chart's table, because the lesson asks for some of them.
         """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(

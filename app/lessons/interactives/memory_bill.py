@@ -34,7 +34,7 @@ from grpo_core.text import tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
-"""The only key of the counted ledger."""
+"""Key of the only experiment in ``ledgers``, which counts the memory of a real model."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")

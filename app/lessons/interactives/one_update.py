@@ -52,7 +52,7 @@ COLUMNS = (
     Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
 )
 SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
-"""The stage from which each column is filled."""
+"""For each column, the first stage at which it is filled."""
 LENGTHS = (
     Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")),
     *COLUMNS[1:3],

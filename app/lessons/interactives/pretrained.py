@@ -1,4 +1,4 @@
-"""Recorded runs of a real pretrained model: its answers at an update, and the share of right ones."""
+"""Recorded runs of a real pretrained model: its answers at an update, and the share of right answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMNS = (
     Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement factor of the table's font, because the model's answers are read aloud."""
+"""Enlargement factor of the table's font, because the model's answers are to be read by a class."""
 
 
 class Pretrained(Interactive):
@@ -183,13 +183,13 @@ def shares(run: RunHandle) -> np.ndarray:
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """Return the first update whose batch has at least nine right answers of ten. NaN if there is none."""
+    """Return the first update in whose batch at least nine out of ten answers are right. NaN if there is none."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """Return the lowest share of right answers in a batch after the first one with nine of ten.
+    """Return the lowest share of right answers in any batch after the first one that reached nine out of ten.
 
     NaN if there is no later batch.
     """

@@ -33,7 +33,7 @@ from grpo_core.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_we
 from grpo_core.text import tr
 
 SHOWS = ("policy", "ratios", "alone")
-"""Views: the policy, the policy with the ratios, and the ratio of each action if it alone gains a little."""
+"""Views: the policy, the policy with the ratios, and the ratio of each action if only its own probability rises."""
 GAIN = 0.01
 OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
 
@@ -69,8 +69,8 @@ class RatioExplorer(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        The keys are ``action`` (from 1), which starts at ``probability``, and ``gain``, by which each action rises
-        in turn.
+        The keys are ``action`` (counted from 1), ``probability``, to which that action is set at first, and ``gain``,
+        the amount by which each action's probability rises in turn.
         """
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))

@@ -120,7 +120,7 @@ class Reported(Interactive):
         return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
 
     def _relapses(self) -> float:
-        """Return the number of times that a prompt answered correctly was answered wrongly before the next update."""
+        """Return how often a prompt was answered correctly before one update, but wrongly before the next."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
     @Slot(str)

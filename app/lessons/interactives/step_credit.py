@@ -31,7 +31,7 @@ from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import tr
 
 SHOWS = ("tokens", "race", "faulty")
-"""Views: a group token by token, right decisions over training, and the same with the pay of a faulty checker."""
+"""Views: a group token by token, right decisions over training, and the same with rewards from a faulty checker."""
 LINES = {
     "process": Line(name="process", label=tr("process"), meaning="policy"),
     "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),

@@ -1,4 +1,7 @@
-"""The interactive pictures by name. Imported only when lessons are first read, which shortens the start."""
+"""Table of the interactive pictures by name.
+
+This module is imported only when lessons are first read, so that the program starts faster.
+"""
 
 from __future__ import annotations
 

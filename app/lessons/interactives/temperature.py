@@ -1,4 +1,6 @@
-"""Temperature: the number of different answers, of live groups, their rewards, and scoring at another temperature."""
+"""Temperature: the number of different answers, the share of live groups, the rewards, and scoring at another
+temperature.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ LANGUAGE_SIZE = language_at(1.0).learner.group_size
 COLD, ONE = 0, TEMPERATURES.index(1.0)
 """Indices of the lowest temperature and of temperature 1."""
 LANGUAGE, LANGUAGE_PARTS = "language", (DISTINCT, LIVE, REWARD)
-"""The only key of the language model's results, and the measures known for it at each temperature."""
+"""Key of the language model's results, and the measures known for it at each temperature."""
 GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
 PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
 
