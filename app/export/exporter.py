@@ -25,7 +25,7 @@ from grpo_core.text import tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
 SHARP = 2
-"""Pixels of a PNG per pixel of a panel that is exported as shown."""
+"""Number of PNG pixels per screen pixel for a panel that is exported as shown."""
 LOWEST = 24
 BUSY = "export"
 
@@ -49,7 +49,7 @@ class Exporter(QObject):
     # -- at once -----------------------------------------------------------------------------------------------------
 
     def picture(self, panel: Panel, path: Path, choice: PictureChoice) -> None:
-        """Write ``panel`` to ``path`` as shown, or with another look and size."""
+        """Write a picture of ``panel`` to ``path``, as shown or with a different look and size."""
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
             self._messages.say(

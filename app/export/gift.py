@@ -18,7 +18,7 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
 
     Args:
         lesson: the lesson.
-        values: the answers computed in a walk through the lesson, by step from 0.
+        values: the answers computed in a walk through the lesson, by step, counted from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
     return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"

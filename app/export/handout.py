@@ -32,7 +32,7 @@ def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
 def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
     """Return the answers to several lessons in one PDF.
 
-    ``values`` are the answers computed in walks through the lessons, by step from 0.
+    ``values`` contains, for each lesson, the answers computed in a walk through it, by step, counted from 0.
     """
     groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
     return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
@@ -46,7 +46,7 @@ def _course(lessons: Sequence[Lesson]) -> str:
 def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
     """Return the answers as a PDF on ``paper``.
 
-    ``values`` are those computed in a walk through the lesson, by step from 0.
+    ``values`` contains the answers computed in a walk through the lesson, by step, counted from 0.
     """
     return pdf(
         list(_answers(lesson, values)),

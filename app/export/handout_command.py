@@ -47,7 +47,7 @@ def write(arguments: Sequence[str]) -> None:
 
 
 def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
-    """Write the students' pages.
+    """Write the students' pages of a lesson as a PDF.
 
     Raises:
         GrpoError: the file cannot be written; the message says why.
@@ -73,7 +73,7 @@ def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
 
 
 def walked_answers(lesson: Lesson) -> dict[int, float]:
-    """Walk through ``lesson``, and return the answers by step from 0.
+    """Walk through ``lesson``, and return the answers by step, counted from 0.
 
     Raises:
         GrpoError: a step cannot be computed.

@@ -19,16 +19,18 @@ BYTE_ORDER_MARK = "utf-8-sig"
 
 
 class Pictures:
-    """Numbers that only the pictures of lessons compute.
+    """Answers that only the pictures of lessons can compute.
 
-    Each lesson is walked through once, if it is the same edition.
+    Each lesson is walked through once, provided that its edition is the one used for the homework.
     """
 
     def __init__(self) -> None:
         self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
 
     def __call__(self, homework: Homework) -> Mapping[int, float] | None:
-        """Return the answers of the homework's lesson by step, from 1, or None if that edition is not available."""
+        """Return the answers of the homework's lesson by step, counted from 1, or None if that edition is not
+        available.
+        """
         key = homework.lesson, homework.digest
         if key not in self._walks:
             self._walks[key] = self._walked(*key)

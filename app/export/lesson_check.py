@@ -16,7 +16,7 @@ from grpo_core.text import tr
 SEEDS = 5
 """Number of other seeds with which a lesson is checked."""
 SLOW = 20.0
-"""Seconds for a step above which a class has to wait too long."""
+"""Duration of a step in seconds above which a class has to wait too long."""
 
 
 @dataclass(kw_only=True)

@@ -49,9 +49,9 @@ class Wanted:
         scale: 1 is 100 %.
         caption: whether to add a caption.
         format: format of files in a folder.
-        row: number of the selected completion, from 1; None for no selection.
+        row: number of the selected completion, counted from 1; None for no selection.
         explained: the number to be explained; None for the loss.
-        passed: number of the pass shown, from 1; None for the last.
+        passed: number of the pass shown, counted from 1; None for the last.
         density: pixels of a PNG per pixel of ``size``.
     """
 
@@ -180,7 +180,7 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
     """Return the number called ``name`` in a pass.
 
-    If it belongs to a completion, it is that of the selected or the first one.
+    A number that belongs to a completion is that of the selected completion or, if there is none, of the first.
     """
     if name in METRICS and (name not in KINDS or (row is None and "row" in KINDS[name].axes)):
         return Quantity(name)

@@ -31,11 +31,11 @@ class Source:
 
 
 class Explained:
-    """Collector of numbers when links to them are created, and later of everything from which they are computed.
+    """Collects numbers when links to them are created, and later everything from which they are computed.
 
     Attributes:
         nodes: (source, explanation) of each number, in order of request.
-        cut: inputs that have only their values, because the page has no space for more explanations.
+        cut: number of inputs that have only their values, because the page has no space for more explanations.
     """
 
     def __init__(self) -> None:

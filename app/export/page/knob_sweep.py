@@ -19,7 +19,7 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 KNOBS = ("objective.beta", "learner.group_size", "objective.clip_high")
-"""Knobs of a lesson for which its page has many runs."""
+"""Knobs of a lesson for which its page shows the results of many runs."""
 SEEDS = range(16)
 LEAST, MOST = 20, 200
 """Minimum and maximum number of updates of each run, which otherwise has as many as the lesson shows."""
@@ -47,7 +47,7 @@ def _offered(lesson: Lesson) -> Mapping[str, Settings]:
 
 
 def _asked(lesson: Lesson) -> list[int]:
-    """Return the actions whose probabilities the lesson asks about, from 0."""
+    """Return the actions, counted from 0, whose probabilities the lesson asks about."""
     named = [step.predict.answer.quantity for step in lesson.steps if step.predict is not None]
     return sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
 
@@ -59,7 +59,7 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
         path: dotted path of the setting.
         settings: settings common to all runs; their seeds are :data:`SEEDS`.
         updates: number of updates of each run.
-        actions: actions, from 0, whose final mean probability is included.
+        actions: actions, counted from 0, whose final mean probability is included.
 
     Raises:
         SettingsError: such runs cannot be computed side by side.

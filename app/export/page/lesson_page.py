@@ -32,9 +32,9 @@ class Walked:
     """The results of walking through a lesson.
 
     Attributes:
-        values: the answers, by step from 0.
-        updates: (step of the lesson from 0, run before its first update, update, pass), for the first showing of each
-            update.
+        values: the answers by step, counted from 0.
+        updates: (step of the lesson, counted from 0; run before its first update; update; pass) for the first showing
+            of each update.
         sweeps: the results of each chart of many runs, by the chart's title and the setting on its axis.
     """
 

@@ -49,7 +49,7 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
 
 
 def sweep_section(table: SweepTable, place: int) -> Markup:
-    """Return the table below a slider over its rows. The selected row is marked and put into words."""
+    """Return a table with a slider over its rows above it. The selected row is marked and described in words."""
     first, *others = table.columns
     heads = [element("th", column.title, scope="col") for column in table.columns]
     body = [

@@ -131,7 +131,10 @@ def _table(update: ShownUpdate) -> Markup:
 
 
 def _late(column: step_table.Column) -> str | None:
-    """Return the CSS class of a column revealed by a stage after the first, named after that stage."""
+    """Return the CSS class of a column that is revealed after the first stage.
+
+    The class is named after the stage that reveals it. None for a column whose values are not explained.
+    """
     if not column.explained:
         return None
     stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)
