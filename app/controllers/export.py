@@ -68,7 +68,7 @@ class ExportController(QObject):
     # -- a panel -----------------------------------------------------------------------------------------------------
 
     def ask_picture(self, panel: str = "") -> None:
-        """Ask for a picture of a panel that is on screen."""
+        """Ask how to draw a picture of a panel that is on screen, and export it."""
         seen = _titles(self._seen)
         self._show(PictureDialog(seen, self._panel_for(panel).id, self._window), self._save_picture)
 
@@ -84,20 +84,20 @@ class ExportController(QObject):
             self._exporter.picture(panel, target, choice)
 
     def ask_table(self, panel: str = "") -> None:
-        """Ask for a table of a panel."""
+        """Ask for a file, and write a panel's table to it."""
         wanted = self._panel_for(panel)
         target = self._ask_file(tr("Export table"), self._suggestion(wanted.title, ".csv"), CSV)
         if target is not None:
             self._exporter.table(wanted, target)
 
     def ask_sequence(self, panel: str = "") -> None:
-        """Ask for pictures of a panel, one per update."""
+        """Ask how to draw pictures of a panel, one per update, and export them."""
         dialog = self._dialog_of_updates(panel, SEQUENCE)
         if dialog is not None:
             self._show(dialog, self._save_sequence)
 
     def ask_film(self, panel: str = "") -> None:
-        """Ask for a film of one or more updates or, while a lesson is open, of the lesson."""
+        """Ask how to draw a film of updates or, while a lesson is open, of the lesson, and export it."""
         dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)

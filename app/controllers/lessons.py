@@ -114,7 +114,7 @@ class LessonController(QObject):
 
         Args:
             lesson: the lesson.
-            place: index of its step, from 0.
+            place: index of its step, counted from 0.
             course: ids of the lessons to be given in order; unknown ids are ignored.
         """
         assert self.panel.page is not None

@@ -101,7 +101,7 @@ class PanelRequests(QObject):
 
     @Slot(object, str, int)
     def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
-        """Open a run of an experiment as a separate run, and immediately train it for as many updates."""
+        """Open a copy of an experiment's run as a separate run, and immediately train it for ``updates`` updates."""
         if self._runs.repeat(settings, sentence):
             self._player.run_n(updates, at_once=True)
 

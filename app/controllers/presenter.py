@@ -26,7 +26,7 @@ from app.workspace.workspace import Workspace
 
 BORROWER = "presenting"
 SETTLE_MS, LEAVE_MS = 60, 250
-"""Milliseconds after the window's resize when the docks are arranged.
+"""Milliseconds between a resize of the window and the arrangement of its docks.
 
 The first value is two frames, in which every panel requests its size. When leaving presenting mode, a window manager
 can take longer to report the size.
@@ -173,7 +173,9 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """Go one step back: from a blank screen or single panel to the full picture, and from there out of the mode."""
+        """Go one step back: from a blank screen or single panel to the full picture, and from there out of presenting
+        mode.
+        """
         if not (self.blank.lift() or self.maximizer.restore()):
             self.stop()
 

@@ -27,9 +27,9 @@ SOON_MS, LATER_MS = 2_000, 15_000
 It is checked more often while it grows.
 """
 IN_THREAD = 32
-"""Number of updates up to which starting a process would take longer than the work itself."""
+"""Maximum number of updates that are computed in a thread, because starting a process would take longer."""
 LEAST_KEPT = 32
-"""Number of computed updates that justifies writing the cache."""
+"""Minimum number of computed updates at which writing the cache is worthwhile."""
 
 FIRST, LAST = 64, 192
 """In a long run, number of updates at the beginning, and then at the end, that are computed before the rest."""
@@ -37,7 +37,7 @@ WORTH_SAYING = 1_000
 """Number of updates above which the progress of the computation is shown."""
 
 Rows = tuple[int, list[dict[str, float]]]
-"""Number of updates before the first one, and the numbers of consecutive updates."""
+"""The number of updates before the first of some consecutive updates, and the numbers of each of these by name."""
 Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
 """Result of :func:`grpo_core.foreign.following.refreshed`."""
@@ -200,7 +200,9 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Return the updates after ``start`` up to ``end`` in order of computation: beginning, end, then the rest."""
+    """Split the updates after ``start`` up to ``end`` into stretches in order of computation: beginning, end, the
+    rest.
+    """
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
