@@ -211,7 +211,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """Return an empty widget that replaces the title bar, created when the dock is first among tabs."""
+        """Return the empty widget that replaces the title bar among tabs. It is created on first use."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()

@@ -18,14 +18,15 @@ from app.window.explain_sheet import ExplainSheet
 from app.workspace.workspace import Workspace
 
 SMALL = 160
-"""Height at 100 % scale up to which a widget itself counts as the number that it explains."""
+"""Maximum height at 100 % scale of a widget that itself counts as the number that it explains."""
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:
     """Return the rectangle of the number that ``widget`` explains, in the widget's coordinates.
 
-    A widget with many numbers provides the rectangle as ``explained_box``. A table uses its current cell, and a
-    small widget is the number itself. In other widgets, it is where the mouse button is pressed, or the centre.
+    A widget with many numbers provides the rectangle as ``explained_box``. In a table, the number is in the current
+    cell. A small widget is the number itself. In any other widget, the number is where the mouse button is pressed, or
+    at the centre.
     """
     box: Callable[[], QRect] | None = getattr(widget, "explained_box", None)
     if box is not None:

@@ -30,7 +30,7 @@ ONE_COLUMN = (COMPARE, PRESENT)
 SHARE_BELOW = 0.44
 """Share of the centre's height that the panels below the picture take."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Exceptions to that share, by layout and whether the run is a language model's.
+"""Exceptions to :data:`SHARE_BELOW`, by layout and whether the run is a language model's.
 
 When presenting, every prompt has a row.
 """
@@ -56,12 +56,12 @@ _KINDS = {
 THREE_COLUMNS, TWO_PICTURES, FORMULA = 1100, 560, 480
 """Thresholds at 100 % scale, below which parts are rearranged.
 
-They are the width at which the right side is not merged into the bottom tabs, the height for two pictures, and the
-height for the formula above one picture.
+They are the minimum width for a right side, which is otherwise merged into the bottom tabs, the minimum height for two
+pictures, and the minimum height for the formula above one picture.
 """
 
 RIGHT, RIGHT_SHARE = 372, 0.27
-"""Width of the right side at 100 % scale, for a bandit's step detail, and its share of a wider window."""
+"""Minimum width of the right side at 100 % scale, for a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:

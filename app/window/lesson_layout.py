@@ -18,9 +18,9 @@ WAITING = (EXPLAIN.id, GLOSSARY.id)
 SHARE = 0.64
 """Share of the window's width for a lesson with panels next to it."""
 WORDS_ALONE = 0.42
-"""Share of the width for a lesson without a picture of its own. The panels are its picture."""
+"""Share of the width for a lesson without a picture of its own. The panels serve as its picture."""
 CROWDED = 1.6
-"""Scale above which the panels are tabs behind the lesson."""
+"""Minimum scale at which the panels are tabs behind the lesson."""
 
 
 class LessonLayout:
@@ -40,9 +40,9 @@ class LessonLayout:
         self.alone = False
 
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
-        """Arrange the window for the lesson, with or without a ``picture`` of its own, and with ``panels`` next to it.
+        """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
 
-        ``again`` rearranges them even if they are already shown.
+        ``scale`` is the user's scale. ``again`` rearranges the panels even if they are already shown.
         """
         self._users.borrow(LESSON.id)
         self._has_picture = picture
@@ -98,7 +98,7 @@ class LessonLayout:
     def _is_crowded(self, scale: float) -> bool:
         """Return whether the panels are tabs behind the lesson.
 
-        When presenting, they never are if they are its only picture.
+        While presenting, panels that are the lesson's only picture are never tabs.
         """
         return scale >= CROWDED and (self._has_picture or not self.alone)
 

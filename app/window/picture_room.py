@@ -1,4 +1,7 @@
-"""Height of a comparison in the middle: while in front, it gets most of the height shared with the panels below."""
+"""Extra height for a large panel, such as a comparison of runs, while it is in front.
+
+Such a panel gets most of the height that it shares with the panels below.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from app.widgets.panel import in_window
 from app.window.docks import Dock
 
 SHARE = 0.72
-"""Portion of that height that the comparison gets."""
+"""Portion of the shared height that a large panel gets."""
 
 
 class PictureRoom(QObject):

@@ -26,7 +26,7 @@ PHASES = {
 SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
 """Text shown while completions are sampled, if the written share is known."""
 LARGEST = 9999
-"""Largest count for which space is reserved."""
+"""Largest number in a progress message for which space is reserved."""
 
 
 class Status(Label):

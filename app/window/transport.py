@@ -357,7 +357,7 @@ class Transport(QToolBar):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the player's speed and length, and the list of runs."""
+        """Update the status, the list of runs, and the boxes for the player's speed and number of updates."""
         self._show_waiting()
         self._fitted = None
         self._keep_run_width()
