@@ -37,8 +37,9 @@ OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
 NAMED = 180.0
-"""Plot height in pixels at 100 % from which the axis of updates has a title. In a shorter plot the curves need that
-space, and the readout names the axis.
+"""Minimum plot height in pixels at 100 % at which the axis of updates has a title.
+
+In a shorter plot, the curves need that space, and the readout names the axis.
 """
 RING = 7.0
 """Diameter in pixels of the ring that marks where an earlier run's largest probability exceeds one half."""
@@ -114,14 +115,16 @@ class HistoryChart(Plot):
         return int(self.axis_items["bottom"].height())
 
     def count_as(self, run: RunHandle) -> None:
-        """Use the numbering of ``run``, or for a recorded run that of the trainer's steps."""
+        """Label the axis of updates for ``run``: with the trainer's steps for a recorded run, otherwise with
+        updates.
+        """
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
         self._name_axis()
 
     @property
     def place_name(self) -> str:
-        """Return the full name of an update, even if the axis is too narrow for it."""
+        """Return the unit of the axis of updates, even if the axis has no space to show it."""
         return self._unit
 
     def _name_axis(self) -> None:

@@ -27,7 +27,7 @@ PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.
 
 
 class MetricCard(QWidget):
-    """A card with one metric of the run: its title, value and note.
+    """A card with one metric of the run: its title, its value, and a chip with the reason for the value or a note.
 
     Attributes:
         name: name of the metric, or "updates".
@@ -36,8 +36,8 @@ class MetricCard(QWidget):
         language: whether metrics of a language model are offered.
 
     Signals:
-        activated: explain this number (its name).
-        replaced: show another metric here instead (this name, that name).
+        activated: explain this card's number (name of the metric).
+        replaced: replace the card's metric (its name) by another one (the new name).
     """
 
     activated = Signal(str)

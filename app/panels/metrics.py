@@ -28,7 +28,7 @@ CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_gr
 """Cards of runs in which a completion can be rewarded without being right. They show both measures."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
 LONGEST_AGO = 1000
-"""Age in updates from which a measurement no longer describes the current policy."""
+"""Minimum age in updates at which a measurement no longer describes the current policy."""
 
 
 def _revealed(name: str, view: View) -> bool:
@@ -48,7 +48,7 @@ def numbers_of(view: View) -> dict[str, float]:
 
 
 def _text(name: str, view: View) -> str:
-    """The number of the update shown, as its card shows it."""
+    """Return the number of the update shown, formatted as on its card."""
     return metric_text(name, numbers_of(view)[name], view.run.origin.vocabulary, view.step.rounding(name))
 
 

@@ -25,7 +25,10 @@ PILE = 3
 DOT, AXIS = 3.2, 20.0
 """Radius of a mark and margin around the axis, in pixels at 100 %."""
 BESIDE, BESIDE_LOW = 560, 300
-"""Widths in pixels at 100 % from which the axis is next to the tokens: in a strip of any height, and in a short one."""
+"""Minimum widths in pixels at 100 % at which the axis is next to the tokens.
+
+The first applies to a strip of any height, the second to a short strip.
+"""
 TOKENS = 5
 """Number of lines that tokens, bars and numbers need above the axis."""
 STALE = 0.45

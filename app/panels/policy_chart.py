@@ -59,9 +59,9 @@ LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
 OPEN = Scale()
 SMALL = 1e-3
-"""Changes below this are grey, and the axis of changes always extends to it."""
+"""Magnitude below which a change is grey. The axis of changes always extends at least to this value."""
 SMALLEST = 5e-5
-"""Changes below this have no numbers in the picture."""
+"""Magnitude below which a change has no number in the picture."""
 
 
 def policy_chart(*, headed: bool = True) -> LaneChart:

@@ -53,7 +53,7 @@ class Prompts:
     """The prompts of an update.
 
     Attributes:
-        groups: (P,) number of each prompt, from 1, as in the column of the completions.
+        groups: (P,) number of each prompt, counted from 1, as in the table of completions.
         rows: (P,) each prompt's completions, by their row in the update.
         cells: (P,) rows of :data:`PROMPTS`.
     """

@@ -54,7 +54,7 @@ class Filter:
         text: substring of the prompt or completion, ignoring case; empty for all.
         column: one of :data:`FILTERED`.
         low, high: inclusive limits of the column's values; if one is set, completions without a value are left out.
-        group: number, from 1, of the only prompt whose completions are listed; None for all.
+        group: number, counted from 1, of the only prompt whose completions are listed; None for all.
     """
 
     text: str = ""

@@ -44,12 +44,12 @@ class Entry:
     Attributes:
         title: the subject.
         grade: severity in one word; empty if nothing is wrong.
-        began: the trainer's number of the step where it began; None if it has no beginning.
+        began: the trainer's number for the step where the fault began; None if it has no beginning.
         text: the finding, in sentences.
         change: a sentence on what to change; empty if nothing.
         source: a sentence with the reference that describes the fault; empty if there is none.
         course: the values measured over the run, as (trainer's step number, value).
-        evidence: the locations that show it.
+        evidence: the locations that show the fault.
         put_right: a recorded update next to the same update with the cause corrected; None if there is none.
         healthy: the checks that found nothing, if the card is about these.
     """
@@ -163,7 +163,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 
 
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
-    """A sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
+    """Return a sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
     if busy:
         return tr("Every update is read and recomputed in a process of its own …")
     if examined is None:

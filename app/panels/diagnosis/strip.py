@@ -21,7 +21,7 @@ class CourseStrip(QWidget):
     """A bar for each step of the run. A click shows the step.
 
     Signals:
-        step_wanted: show the step with this number in the trainer's count.
+        step_wanted: show the step with this number, as counted by the trainer.
     """
 
     step_wanted = Signal(int)
@@ -31,7 +31,7 @@ class CourseStrip(QWidget):
 
         Args:
             course: the trainer's step number and the value of each measured update, in order.
-            began: the trainer's step number from which the run counts as faulty.
+            began: the trainer's number for the first step at which the run counts as faulty.
             parent: the Qt parent.
         """
         super().__init__(parent)

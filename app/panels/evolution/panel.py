@@ -35,7 +35,7 @@ from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
 BOTH_WIDE = 860
-"""Panel width at 100 % from which the list of all answers to the selected prompt is shown next to the rows."""
+"""Minimum panel width at 100 % at which the list of all answers to the selected prompt is shown next to the rows."""
 RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.")
 
 
@@ -47,7 +47,7 @@ class EvolutionPanel(Panel):
 
     Signals:
         language_wanted: there is no language model's run to show, and the user wants one.
-        task_wanted: begin a run with another task (changes of settings by dotted path).
+        task_wanted: begin a run with another task (changes to settings by dotted path).
     """
 
     language_wanted = Signal()

@@ -1,7 +1,7 @@
 """Painting of a fixed prompt's row.
 
-A row has the prompt, its answer, the strip of right and wrong answers, and the update where the answer last turned
-right or wrong.
+A row has the prompt, its answer, the strip of right and wrong answers, and the update at which the answer last changed
+from right to wrong or back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMN = 2.0
 BEFORE_RUN = 1.35
 """Factor by which prompts and answers are enlarged while there is nothing next to them."""
 SHORT = 16
-"""Length in characters of the longest prompt that fits at that size."""
+"""Maximum length in characters of the longest prompt for which prompts and answers are enlarged."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +35,7 @@ class RowsPicture:
     Attributes:
         evolution: the answers read so far.
         now: for each prompt, the answer at the cursor; before the first update, the answer of the starting weights.
-        turns: for each prompt, when its answer last turned right or wrong.
+        turns: for each prompt, the last change of its answer from right to wrong or back.
         cursor: the update shown; 0 is the run before its first update.
         selected: the selected prompt.
         held_out: shares of right greedy answers to the held-out prompts; None if no prompts are held out.
@@ -185,8 +185,10 @@ class RowPainter:
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 
     def _strip(self, n: int) -> None:
-        """Paint the strip of prompt ``n``: full height for right answers, a hatched lower half for wrong ones, and a
-        vertical line where the answer turns right or wrong.
+        """Paint the strip of right and wrong answers to prompt ``n``.
+
+        A right answer has the full height, a wrong one a hatched lower half. A vertical line marks each change from
+        right to wrong or back.
         """
         painter, theme, place, evolution = self._painter, self._theme, self._place, self._picture.evolution
         box = place.cell(place.strip, n)

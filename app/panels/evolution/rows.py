@@ -14,10 +14,10 @@ from grpo_core.text import tr
 
 
 class EvolutionRows(QWidget):
-    """The widget with one row per prompt: the prompt, its answer at the cursor, its strip, and the update where the
-    answer last turned right or wrong.
+    """The widget with one row per fixed prompt.
 
-    Up and Down select a prompt; Left and Right move to the nearest change of its answer.
+    A row has the prompt, its answer at the cursor, its strip, and the update at which the answer last changed from
+    right to wrong or back. Up and Down select a prompt; Left and Right move to the nearest change of its answer.
 
     Signals:
         jumped: show this update.

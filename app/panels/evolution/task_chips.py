@@ -37,7 +37,8 @@ class Chip:
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
-        """Return the changes of settings for a new run of this task after a run under ``settings``.
+        """Return the changes to ``settings`` for a new run of this task, started while a run under ``settings`` is
+        shown.
 
         Settings that only an agent's run needs are reset.
         """
@@ -84,10 +85,10 @@ NEW_RUN = tr("It begins a new run; this one stays in the list.")
 
 
 class TaskChips(QWidget):
-    """A row of chips in which the task of the run shown is marked.
+    """A row of chips, one per task, in which the task of the run shown is marked.
 
     Signals:
-        wanted: begin a run with this task (its changes of settings, by dotted path).
+        wanted: begin a run with this task (its changes to settings, by dotted path).
     """
 
     wanted = Signal(object)

@@ -16,7 +16,7 @@ DRAG = 6
 """Pointer movement in pixels that turns a press into a drag."""
 MARGIN = 8
 ROW = 5
-"""Row height in pixels from which rows are separated by a line."""
+"""Minimum row height in pixels at which rows are separated by a line."""
 
 
 class TokenStrips(QWidget):

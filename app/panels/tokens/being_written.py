@@ -47,7 +47,7 @@ class Writing:
         caption: the update's number, its progress, and the prompt.
         lines: the written text of each completion, on one line.
         ended: whether each is complete.
-        group: number of that group in the update, from 0.
+        group: number of that group in the update, counted from 0.
         groups: (P,) the written fraction of each group of the update, from 0 to 1; empty once all are sampled.
     """
 

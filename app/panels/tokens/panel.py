@@ -33,7 +33,7 @@ from grpo_core.texts import question_text
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 FIRST = tr("The first update is being computed. Its tokens, rewards and advantages stand here when it is complete.")
 WIDE = 700
-"""Panel width at 100 % from which the terms of a token have their full width."""
+"""Minimum panel width at 100 % at which the terms of a token have their full width."""
 LOW = 230
 """Panel height at 100 % below which the scale and the large prompt are hidden to save space for the completions."""
 

@@ -1,4 +1,7 @@
-"""A what-if's batch as tokens, as samples, or as the policy after it. It shares the selection of all panels."""
+"""The batch of a what-if, shown as tokens, as samples, or as the policy after the update.
+
+It shares the selection with all panels.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from grpo_core.text import tr
 
 
 class BatchView(QStackedWidget):
-    """One of three pictures, or a message in its place."""
+    """The batch as one of three pictures, or a message if there is nothing to draw."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)

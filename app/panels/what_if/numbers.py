@@ -22,7 +22,7 @@ LATER = Missing(tr("it needs the model"))
 
 
 def fill(table: TableTwin, picture: WhatIfPicture) -> None:
-    """Show both sides of the pass."""
+    """Fill ``table`` with the differing settings, and with the numbers of both sides in the pass shown."""
     table.set_columns(COLUMNS)
     w = picture.what_if
     rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]

@@ -218,8 +218,9 @@ def _evaluated(
 
 
 def _before(view: View, step: Step) -> Step | None:
-    """Return the previous update, at whose end a bandit's update starts, or None for the first one and if it is
-    unavailable.
+    """Return the previous update of a bandit's run, which ends with the weights from which ``step`` starts.
+
+    None for the first update, for runs of other kinds, and if the update is unavailable.
     """
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
@@ -230,7 +231,7 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """Return the view of a record with everything known revealed."""
+    """Return the view of a record with all known parts revealed."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:
