@@ -1,6 +1,6 @@
 """The difference between two objectives in the formula: removed pieces struck out, new pieces marked.
 
-No piece has a value or can be explained, because it is the formula of a future update.
+No piece has a value or can be explained, because the new formula belongs to a future update.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from app.theme.tokens import LIGHT, Theme
 SHRINK_TO = 0.6
 """Minimum scale of a formula that is too wide. Beyond that, it is broken into lines."""
 BROKEN_TO = 0.8
-"""Minimum scale of the lines of a broken formula, if more lines help instead."""
+"""Minimum scale of the lines of a broken formula. If no line breaks achieve it, :data:`SHRINK_TO` applies."""
 MOST_LINES, LEADING = 4, 0.35
 """Maximum number of lines, beyond which the plain text is wrapped instead, and the gap between two lines in units of
 the letter size.

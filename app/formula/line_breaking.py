@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from app.formula.plain import plain_text
 
 WIDE = 24
-"""Number of plain-text characters in a numerator or denominator from which a fraction is written on one line."""
+"""Minimum number of plain-text characters in a numerator or denominator at which a fraction is written on one line."""
 _TOKEN = re.compile(r"\\left\s*\\?.|\\right\s*\\?.|\\[A-Za-z]+|\\.|.", re.DOTALL)
 _BREAKS = ("=", "+", "-")
 _BEFORE_A_SIGN = (*_BREAKS, "(", "[", ",", "/", "⟮", "⟦", r"\cdot", r"\times", r"\left(", r"\left[")

@@ -73,7 +73,7 @@ class TermButton(QAbstractButton):
 
     @property
     def drawn(self) -> Picture | None:
-        """The picture of the term."""
+        """The picture of the term, or None if it has yet to be typeset or cannot be drawn."""
         if self.waits:
             return None
         return picture(

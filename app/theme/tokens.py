@@ -66,8 +66,8 @@ ROLES: dict[str, tuple[int, QFont.Weight]] = {
 """Font sizes in pixels at 100 %, with weights.
 
 "digits" and "heading" are for pictures ("digits" also for the values of a formula), "question" for a lesson's
-questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's
-answers. Table cells use the last two, table headings "digits".
+questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's answers.
+Table cells use "reading" and "answer", table headings "digits".
 """
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 STOPS = 24
 """Number of colour stops of the scale. Qt interpolates between them."""
 GAP, SHORT, LEAST = 8.0, 48.0, 24.0
-"""Pixels: gap between the parts, scale width from which labels fit next to it, and minimum width."""
+"""Pixels: gap between the parts, minimum width of the scale at which labels fit next to it, and its minimum width."""
 
 
 class TintLegend(QWidget):

@@ -121,7 +121,7 @@ def _importance(view: StepView) -> np.ndarray | None:
 
 
 def _cap(view: StepView) -> float:
-    """Return the upper end of the scale of the log-ratio cap: log C, but at least log 1.1."""
+    """Return the limit of the importance tint: log C for the cap C, but at least log 1.1."""
     cap = view.objective.importance_cap
     return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
 

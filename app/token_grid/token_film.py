@@ -1,8 +1,8 @@
-"""The film of one update on one prompt's group: what is written, rewarded and pushed at a given progress of a stage.
+"""The film of one update on one prompt's group: what is shown at a given progress of a stage.
 
-Sample: answers are written token by token, and the token where they diverge lights up. Score: rewards appear answer
-by answer. Normalize: bars grow to the advantages. Update: the tints of the tokens grow to their push. Everything is
-computed from the record.
+Sample: answers appear token by token, and the token where they diverge lights up. Score: rewards appear one answer
+after another. Normalize: the bars of the advantages grow. Update: the tints grow from none to full strength, which
+shows the push on each token. Everything is computed from the record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Moment:
         written: number of tokens shown of each completion.
         scored: number of completions, from the first, whose reward is shown.
         advantage: how far the bars of the advantages have grown, from 0 to 1; their numbers appear with the bars.
-        pushed: how far the tints have grown, from 0 to 1; the update's other results appear with them.
+        pushed: strength of the tints, from 0 to 1; the update's other results appear with them.
         fork: the token at which the completions diverge, while it is highlighted; None otherwise.
     """
 
@@ -70,7 +70,7 @@ def _share(cursor: Cursor, stage: Stage) -> float:
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Return how many of ``count`` items have appeared in ``stage`` at ``share`` of it."""
+    """Return how many of ``count`` items are shown after the fraction ``share`` of ``stage``; 0 in any other stage."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 

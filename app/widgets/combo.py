@@ -1,4 +1,4 @@
-"""Combo boxes whose entries follow what is shown."""
+"""Combo boxes whose entries change with the content shown."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Panel(QWidget):
         plans: whether it shows the settings of the next update.
         films: whether it shows the film within a stage.
         controls_are_content: its controls are its content, so exported pictures include them.
-        large: while in front, it needs most of the centre's height and the panels below it little.
+        large: whether it needs most of the centre's height while it is in front, leaving little for the panels below.
         row_height: the height of a short panel that needs no more; 0 for all others.
 
     Signals:

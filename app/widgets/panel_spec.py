@@ -34,7 +34,7 @@ class Area(Enum):
 class LayoutVariant(Enum):
     """A named layout for one kind of run.
 
-    The layouts "Compare" and "Present" follow the kind of the run shown; the other two are each for one kind.
+    The layouts "Compare" and "Present" follow the kind of the run shown; each of the others is for one kind.
     """
 
     BANDIT = auto()

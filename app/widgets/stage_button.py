@@ -26,7 +26,10 @@ STAGE_NAMES = {
 
 
 class StageButton(QAbstractButton):
-    """The button of one stage: a number in a ring and a name. Reached stages are solid, the current one is framed."""
+    """The button of one stage: a number in a ring, and a name.
+
+    The ring of a reached stage is solid. The current stage has a frame.
+    """
 
     def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +42,7 @@ class StageButton(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
-        """Show the stage's state."""
+        """Show ``text`` as the stage's label, and whether the stage has been reached and is the current one."""
         self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
         if current:
             pattern = tr("Stage {stage}: {text}, shown")
