@@ -173,9 +173,7 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """Go one step back: from a blank screen or single panel to the full picture, and from there out of presenting
-        mode.
-        """
+        """Leave a blank screen or a maximized panel for the full picture, or otherwise end presenting mode."""
         if not (self.blank.lift() or self.maximizer.restore()):
             self.stop()
 

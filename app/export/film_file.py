@@ -152,8 +152,9 @@ def _pictures(
 
 
 def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
-    """Set the size of the panel and return the height of the captions, which is the same for all so that nothing
-    jumps.
+    """Set the size of the panel and return the height of the captions.
+
+    It is the same for all captions, so that the picture does not move.
     """
     ends = {planned[0].cursor.step, planned[-1].cursor.step}
     below = 0

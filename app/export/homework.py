@@ -28,8 +28,9 @@ class Pictures:
         self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
 
     def __call__(self, homework: Homework) -> Mapping[int, float] | None:
-        """Return the answers of the homework's lesson by step, counted from 1, or None if that edition is not
-        available.
+        """Return the answers of the homework's lesson by step, counted from 1.
+
+        None if that edition of the lesson is not available.
         """
         key = homework.lesson, homework.digest
         if key not in self._walks:

@@ -106,9 +106,7 @@ class LessonPlayer(QObject):
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: the current one or, while its question is open, the step that the question is
-        about.
-        """
+        """The step that the page shows: the current one or, while a question is open, the one asked about."""
         step = self.step
         return step.opening if self.covered and step.opening is not None else step
 

@@ -47,7 +47,7 @@ class Reveal(QObject):
         return self.share * self.share * (3 - 2 * self.share)
 
     def play(self, seconds: float) -> None:
-        """Start at 0. If ``moves`` is False, the reveal ends immediately."""
+        """Start the animation, which lasts ``seconds``. If ``moves`` is False, it ends immediately."""
         if not self.moves:
             self.finish()
             return

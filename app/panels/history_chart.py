@@ -115,9 +115,7 @@ class HistoryChart(Plot):
         return int(self.axis_items["bottom"].height())
 
     def count_as(self, run: RunHandle) -> None:
-        """Label the axis of updates for ``run``: with the trainer's steps for a recorded run, otherwise with
-        updates.
-        """
+        """Label the axis of updates for ``run``: as the trainer's steps if it is recorded, otherwise as updates."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
         self._name_axis()

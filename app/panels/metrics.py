@@ -25,7 +25,7 @@ CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
-"""Cards of runs in which a completion can be rewarded without being right. They show both measures."""
+"""Cards of runs in which a completion can be rewarded without being right. They show both accuracy and reward."""
 HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
 LONGEST_AGO = 1000
 """Minimum age in updates at which a measurement no longer describes the current policy."""

@@ -1,9 +1,9 @@
-"""The film of one update on a bandit: positions of all marks at a given progress of a stage, computed from the
-record alone.
+"""The film of one update on a bandit: positions of all marks at a given progress of a stage.
 
-Sample: draws leave the bars and come to rest in the lane of samples. Score: they rise to their rewards, and the mean
-is drawn. Normalize: stems grow to the reward minus the mean, and are stretched to the advantage. Update: the bars
-move pass by pass; a ceiling marks where a ratio is clipped.
+Everything is computed from the record alone. Sample: draws leave the bars and come to rest in the lane of samples.
+Score: they rise to their rewards, and the mean is drawn. Normalize: each stem grows until its height is the reward
+minus the mean, and is then stretched to the advantage. Update: the bars move pass by pass; a ceiling marks where a
+ratio is clipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEAVING = 0.6
 RISING = 0.6
 """Fraction of the Score stage in which draws rise to their rewards, before the mean is drawn."""
 CENTRING = 0.4
-"""Fraction of the Normalize stage in which stems grow to the reward minus the mean, before they are stretched."""
+"""Fraction of the Normalize stage in which stems grow to a height of reward minus mean, before they are stretched."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
 BELOW = "below"
@@ -81,8 +81,9 @@ def mean_share(stage: Stage, progress: float) -> float:
 
 
 def stem_heights(picture: PolicyPicture) -> np.ndarray:
-    """Return the heights of the stems in the Normalize stage, (A,), growing to the advantages, or NaN for an action
-    without one.
+    """Return the heights of the stems in the Normalize stage, (A,), NaN for an action without an advantage.
+
+    At the end of the stage, the heights are the advantages.
     """
     draws, share = picture.draws, picture.progress
     assert draws is not None

@@ -232,8 +232,9 @@ class TrialsRow(QWidget):
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
-    """Return a language model's last share of right held-out answers, and the update before which it was measured,
-    or None.
+    """Return the last measured share of correct held-out answers of a language model.
+
+    It comes with the update before which it was measured. None if it was never measured.
     """
     values = run.series["accuracy_greedy"].values
     known = np.flatnonzero(np.isfinite(values))

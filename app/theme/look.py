@@ -148,7 +148,10 @@ class Look(QObject):
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
 
     def apply_style(self) -> None:
-        """Set the stylesheet once the window is built, because after that every reparented widget is styled again."""
+        """Set the stylesheet.
+
+        Call this once the window is built, because afterwards every reparented widget is styled again.
+        """
         _put_on(self._app, stylesheet(self.theme, self.scale))
 
     def set(self, choice: str | None = None, scale: float | None = None, *, legible: int | None = None) -> None:

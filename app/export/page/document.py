@@ -146,7 +146,7 @@ def _explanation() -> Markup:
 
 
 def settings_section(settings: Settings) -> Markup:
-    """Return all settings of a run, marking those that differ from the defaults."""
+    """Return a section with all settings of a run, marking those that differ from the defaults."""
     usual = language_settings() if settings.is_language else Settings()
     changed = set(usual.differences(settings))
     rows = []
@@ -179,7 +179,7 @@ def _written(value: object) -> str:
 
 
 def command_section(words: str, note: str = "") -> Markup:
-    """Return the command that computes the run again, with a note."""
+    """Return a section with the command that computes the run again, and a note."""
     code = element("pre", element("code", words), tabindex=0) if words else None
     heading = element("h2", tr("Compute it again"), id="again")
     return element("section", heading, code, element("p", note) if note else None, aria_labelledby="again")

@@ -97,7 +97,7 @@ def _step(lineage: Lineage, number: int) -> Step:
 
 
 def _again(reader: RunReader) -> Markup:
-    """Return the command that computes the run again, or the reason why there is none."""
+    """Return a section with the command that computes the run again, or with the reason why there is none."""
     settings = reader.meta.settings
     if settings.is_recorded:
         return command_section("", tr("Another trainer computed this run; it cannot be computed again from here."))

@@ -183,7 +183,7 @@ def shares(run: RunHandle) -> np.ndarray:
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:
-    """Return the first update in whose batch at least nine out of ten answers are right. NaN if there is none."""
+    """Return the first update with at least nine right answers out of ten in its batch. NaN if there is none."""
     reached = np.flatnonzero(right_shares >= GOAL)
     return float(reached[0] + 1) if reached.size else math.nan
 

@@ -205,7 +205,7 @@ class SweetSpot(Interactive):
 
 
 def _measured(key: Settings, poll: Poll) -> Iterator[float]:
-    """Yield the gradient norm, averaged over the first batches of ``SEEDS``, one chance at a time."""
+    """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
     for chance in CHANCES:
         poll()
         yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))

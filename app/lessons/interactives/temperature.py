@@ -1,6 +1,4 @@
-"""Temperature: the number of different answers, the share of live groups, the rewards, and scoring at another
-temperature.
-"""
+"""Temperature: its effect on distinct answers, live groups and rewards, and scoring at another temperature."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ HELP_SAMPLED = tr(
 class RightDial(QWidget):
     """A semicircular dial from 0 to 100 %. E, Return or a double click explains the number.
 
-    It shows the share of right held-out answers. For a model from a folder, it shows the share of right sampled
+    It shows the share of correct held-out answers. For a model from a folder, it shows the share of correct sampled
     completions, with the held-out share in a line below.
 
     Signals:

@@ -38,8 +38,8 @@ class RowsPicture:
         turns: for each prompt, the last change of its answer from right to wrong or back.
         cursor: the update shown; 0 is the run before its first update.
         selected: the selected prompt.
-        held_out: shares of right greedy answers to the held-out prompts; None if no prompts are held out.
-        sampled: shares of right sampled completions, if these are shown too.
+        held_out: shares of correct greedy answers to the held-out prompts; None if no prompts are held out.
+        sampled: shares of correct sampled completions, if these are shown too.
         recorded: whether the answers before the first update were recorded with the weights rather than computed here.
     """
 

@@ -37,8 +37,7 @@ class Chip:
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
-        """Return the changes to ``settings`` for a new run of this task, started while a run under ``settings`` is
-        shown.
+        """Return the changes to ``settings`` that start a run of this task.
 
         Settings that only an agent's run needs are reset.
         """

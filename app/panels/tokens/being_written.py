@@ -1,5 +1,6 @@
-"""The completions of a group while they are being sampled. An update of a large model takes long enough to read
-them.
+"""The completions of a group, shown while they are being sampled.
+
+An update of a large model takes long enough for them to be read.
 """
 
 from __future__ import annotations
