@@ -88,7 +88,7 @@ def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles,
     """Read what the window shows about the model in the folder ``path``, and check that it fits into memory.
 
     Returns:
-        Its files, and a message about the generation settings that are not followed.
+        The model's files, and a message about the generation settings that are ignored.
     """
 
     def cancelled() -> None:

@@ -25,7 +25,7 @@ class PanelsController:
         return self._holders[id].isVisible()
 
     def toggle(self, id: str) -> None:
-        """Hide the panel ``id``, or bring it to the front."""
+        """Hide the panel ``id`` if it is shown, otherwise bring it to the front."""
         holder = self._holders[id]
         holder.setVisible(not holder.isVisible())
         if holder.isVisible():

@@ -32,7 +32,7 @@ LEAST_KEPT = 32
 """Minimum number of computed updates at which writing the cache is worthwhile."""
 
 FIRST, LAST = 64, 192
-"""In a long run, number of updates at the beginning, and then at the end, that are computed before the rest."""
+"""Numbers of updates at the beginning and at the end of a long run that are computed first, in this order."""
 WORTH_SAYING = 1_000
 """Number of updates above which the progress of the computation is shown."""
 
@@ -200,8 +200,9 @@ class RecordedFollower(QObject):
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
-    """Split the updates after ``start`` up to ``end`` into stretches in order of computation: beginning, end, the
-    rest.
+    """Split the updates after ``start`` up to ``end`` into stretches.
+
+    They are in order of computation: the beginning, the end, and then the rest.
     """
     if end - start < 2 * (FIRST + LAST):
         return [(start, end)]

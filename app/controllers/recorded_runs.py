@@ -183,7 +183,7 @@ class RecordedRuns(QObject):
 
     @Slot(object)
     def _on_replaced(self, source: object) -> None:
-        """Show the run again from its beginning, because its trainer restarted it from an earlier step."""
+        """Replace a run with its new version, because its trainer restarted it from an earlier step."""
         follower = self.sender()
         if not isinstance(follower, RecordedFollower):
             return

@@ -113,8 +113,8 @@ class RunsController:
     def new_task(self, changes: dict[str, Any]) -> None:
         """Start a language-model run at update 0 with another task, replacing a run without updates.
 
-        Structural settings act as in the controls, and can be undone. If only other settings differ, the current run
-        stays in the list unchanged.
+        Changes to structural settings act as in the controls, and can be undone. If only other settings differ, the
+        current run stays in the list unchanged.
         """
         shown = self._workspace.editing.wanted
         wanted = shown.replace(with_prompt_file(changes, shown, self._window))

@@ -31,7 +31,10 @@ class Cover(QWidget):
             self._parent.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the target whenever its parent lays it out. Qt does that before it calls event filters."""
+        """Follow the target whenever its parent lays it out.
+
+        Qt has applied the layout before it calls event filters.
+        """
         if watched is self._parent and event.type() in LAID_OUT and not self.isHidden():
             self.setGeometry(self.target.geometry())
         return super().eventFilter(watched, event)

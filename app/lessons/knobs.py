@@ -44,7 +44,7 @@ class Knobs(QWidget):
         self._row.addWidget(self.back)
 
     def stand(self, upright: bool) -> None:
-        """Stack the control rows, or place them side by side."""
+        """Stack the control rows if ``upright``, otherwise place them side by side."""
         directions = QBoxLayout.Direction
         self._row.setDirection(directions.TopToBottom if upright else directions.LeftToRight)
         self._row.setSpacing(8 if upright else 16)

@@ -181,7 +181,7 @@ class LessonPage(QWidget):
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
-        """Let the height be dragged in the policy panel next to the lesson, if that panel shows it."""
+        """Tell the policy panel next to the lesson which guess to show, and whether it can be dragged there."""
         lesson_player = self._lesson_player
         shown: tuple[float | None, bool] = None, False
         if lesson_player.lesson is not None and not lesson_player.finished and not self.filmed:

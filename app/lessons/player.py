@@ -25,7 +25,7 @@ from grpo_core.lessons import Lesson, LessonStep
 from grpo_core.text import tr
 
 TURNED_MS = 40
-"""Minimum interval in milliseconds at which dragging a knob creates a new run."""
+"""Minimum interval in milliseconds between two runs created while a knob is dragged."""
 
 
 class LessonPlayer(QObject):
@@ -43,7 +43,7 @@ class LessonPlayer(QObject):
         finished: whether the last step is over and the page shows the ending.
 
     Signals:
-        changed: emitted when any of these changes.
+        changed: emitted when any of these attributes changes.
         ended: emitted when the lesson is over, with a message to show, or an empty string.
         led_on: emitted when the user goes on from the ending to the next lesson.
     """

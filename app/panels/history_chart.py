@@ -35,7 +35,7 @@ UNIT = (
 NATS = ("kl", "entropy")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
-"""Number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
+"""Maximum number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
 NAMED = 180.0
 """Minimum plot height in pixels at 100 % at which the axis of updates has a title.
 

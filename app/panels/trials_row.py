@@ -39,7 +39,7 @@ class TrialsRow(QWidget):
         toggled: show or hide this trial.
         opened: open the run of this trial.
         pointed: the run whose chip has the pointer or the keyboard focus, or None.
-        repeat_pressed: repeat the run shown, or cancel that.
+        repeat_pressed: repeat the run shown, or cancel its repeats.
         repeats_toggled: show or hide the repeats.
         pinned_toggled: show or hide these earlier repeats.
     """

@@ -167,7 +167,7 @@ class Dock(QDockWidget):
             panel.show()
 
     def release(self) -> None:
-        """Lend the panel to another window or page, until :meth:`hold` brings it back."""
+        """Release the panel to another window or page, until :meth:`hold` brings it back."""
         self.setWidget(Placeholder())
 
     def moveEvent(self, event: QMoveEvent) -> None:

@@ -61,7 +61,7 @@ pictures, and the minimum height for the formula above one picture.
 """
 
 RIGHT, RIGHT_SHARE = 372, 0.27
-"""Minimum width of the right side at 100 % scale, for a bandit's step detail, and its share of a wider window."""
+"""Minimum width of the right side at 100 % scale, set by a bandit's step detail, and its share of a wider window."""
 
 
 def size_class(size: QSize, scale: float) -> int:

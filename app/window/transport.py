@@ -163,12 +163,15 @@ class Transport(QToolBar):
 
     @staticmethod
     def _leave_out(action: QAction, short: bool, width: int) -> int:
-        """Show or hide an optional widget, and return how many pixels of its ``width`` that saves."""
+        """Hide an optional widget if ``short``, otherwise show it.
+
+        Return how many pixels of its ``width`` that saves.
+        """
         action.setVisible(not short)
         return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
-        """Show only a button's icon, or its text too, and return how many pixels that saves."""
+        """Show only a button's icon if ``short``, otherwise also its text. Return how many pixels that saves."""
         styles = Qt.ToolButtonStyle
         if short and button not in self._short:
             full = button.sizeHint().width()

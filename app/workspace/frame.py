@@ -18,8 +18,8 @@ It leaves time for the rest of the window's work.
 class FrameTimer(QObject):
     """A timer that ticks while there is something to draw, and then stops.
 
-    The cost of a frame is measured as processor time of this thread, so that a busy machine makes frames late rather
-    than rare. If a run is computed in this process, the timer pauses for as long as the frame took: because of
+    The cost of a frame is measured as processor time of this thread, so that frames become late on a busy machine,
+    but not fewer. If a run is computed in this process, the timer pauses for as long as the frame took: because of
     Python's global interpreter lock, the run's thread gets only the time in which this thread is idle.
 
     Attributes:

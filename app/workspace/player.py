@@ -239,7 +239,7 @@ class Player(QObject):
     # -- replaying and films -------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
-        """Play the stages of an update that has arrived, if the speed is slow or it was a single step."""
+        """Play the stages of an update that has arrived, if the speed is low or it was a single step."""
         if self._begin is not None:
             begin, self._begin = self._begin, None
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
@@ -247,7 +247,7 @@ class Player(QObject):
             self._play_update(by_hand=self._by_hand)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
-        """Play the film of the current update: always after a single step, otherwise only at slow speeds."""
+        """Play the film of the current update: always after a single step, otherwise only at low speeds."""
         slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf

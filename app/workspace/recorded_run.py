@@ -95,7 +95,7 @@ class RecordedRun(RunHandle):
     def is_computed(self, number: int) -> bool:
         """Return whether the numbers of update ``number`` are in the series.
 
-        Those of the last update can be added first.
+        The numbers of the last update can be added before the others.
         """
         return 1 <= number <= self._computed or number in self._ahead
 

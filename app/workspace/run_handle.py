@@ -237,7 +237,7 @@ class RunHandle:
         """Return the record of update ``number``, or None for update 0.
 
         Raises:
-            RunFileError: the file cannot be read there.
+            RunFileError: the update cannot be read.
         """
         if number <= 0:
             return None

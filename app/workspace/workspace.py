@@ -228,7 +228,7 @@ class Workspace(QObject):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
-        """Move the cursor, and the explained number to the cursor's pass."""
+        """Move the cursor, and move the explained number to the cursor's pass."""
         before = self.view.step
         self.cursor = cursor
         if self.quantity is not None and before.step is not None:

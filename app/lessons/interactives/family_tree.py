@@ -34,7 +34,7 @@ FIRST = "GRPO"
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
 """Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
-"""Enlargement factor of the names."""
+"""Enlargement factor of the members' names."""
 ROWS = 6
 """Number of switches that fit without scrolling. No member has more."""
 TABLE = 0.42

@@ -1,4 +1,4 @@
-"""Comparison of group sizes at equal numbers of updates or samples, and of the two baselines.
+"""Comparison of group sizes at equal numbers of updates or samples, and of the group mean with leave-one-out.
 
 The group mean includes the completion itself, which makes a step shorter than with the mean of the other completions.
 """

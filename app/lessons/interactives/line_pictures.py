@@ -88,7 +88,7 @@ def over_temperature(
         label: what the temperature means, for example "sampled at T".
         temperature: temperature of the points whose heights are ``here``.
         top: minimum upper end of an axis that depends on the data.
-        sampled_at: whether there is a tick on the axis, and a level at 1.
+        sampled_at: sampling temperature, marked by a tick on the axis and a level at 1; None for neither.
         labelled: whether the axis shows ``label``; among stacked charts only the last one needs to.
         short: whether only a few temperatures fit.
     """

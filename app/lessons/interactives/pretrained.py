@@ -43,7 +43,7 @@ COLUMNS = (
     Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement factor of the table's font, because the model's answers are to be read by a class."""
+"""Enlargement factor of the table's font, so that a class can read the model's answers."""
 
 
 class Pretrained(Interactive):

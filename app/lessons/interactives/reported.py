@@ -32,7 +32,7 @@ COLUMNS = (
 LARGER = 1.3
 """Enlargement factor of the font. Only eight lines are shown, so there is space for it."""
 CHOSEN = 1
-"""The prompt whose answers are listed initially, chosen because its answer changes."""
+"""Index of the prompt whose answers are listed initially, chosen because its answer changes."""
 
 
 class Reported(Interactive):

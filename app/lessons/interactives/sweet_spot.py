@@ -38,7 +38,7 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """Return ``settings`` with a policy that initially answers right with probability ``chance``.
+    """Return ``settings`` with a policy that initially gives the right answer with probability ``chance``.
 
     The bias is on the wrong answer.
     """

@@ -167,7 +167,7 @@ class Temperature(Interactive):
         self.note.setText(text)
 
     def _arrange(self, low: bool) -> None:
-        """Stack the plots, or place them side by side if they would be too low."""
+        """Place the plots side by side if the picture is ``low``, otherwise stack them."""
         self._low = low
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)

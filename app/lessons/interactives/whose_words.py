@@ -36,7 +36,7 @@ COLUMNS = (
     Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
 LARGER = 1.1
-"""Enlargement factor of the table's font, because the model's answers are to be read by a class."""
+"""Enlargement factor of the table's font, so that a class can read the model's answers."""
 NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
 LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 """Colour and marker of a run's line, by whether the tool's words are masked."""

@@ -76,7 +76,7 @@ class RowPainter:
         self._small = theme.font("digits", place.scale)
 
     def paint(self) -> None:
-        """Paint everything."""
+        """Paint the captions, the rows and, once the run has updates, the curve and the cursor."""
         self._captions()
         for n in range(self._place.count):
             self._row(n)

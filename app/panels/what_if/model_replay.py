@@ -30,7 +30,7 @@ class ModelReplay(QObject):
 
     @Slot()
     def ask(self) -> None:
-        """Have the model compute the update shown under the what-if's settings, on a copy."""
+        """Have a copy of the model compute the update shown under the what-if's settings."""
         view = self._workspace.view
         question = self._current_question(view.step.step)
         if question is not None:

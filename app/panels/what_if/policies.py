@@ -1,4 +1,4 @@
-"""The policy after the update, as recorded and as it would have been, each drawn over the policy before it."""
+"""The policy after the update, as recorded and under the what-if's settings, each drawn over the policy before it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the up
 
 
 class PolicyPair(QWidget):
-    """The policy after the update in one context, as recorded and as it would have been, on the same axes.
+    """The policy after the update in one context, as recorded and under the what-if's settings, on the same axes.
 
     Signals:
         chosen: an action was selected, with the completions that drew it.

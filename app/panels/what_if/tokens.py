@@ -1,4 +1,4 @@
-"""Completions token by token in pairs: as the update pushed them and, below, as it would have, on one tint scale."""
+"""Completions token by token in pairs, tinted on one scale: the recorded pushes and, below, those of the what-if."""
 
 from __future__ import annotations
 
