@@ -25,7 +25,7 @@ PILE = 3
 DOT, AXIS = 3.2, 20.0
 """Radius of a mark and margin around the axis, in pixels at 100 %."""
 BESIDE, BESIDE_LOW = 560, 300
-"""Minimum widths in pixels at 100 % at which the axis is next to the tokens.
+"""Widths in pixels at 100 % above which the axis is next to the tokens.
 
 The first applies to a strip of any height, the second to a short strip.
 """

@@ -70,7 +70,7 @@ def _share(cursor: Cursor, stage: Stage) -> float:
 
 
 def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Return how many of ``count`` items are shown after the fraction ``share`` of ``stage``, or 0 in any other stage."""
+    """Return how many of ``count`` items are shown after ``share`` of ``stage``, or 0 in any other stage."""
     return math.ceil(share * count) if cursor.stage is stage else 0
 
 
