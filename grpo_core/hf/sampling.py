@@ -21,13 +21,15 @@ from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_SHARING = 4
-"""Minimum number of tokens common to all prompts from which they are computed only once."""
+"""Minimum length of a prefix common to all prompts at which it is computed only once."""
 WORTH_COMPACTING = 0.75
 """Share of active cache entries below which ended entries are removed."""
 
 
 class Drawn(NamedTuple):
-    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 where ``there`` is not set."""
+    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding; ``there`` is True for
+    real tokens.
+    """
 
     tokens: Tensor
     there: Tensor
