@@ -62,7 +62,7 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
     """Return the reward of each action of a one-token task, (A,), before the prompt's level is added.
 
     single_peak: max(0, 1 − |a − peak| / half_width); double_peak: the higher of such triangles of height 0.7 at 3 and
-    1.0 at 8; linear: a/10; custom: the given numbers. Actions count from 1.
+    1.0 at 8; linear: a/10; custom: the given numbers. Actions are counted from 1.
     """
     a = np.arange(1, config.actions + 1, dtype=float)
     match config.landscape:
@@ -80,8 +80,8 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """Return the right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the
-    number of actions.
+    """Return the right action (counted from 0) at each decision of the chain, (T,). It advances by three from one
+    decision to the next, modulo the number of actions.
     """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 

@@ -27,8 +27,8 @@ WORTH_COMPACTING = 0.75
 
 
 class Drawn(NamedTuple):
-    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding; ``there`` is True for
-    real tokens.
+    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding, and ``there``, True
+    for real tokens.
     """
 
     tokens: Tensor

@@ -24,8 +24,8 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still depends
-    on r.
+    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound, the branch
+    still depends on r.
     """
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)

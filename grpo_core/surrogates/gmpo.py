@@ -39,7 +39,7 @@ def stopped(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Return the gradient with respect to the mean log-ratio, which equals S."""
+    """Backpropagate with d/d mean log-ratio = S: the surrogate is its own derivative."""
     return upstream * mean_ratio(b) * b.advantage
 
 
