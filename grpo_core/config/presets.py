@@ -70,7 +70,8 @@ class Preset:
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """Return the preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
+    """Return the preset closest to ``settings``, and the differences: dotted path -> (value in the preset, value in
+    ``settings``).
 
     The number of passes is ignored: any preset can be run with any number.
     """
