@@ -30,7 +30,7 @@ class Asked:
     Attributes:
         lost: message if it ends unexpectedly, with “{how}” as a placeholder for how it ended.
         usable: whether it can be asked another question.
-        busy: whether its answer is still in progress.
+        busy: whether an answer is in progress.
 
     Raises:
         GrpoError: no process can be started here.
