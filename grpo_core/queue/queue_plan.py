@@ -55,7 +55,8 @@ class Queue:
 
 
 def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequence[int], updates: int) -> Queue:
-    """Plan a queue over a grid of settings with several seeds: all points of the grid under the first seed, and so on.
+    """Plan a queue over a grid of settings with several seeds, in this order: all points of the grid with the first
+    seed, then all with the second, and so on.
 
     Args:
         settings: the common settings.

@@ -1,4 +1,6 @@
-"""A sweep for TRL: one script, a table of the differences, a job array, and the series of its traces."""
+"""A sweep for TRL: one script, a table of the settings in which its runs differ, a job array, and the series of its
+traces.
+"""
 
 from __future__ import annotations
 
