@@ -133,7 +133,7 @@ class Watch:
         self._held = {one: one.became(past(one.series))[1] for one in breakpoints if one.on}
 
     def reached(self, values: Mapping[str, float]) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints whose conditions become true with the next update.
+        """Return the breakpoints whose conditions become true at the next update.
 
         Args:
             values: metrics of that update.

@@ -25,7 +25,7 @@ class Question:
     """A request to a language model for the log-probabilities and the reward of a typed completion.
 
     Attributes:
-        step: the update whose group it joins; it is scored by the policy that sampled that group.
+        step: the update whose group the completion joins; the policy that sampled that group scores it.
         group: the prompt, counted from 0.
         completion: the text, without an end-of-sequence token.
     """

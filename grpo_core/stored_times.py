@@ -28,7 +28,7 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """Return the measurement for the same model under settings that take the same time, or
+        """Return the measurement for the same model under settings with which an update takes the same time, or
         None if there is none.
         """
         stored = self._read().get(_key(settings))

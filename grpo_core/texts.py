@@ -79,4 +79,4 @@ def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
 """Pattern of a token with which a chat template delimits messages."""
 _ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
-"""Pattern of a speaker's role, at the start of a message or alone."""
+"""Pattern of a speaker's role, at the start of a message or alone on a line."""
