@@ -77,7 +77,7 @@ def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
 
 
 def naive_measures(settings: Settings, seed: int) -> Iterator[tuple[float, float]]:
-    """Yield the exact KL and expected reward after each update of the same loop."""
+    """Yield the exact KL and expected reward after each update of :func:`naive_updates`."""
     task = settings.bandit
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     for logits in naive_updates(settings, seed):
@@ -191,7 +191,7 @@ def by_jax(settings: Settings) -> tuple[float, float] | None:
 
 
 def report(mu: int, jobs: Jobs) -> None:
-    """Print one table."""
+    """Print the table for updates of ``mu`` passes."""
     settings = Settings().replace({"learner.mu": mu})
     difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
     if not difference < 1e-9:

@@ -94,7 +94,7 @@ class Watched:
 
 
 def report(name: str, settings: Settings, folder: Path) -> None:
-    """Print one table."""
+    """Print the results of a window under ``settings``, with ``name`` as the heading."""
     watched, bare = Watched(folder / name), []
     for number in range(ROUNDS):
         watched.round(settings)

@@ -58,8 +58,8 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the time in milliseconds of moving to each of these updates, including the frame that shows it, and each
-    panel's share.
+    """Return the time in milliseconds of moving to each of the updates ``places``, including the frame that shows
+    it, and each panel's share.
     """
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:

@@ -157,7 +157,7 @@ def disease(name: str, folder: Path) -> Row:
 
 
 def sick(name: str, folder: Path) -> Row:
-    """Test a sick training run, whose finding must be the first."""
+    """Test a sick training run. The expected finding must be named first."""
     chosen = importlib.import_module("sick").SICK[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
     found = diagnose(Trace(folder / "trace")).findings

@@ -68,7 +68,7 @@ def jackpot(completions: list[str], **_: Any) -> list[float]:
 
 
 def infinite(completions: list[str], **_: Any) -> list[float]:
-    """Return the logarithm of a share that can be zero."""
+    """Return the logarithm of the share of digits, which is −∞ if there are none."""
     return [-math.inf if share == 0 else math.log(share) for share in digits(completions)]
 
 
