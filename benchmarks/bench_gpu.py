@@ -85,7 +85,7 @@ def learner(
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
-    """Return the first updates of a run."""
+    """Return the first ``count`` updates of a run under ``settings``."""
     return list(itertools.islice(learner(settings), count))
 
 
@@ -200,7 +200,7 @@ def launches(settings: Settings) -> tuple[float, float]:
 
 
 def report(device: str, size: Size) -> None:
-    """Print all results."""
+    """Print the results of all measurements on ``device``."""
     on_gpu = device == "cuda"
     print(f"{torch.cuda.get_device_name() if on_gpu else device}, torch {torch.__version__}, {size.rows} completions")
     for width, length in itertools.product(size.widths, size.lengths):

@@ -128,7 +128,7 @@ def report(path: Path, updates: int) -> bool:
 
 
 def main(updates: int = MILLION) -> None:
-    """Create the file and print the table."""
+    """Create a run file of ``updates`` updates, show it in the window, and print the table of times."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.grpo")
         subprocess.run([sys.executable, "-m", "benchmarks.long_run", str(path), str(updates)], check=True)

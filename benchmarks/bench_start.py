@@ -81,7 +81,9 @@ class QtApplication(app.start.QtApplication):
 app.start.QtApplication = QtApplication
 sys.exit(app.start.start(sys.argv[4:]))
 """
-"""The program with one addition: it reports when its window is painted and how long it then freezes, and closes."""
+"""Source of a program that starts ours, reports when its window is painted and how long it then freezes, and closes
+it.
+"""
 
 
 def compiled(folder: Path) -> dict[str, str]:

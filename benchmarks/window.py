@@ -80,7 +80,7 @@ class Window:
         return 1e3 * (time.perf_counter() - begin)
 
     def close(self) -> None:
-        """End the program like its window's close button."""
+        """End the program as the close button of its window does."""
         self.program.shutdown.close()
         self.until(lambda: self.program.window.may_close)
 

@@ -44,7 +44,7 @@ class StoredTimes:
         return UNMEASURED if known is None else known.remembered
 
     def keep(self, settings: Settings, time: UpdateTime) -> None:
-        """Store a measurement."""
+        """Store the measured ``time`` of an update under ``settings``."""
         stored, key = self._read(), _key(settings)
         stored.pop(key, None)  # re-inserted at the end: the newest is last
         stored[key] = time.to_json()

@@ -45,7 +45,7 @@ def made() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the file of rendered formulas."""
     drawings = made()
     text = json.dumps({"digest": digest(drawings), "drawings": drawings}, indent=0, sort_keys=True)
     PATH.write_text(text + "\n", encoding="utf-8")

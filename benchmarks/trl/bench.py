@@ -215,7 +215,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
 }
-"""Kind of run -> the function that tests one, and the table of runs."""
+"""Kind of run -> (function that tests a run of this kind, table of the runs)."""
 
 
 def rows(folder: Path, only: list[str]) -> Iterator[Row]:

@@ -64,7 +64,7 @@ def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Gather entries of an array that all runs share at flat indices ``places`` (R, ...), as (R, ...)."""
+    """Gather, at the flat indices ``places`` (R, ...), entries of ``shared``, an array common to all runs."""
     return runs_first_view(shared.take(runs_last_view(places)))
 
 

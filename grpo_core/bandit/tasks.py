@@ -111,7 +111,8 @@ def _length(config: BanditTask) -> Task:
     """Build the length toy: an answer, right or wrong, followed by any number of further tokens, which are worth
     nothing.
 
-    State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) continue with action 0 and stop with 1.
+    The answer is given in state 0. In state 1 (after a right answer) and state 2 (after a wrong one), action 0
+    continues and action 1 stops.
     """
     levels = _levels(config)
     return Task(

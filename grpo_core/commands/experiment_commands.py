@@ -279,7 +279,7 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
     """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same
-    bits unless JAX computed the ensemble. In that case the results are equal only up to rounding, and a message says so.
+    bits unless JAX computed the ensemble. In that case the results are equal up to rounding, and a message says so.
     """
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)

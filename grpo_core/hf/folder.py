@@ -86,7 +86,7 @@ class ModelFiles:
 
     @property
     def description(self) -> str:
-        """The model in one sentence."""
+        """Description of the model, in one sentence."""
         if self.adapter is not None:
             return tr(
                 "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}."

@@ -47,7 +47,7 @@ class PatternMatcher:
         return self._answer(pattern, text)
 
     def close(self) -> None:
-        """End the process."""
+        """End the child process. The next request starts another one."""
         process, self._process = self._process, None
         if process is not None:
             _end(process)

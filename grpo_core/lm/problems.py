@@ -37,7 +37,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a completion in a few words. ``right`` is None if it cannot be determined."""
+    """Verdict on a completion, in a few words. ``right`` is None if it cannot be determined."""
 
     right: bool | None
     words: str

@@ -75,7 +75,7 @@ def capped_ratio(o: Objective, ratio: float) -> float:
 
 
 def script(o: Objective) -> Script:
-    """Return CISPO as in an exported script. The slope is the surrogate without log π."""
+    """Return CISPO as code for an exported script. The slope is the surrogate without log π."""
     return Script(
         constants={"CAP": o.clip_high},
         lines=(

@@ -167,7 +167,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
 
 
 def script(o: Objective) -> Script:
-    """Return the clipped surrogate as in an exported script. Without a dual clip, the second minimum is omitted."""
+    """Return the clipped surrogate as code for a script. Without a dual clip, the second minimum is omitted."""
     constants: dict[str, object] = {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
     end = (
         "clipped = ~follows & (A != 0) & MASK",

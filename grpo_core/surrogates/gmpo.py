@@ -92,7 +92,7 @@ def band(o: Objective) -> tuple[float, float]:
 
 
 def script(o: Objective) -> Script:
-    """Return GMPO as in an exported script. The surrogate is its own slope."""
+    """Return GMPO as code for an exported script. The surrogate is its own slope."""
     return Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(
