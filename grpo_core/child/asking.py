@@ -179,7 +179,7 @@ class Asked:
         self._process.kill()
 
     def close(self) -> None:
-        """Close the connection, which makes the process end by itself."""
+        """Close the connection, which makes the process end by itself, and wait until it has ended."""
         self.usable = self.busy = False
         self._process.connection.close()
         self._process.close(PATIENCE)

@@ -38,8 +38,8 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """Return ``settings`` with this preset's objective. A constant length is set to the
-        task's longest completion.
+        """Return ``settings`` with this preset's objective, resampling and critic, and its number of passes, if
+        any. A constant length is set to the task's longest completion.
         """
         return settings.replace(
             {

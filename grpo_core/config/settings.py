@@ -151,8 +151,8 @@ class Settings:
         return dataclasses.replace(self, **top)
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
-        """Return a dict of dotted path -> (value here, value in ``other``) for all settings that differ, or just
-        “task” for tasks of different kinds.
+        """Return a dict of dotted path -> (value here, value in ``other``) for all settings that differ. Tasks of
+        different kinds have a single entry, “task”.
         """
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}

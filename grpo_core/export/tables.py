@@ -180,7 +180,9 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
-    """Write every sampled token of every pass of ``steps``. Return the number of updates that could be read."""
+    """Write every sampled token of every pass of ``steps``. Return the number of updates written, and add to
+    ``left_out`` why others are missing.
+    """
     writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))

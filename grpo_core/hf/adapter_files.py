@@ -61,7 +61,7 @@ class AdapterFiles:
         return numbers(self.shapes)
 
     def check(self, base: Shapes) -> None:
-        """Check that the adapter fits a model with tensors of these shapes.
+        """Check that the adapter fits a model whose tensors have the shapes ``base``.
 
         Raises:
             SettingsError: the adapter belongs to another model.

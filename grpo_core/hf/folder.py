@@ -109,7 +109,7 @@ class ModelFiles:
 
 
 def look(path: Path) -> ModelFiles:
-    """Inspect the model at ``path``, a folder or a GGUF file, reading only headers.
+    """Inspect the model at ``path``, a folder or a GGUF file, without loading its weights.
 
     Raises:
         SettingsError: the model cannot be used; the message says why and what would be right.
@@ -262,7 +262,9 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
 
 
 def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Reject a configuration with more layers than there are tensors, before anything builds them."""
+    """Reject a configuration with more layers than there are tensors, or with an implausible number of heads,
+    experts and so on, before anything builds them.
+    """
     for name, value in config.items():
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED

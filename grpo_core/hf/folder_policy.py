@@ -97,8 +97,10 @@ class FolderPolicy(FolderWeights):
     def check(self, settings: Settings) -> None:
         """Reject settings with a critic, or with a loss that depends on full distributions, which are not recorded.
 
+        This also prepares checkpointing and the snapshot folder, if the settings request them.
+
         Raises:
-            SettingsError: such a setting is used; the message names it.
+            SettingsError: such a setting is used, or a request cannot be fulfilled; the message names the setting.
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)

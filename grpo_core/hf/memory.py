@@ -209,7 +209,7 @@ SMALLER: dict[str, dict[str, Any]] = {
 
 
 def available(device: str) -> float | None:
-    """Return the number of free bytes on a device, or None if unknown."""
+    """Return the number of bytes free on a device, or None if unknown, as for every device but the CPU."""
     if device != "cpu":
         return None
     try:

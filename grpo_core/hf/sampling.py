@@ -230,8 +230,8 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """Return a mask as a bias of the attention scores: 0, or the smallest finite number, so that padding rows, which
-    attend to nothing, stay finite.
+    """Return a mask as a bias of the attention scores: 0, or the most negative finite number, so that padding rows,
+    which attend to nothing, stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 

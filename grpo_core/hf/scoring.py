@@ -72,8 +72,8 @@ class Distributions:
 
 
 def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
-    """Split the rows of a batch, in order, into chunks of ``rows_at_once``. Without padding, each chunk has prompts of
-    one length.
+    """Split the rows of a batch, in order, into chunks of at most ``rows_at_once``. Without padding, each chunk has
+    prompts of one length.
     """
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
     start = 0

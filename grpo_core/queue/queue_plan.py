@@ -188,7 +188,11 @@ def _settings(stored: object) -> Settings:
 
 
 def _inside(name: object) -> str:
-    """Check the name of a file, which must not lead out of the folder."""
+    """Return ``name`` if it is a plain file name, which cannot lead out of the folder.
+
+    Raises:
+        ValueError: it is not.
+    """
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(name)
     return name
