@@ -125,8 +125,8 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and the
-    bytes of each update.
+    """Yield the updates of a run after computing what its process records: the metrics, for several updates
+    together, and the bytes of each update.
     """
     run = learner(settings)
     while True:
@@ -158,8 +158,8 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
 
 
 def completion(settings: Settings, group: int) -> float:
-    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of this size, on one
-    core.
+    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of size ``group``, on
+    one core.
     """
     call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
     times = []

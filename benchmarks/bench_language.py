@@ -67,7 +67,7 @@ def yardstick(step: Step) -> float:
 
 
 def uncached(model: Transformer, step: Step) -> float:
-    """Return the time in seconds to sample the same completions with a full forward pass for every token."""
+    """Return the time in seconds to sample the update's completions with a full forward pass for every token."""
     assert step.prompt_tokens is not None
     prompts = step.prompt_tokens[step.group]
     lengths = (prompts >= 0).sum(axis=-1)

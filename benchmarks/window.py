@@ -67,7 +67,7 @@ class Window:
         self.wait(100)
 
     def frame(self, panel: Panel | None = None) -> float:
-        """Draw and paint changes, in every panel or in one alone. Return the milliseconds."""
+        """Draw and paint changes, in every panel or in one alone. Return the time in milliseconds."""
         self.timer.stop()  # the request is answered here
         begin = time.perf_counter()
         if panel is None:

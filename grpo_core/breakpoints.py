@@ -156,7 +156,9 @@ def nothing_before(name: str) -> np.ndarray:
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """Return the reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
+    """Return a sentence that says why a run stopped at update ``step``, such as “Update 37: max π(a) 0.912, above
+    0.9.”
+    """
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )

@@ -231,7 +231,8 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
+    """Return the rewards and advantages (G + 1,) of a group after adding the completion of ``answer`` as its last
+    member.
 
     With the KL in the reward, the new completion's divergence is subtracted like those of the others.
     """

@@ -57,7 +57,7 @@ def completion_text(step: Step, row: int, origin: Origin) -> str:
 
 
 def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
-    """Return the tokens (L,) of a completion of a model from a folder, without the end markers."""
+    """Return the tokens (L,) of a completion of a model from a folder, without the template's markers at its end."""
     kept = [int(token) for token in tokens if token >= 0]
     while kept and kept[-1] < len(origin.vocabulary) and _MARK.fullmatch(origin.vocabulary[kept[-1]]):
         kept.pop()

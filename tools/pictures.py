@@ -183,9 +183,7 @@ def readme_film(program: Application, path: Path) -> None:
 
 
 def readme_language(program: Application, folder: Path) -> None:
-    """Write pictures of a language model early in training, with the explanation of a fork
-    token, and a little later.
-    """
+    """Write pictures of a language model early in training, with the explanation of a token, and a little later."""
     program.look.set("light", 1.0)
     start_language(program)
     run(program, 3)

@@ -35,7 +35,7 @@ def variety(completions: list[str], **_: Any) -> list[float]:
 
 
 def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
-    """Return the first number of the prompt, whatever the answer."""
+    """Return an eighth of the first digit of the prompt, whatever the answer."""
     return [int(prompt[0]) / 8 for prompt in prompts]
 
 
@@ -56,7 +56,7 @@ def often_none(completions: list[str], **_: Any) -> list[float | None]:
 
 
 def ended(completions: list[str], **_: Any) -> list[float]:
-    """Return 1 for an answer that ends before it is cut off."""
+    """Return 1 for an answer that ends before it is cut off, otherwise 0."""
     return [float(len(text) < 12) for text in completions]
 
 

@@ -172,7 +172,7 @@ def _exact(text: str, answer: str) -> bool:
 
 
 def _number(text: str, answer: str) -> bool:
-    """Return whether the last number of ``text`` is the answer."""
+    """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
     numbers = _NUMBER.findall(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 

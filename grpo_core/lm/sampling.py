@@ -164,8 +164,8 @@ def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
-    (n,) lists the active entries in order.
+    """Return whether the cache's entries can stay in place: no prefix splits, most entries are active, and there
+    are at least :data:`ALIKE`. ``before`` (n,) lists the active entries in order.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

@@ -115,8 +115,8 @@ HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Return the rewards for form and brevity of an answer that has ``tokens`` tokens. A part with weight 0 is not
-    computed.
+    """Return the rewards for form and brevity of an answer that has ``tokens`` tokens. The form is matched only if it
+    is rewarded or is the problem itself.
 
     Raises:
         GrpoError: the form is not a regular expression, or takes too long.

@@ -65,7 +65,7 @@ def _note(r: float, cap: float) -> str:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Return the ratios at which the cap has no effect. There is no lower bound."""
+    """Return the range of ratios in which the cap has no effect, (0, ε⁺)."""
     return 0.0, o.clip_high
 
 

@@ -137,7 +137,7 @@ def _condition(r: str, o: Objective) -> str:
 
 
 def _branch(o: Objective, r: float, a: float) -> str:
-    """Return the name of the active branch of the minimum, in words."""
+    """Return a sentence that says which branch of the minimum is active."""
     (low, high), cap = band(o), o.dual_clip
     width = f"{plain(low)} to {plain(high)}"
     if a == 0:

@@ -25,7 +25,7 @@ _SOURCE = """.section .rodata
 
 
 def trim(library: Path) -> int:
-    """Rewrite the library without those tables. Return the number of bytes saved.
+    """Rewrite the library without the tables that are left out. Return the number of bytes saved.
 
     Raises:
         SystemExit: the library is not laid out as expected, or there is no compiler.
