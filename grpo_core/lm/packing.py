@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 KEYS = 16
-"""Number of columns to a multiple of which key tables are padded. On the CPU, attention computes the exponentials of
+"""Key tables are padded to a multiple of this number of columns. On the CPU, attention computes the exponentials of
 sixteen scores at once but those of the remainder one by one: 25 columns take twice as long as 32.
 """
 
