@@ -92,7 +92,7 @@ def last_known(values: np.ndarray) -> float:
 
 
 def trace_of(file: str) -> str:
-    """Return the name of the folder for a run's trace: that of its file, with spaces and similar characters replaced."""
+    """Return the name of the folder for a run's trace: its file's name, with spaces and the like replaced."""
     return "".join(c if c.isalnum() or c in ".-" else "_" for c in Path(file).stem)
 
 
