@@ -77,7 +77,7 @@ def naive_updates(settings: Settings, seed: int) -> Iterator[Table]:
 
 
 def naive_measures(settings: Settings, seed: int) -> Iterator[tuple[float, float]]:
-    """Yield the exact KL and expected reward after each update of the same loop."""
+    """Yield the exact KL and expected reward after each update of :func:`naive_updates`."""
     task = settings.bandit
     rewards = [max(0.0, 1 - abs(a + 1 - task.peak) / task.half_width) for a in range(task.actions)]
     for logits in naive_updates(settings, seed):
@@ -125,8 +125,8 @@ def medians(competitors: dict[str, tuple[Callable[[], object], int]]) -> dict[st
 
 
 def recorded(settings: Settings) -> Iterator[Step]:
-    """Yield the updates of a run as its process records it, with metrics computed for several updates together, and the
-    bytes of each update.
+    """Yield the updates of a run after computing what its process records: the metrics, for several updates
+    together, and the bytes of each update.
     """
     run = learner(settings)
     while True:
@@ -158,8 +158,8 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
 
 
 def completion(settings: Settings, group: int) -> float:
-    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of this size, on one
-    core.
+    """Return the processor time in nanoseconds of one completion among 1,024 runs with groups of size ``group``, on
+    one core.
     """
     call = many(settings.replace({"learner.group_size": group}), 1024, Jobs())
     times = []
@@ -191,7 +191,7 @@ def by_jax(settings: Settings) -> tuple[float, float] | None:
 
 
 def report(mu: int, jobs: Jobs) -> None:
-    """Print one table."""
+    """Print the table for updates of ``mu`` passes."""
     settings = Settings().replace({"learner.mu": mu})
     difference = max(check_equal(settings, seed) for seed in (1, 2, 3))
     if not difference < 1e-9:

@@ -44,7 +44,7 @@ def timed(call: Callable[[], list[object]]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print both times and their ratio."""
+    """Print the times of cluster and processes, and their ratio."""
     points = grid(Settings(), {"objective.beta": BETAS})
     parts = [(part, SEEDS, UPDATES) for part in portions(points, len(SEEDS), 2)]
     jobs = Jobs(own_process=True)

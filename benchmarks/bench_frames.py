@@ -71,7 +71,7 @@ class Watched:
         self._count += 1
 
     def round(self, settings: Settings) -> None:
-        """Train a new run for a while."""
+        """Train a new run for one period, and record its measurements."""
         program = self.window.program
         program.run_manager.new_run(settings)
         program.player.set_length(None)
@@ -94,7 +94,7 @@ class Watched:
 
 
 def report(name: str, settings: Settings, folder: Path) -> None:
-    """Print one table."""
+    """Print the results of a window under ``settings``, with ``name`` as the heading."""
     watched, bare = Watched(folder / name), []
     for number in range(ROUNDS):
         watched.round(settings)

@@ -1,5 +1,5 @@
-"""The language model on a GPU, with the core alone: whether it runs, learns, stops and survives, its speed, and its
-drift.
+"""The language model on a GPU, with the core alone: whether it runs, learns, can be stopped and survives a lack of
+memory, its speed, and its drift.
 
     python -m benchmarks.bench_gpu [--device cpu]
 
@@ -80,12 +80,12 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
 def learner(
     settings: Settings, history: Sequence[Step] = (), cancelled: Callable[[], bool] = lambda: False
 ) -> LanguageLearner:
-    """Return a run that torch computes, even on the CPU."""
+    """Return the learner of a run that torch computes, even on the CPU."""
     return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=torch_policy)
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
-    """Return the first updates of a run."""
+    """Return the first ``count`` updates of a run under ``settings``."""
     return list(itertools.islice(learner(settings), count))
 
 
@@ -136,7 +136,9 @@ def stops(settings: Settings) -> tuple[float, bool]:
 
 
 def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], None]) -> str:
-    """Return the error message of a run without memory for an update. The run continues once there is memory."""
+    """Return the error message of an update that runs out of memory after ``starve()``. Check that the run
+    continues after ``feed()``.
+    """
     run = learner(settings)
     next(run)
     starve()
@@ -152,12 +154,12 @@ def survives(settings: Settings, starve: Callable[[], None], feed: Callable[[], 
 
 
 def drift(settings: Settings, count: int = 4) -> float:
-    """Return the largest difference in nats when a run is replayed from its completions."""
+    """Return the largest difference in nats between recorded log-probabilities and those of a replay."""
     return learner(settings, steps_of(settings, count)).drift
 
 
 def rounding(settings: Settings) -> float:
-    """Return the deviation of a first pass's probabilities from the sampler's, as a ratio minus 1."""
+    """Return the largest deviation of a first pass's probabilities from the sampler's, as a ratio minus 1."""
     step = steps_of(settings, 1)[0]
     assert step.sampling_logp is not None
     return float(np.abs(np.expm1(step.old_logp - step.sampling_logp))[recompute.used(step, 0)].max())
@@ -198,7 +200,7 @@ def launches(settings: Settings) -> tuple[float, float]:
 
 
 def report(device: str, size: Size) -> None:
-    """Print all results."""
+    """Print the results of all measurements on ``device``."""
     on_gpu = device == "cuda"
     print(f"{torch.cuda.get_device_name() if on_gpu else device}, torch {torch.__version__}, {size.rows} completions")
     for width, length in itertools.product(size.widths, size.lengths):

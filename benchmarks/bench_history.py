@@ -58,8 +58,8 @@ def growing(window: Window, run: RunHandle, rng: np.random.Generator) -> tuple[l
 
 
 def scrubbing(window: Window, places: np.ndarray) -> tuple[list[float], dict[str, list[float]]]:
-    """Return the time in milliseconds of moving to each of these updates, including the frame that shows it, and each
-    panel's share.
+    """Return the time in milliseconds of moving to each of the updates ``places``, including the frame that shows
+    it, and each panel's share.
     """
     whole, shares, panels = [], times(), window.program.window.panels
     with ExitStack() as stack:
@@ -128,7 +128,7 @@ def report(path: Path, updates: int) -> bool:
 
 
 def main(updates: int = MILLION) -> None:
-    """Create the file and print the table."""
+    """Create a run file of ``updates`` updates, show it in the window, and print the table of times."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.grpo")
         subprocess.run([sys.executable, "-m", "benchmarks.long_run", str(path), str(updates)], check=True)

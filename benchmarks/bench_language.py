@@ -3,7 +3,8 @@ and without a cache; one thread and two; the CPU and, if there is one, the GPU.
 
     python -m benchmarks.bench_language
 
-The same updates are computed with NumPy, which is used on the CPU unless a run is torch's, and with torch, in turns.
+The same updates are computed in turns with torch and with NumPy, which is used on the CPU unless a run was started with
+torch.
 
 An update of 8 x 8 completions is split into stages as recorded by the learner itself. The yardstick is the time that
 its matrix products alone would take at the rate measured here for products of the same size: every completion with its
@@ -66,7 +67,7 @@ def yardstick(step: Step) -> float:
 
 
 def uncached(model: Transformer, step: Step) -> float:
-    """Return the time in seconds to sample the same completions with a full forward pass for every token."""
+    """Return the time in seconds to sample the update's completions with a full forward pass for every token."""
     assert step.prompt_tokens is not None
     prompts = step.prompt_tokens[step.group]
     lengths = (prompts >= 0).sum(axis=-1)

@@ -86,7 +86,7 @@ class Probe(QObject):
         self._ask()
 
     def stop(self) -> None:
-        """Stop the events."""
+        """Stop scheduling events."""
         self._timer.stop()
 
     def _ask(self) -> None:
@@ -138,7 +138,7 @@ class Bench:
         return float(p50), float(p99)
 
     def close(self) -> None:
-        """End the worker."""
+        """Stop the frames, and end the worker."""
         self._frames.stop()
         self._controller.shutdown(10)
 

@@ -56,7 +56,7 @@ def history(size: int, theme: Theme) -> Plot:
 
 
 def growing_frame(plot: Plot, app: QApplication) -> None:
-    """Draw a frame in which new updates have arrived."""
+    """Draw a frame after new updates have arrived."""
     for curve in plot.curves:
         curve.series.extend(curve.series.values[:PER_FRAME])
     plot.refresh()
@@ -65,7 +65,7 @@ def growing_frame(plot: Plot, app: QApplication) -> None:
 
 
 def scrub_frame(plot: Plot, app: QApplication, rng: np.random.Generator) -> None:
-    """Draw a frame in which only the cursor has moved."""
+    """Draw a frame after only the cursor has moved."""
     plot.set_cursor(float(rng.integers(1, len(plot.curves[0].series))))
     plot.refresh()
     plot.viewport().repaint()
@@ -73,7 +73,7 @@ def scrub_frame(plot: Plot, app: QApplication, rng: np.random.Generator) -> None
 
 
 def extend_all(pyramids: list[Pyramid], new: np.ndarray) -> None:
-    """Add the updates of a frame to every series."""
+    """Append ``new``, the updates that have arrived since the last frame, to every pyramid."""
     for pyramid in pyramids:
         pyramid.extend(new)
 

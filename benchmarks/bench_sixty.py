@@ -58,17 +58,18 @@ class Flushes(QObject):
 
 
 class Felt:
-    """A window and the measurements of its responsiveness in turns.
+    """A window with measurements of its responsiveness, one period at a time.
 
     Attributes:
         window: the measured window.
         late: milliseconds, 99th percentile of the delay of events every 10 ms in the last period.
-        frames: frames per second in it.
-        intervals: milliseconds between two frames in it.
+        frames: frames per second in that period.
+        intervals: milliseconds between two frames in that period.
         cost: milliseconds of the GUI thread's processor time, median of the frames that showed another update.
-        thread: the same per frame, mean of all frames, including everything else that the thread did.
-        flushes: number of times the window was painted for each of these.
-        shown: number of times per second that the displayed numbers changed.
+        thread: milliseconds of the GUI thread's processor time per frame, including everything that it did between
+            frames.
+        flushes: number of times the window was painted for each change of the displayed update.
+        shown: number of times per second that the displayed update changed.
         disagreeing: number of frames since the start after which two panels showed different updates.
     """
 

@@ -81,7 +81,9 @@ class QtApplication(app.start.QtApplication):
 app.start.QtApplication = QtApplication
 sys.exit(app.start.start(sys.argv[4:]))
 """
-"""The program with one addition: it reports when its window is painted and how long it then freezes, and closes."""
+"""Source of a program that starts ours, reports when its window is painted and how long it then freezes, and closes
+it.
+"""
 
 
 def compiled(folder: Path) -> dict[str, str]:
@@ -129,7 +131,7 @@ def seconds_to_first_update(home: Path) -> float:
 
 
 def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> list[tuple[float, str]]:
-    """Return the packages whose own code takes longest to import, with the times in milliseconds."""
+    """Return the ``most`` packages whose own code takes longest to import, with the times in milliseconds."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     spent: dict[str, float] = defaultdict(float)
@@ -140,7 +142,7 @@ def seconds_of_imports(module: str, environment: dict[str, str], most: int) -> l
 
 
 def with_a_run(home: Path) -> Path:
-    """Return a run file to open."""
+    """Record a short run in a file in ``home``. Return its path."""
     path = home / "run.grpo"
     with RunWriter.create(path, Settings()) as writer:
         for step in islice(learner(Settings()), UPDATES):

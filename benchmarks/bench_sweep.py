@@ -86,8 +86,8 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def check(settings: Settings, jobs: Jobs) -> str:
-    """Check that all compute the same: distributed bit for bit, the Python loop seed by seed, the other generator
-    within its spread.
+    """Check that all compute the same: the distributed sweep bit for bit, the Python loop with the same seeds, and
+    Node's loop, which draws other random numbers, within the spread of the results.
     """
     swept = ours(settings)
     for one, other in zip(shared(settings, jobs), swept, strict=True):
@@ -110,7 +110,7 @@ def check(settings: Settings, jobs: Jobs) -> str:
 
 
 def report(mu: int, jobs: Jobs) -> None:
-    """Print one table."""
+    """Print the table for updates of ``mu`` passes."""
     settings = Settings().replace({"learner.mu": mu})
     found = check(settings, jobs)
     times: dict[str, list[float]] = {"shared": [], "sweep": [], "one": [], "few": [], "loop": [], "node": []}

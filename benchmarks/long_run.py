@@ -48,8 +48,8 @@ def build(path: Path, updates: int = MILLION) -> None:
 
 
 def curves(real: list[dict[str, float]], updates: int) -> np.ndarray:
-    """Return every series, (series, updates), leading from the start to the end of the real updates, with the same
-    noise.
+    """Return every series, (series, updates), leading from the start to the end of the real updates, with noise as
+    strong as theirs.
     """
     rng = np.random.default_rng(0)
     rows = []

@@ -67,7 +67,7 @@ class Window:
         self.wait(100)
 
     def frame(self, panel: Panel | None = None) -> float:
-        """Draw and paint changes, in every panel or in one alone. Return the milliseconds."""
+        """Draw and paint changes, in every panel or in one alone. Return the time in milliseconds."""
         self.timer.stop()  # the request is answered here
         begin = time.perf_counter()
         if panel is None:
@@ -80,7 +80,7 @@ class Window:
         return 1e3 * (time.perf_counter() - begin)
 
     def close(self) -> None:
-        """End the program like its window's close button."""
+        """End the program as the close button of its window does."""
         self.program.shutdown.close()
         self.until(lambda: self.program.window.may_close)
 

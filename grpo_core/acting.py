@@ -37,4 +37,4 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 _OF_ONE_CHOICE = {
     name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
 }
-"""Fields that have an effect only with some rows of a table."""
+"""Fields of the objective that have an effect only with some entries of these tables."""

@@ -45,7 +45,9 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
 
 
 def described_settings(base: Settings | None = None) -> Iterator[tuple[str, About, Any]]:
-    """Yield every setting of a kind of run: (dotted path, its description, its default)."""
+    """Yield every setting of a kind of run, as (dotted path, description, default). ``base`` gives the kind and the
+    defaults.
+    """
     defaults = Settings() if base is None else base
     rules = dict(described(Settings))
     for part in fields(Settings):

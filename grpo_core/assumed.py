@@ -12,8 +12,8 @@ ONE_ALONE = tr("Log-probabilities are recorded of the sampler or of the trainer 
 
 
 def assumption(step: Step) -> str:
-    """Return sentences on what is assumed about an update because its source does not record it: the settings of the
-    loss, and log-probabilities that the trainer or the sampler did not provide. Empty if its loss is recorded.
+    """Return sentences on what is assumed about an update because its source does not record it: the settings of
+    the loss, and log-probabilities that the trainer or the sampler did not provide. Empty if nothing is assumed.
     """
     if not step.settings.is_recorded:
         return ""

@@ -133,7 +133,7 @@ class Watch:
         self._held = {one: one.became(past(one.series))[1] for one in breakpoints if one.on}
 
     def reached(self, values: Mapping[str, float]) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints whose conditions become true with the next update.
+        """Return the breakpoints whose conditions become true at the next update.
 
         Args:
             values: metrics of that update.
@@ -156,7 +156,9 @@ def nothing_before(name: str) -> np.ndarray:
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """Return the reason why a run is at update ``step``, such as “Update 37: max π(a) 0.912, above 0.9.”"""
+    """Return a sentence that says why a run stopped at update ``step``, such as “Update 37: max π(a) 0.912, above
+    0.9.”
+    """
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )

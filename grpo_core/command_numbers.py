@@ -1,4 +1,4 @@
-"""Integers on the command line."""
+"""Parsing of integers on the command line."""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 ROUNDING, ROUNDING_32 = 1e-9, 1e-6
-"""Share of its summands' magnitudes below which a sum counts as the rounding error of zero, in 64 and in 32 bits."""
+"""A sum counts as zero up to rounding if it is below this share of the magnitudes of its summands, in 64 and in 32
+bits.
+"""
 
 
 class EvaluatedStep:
@@ -90,7 +92,7 @@ class EvaluatedStep:
 
     @cached_property
     def advantage(self) -> np.ndarray:
-        """Advantage, (B,), or (B, T) from a critic."""
+        """Advantage, (B,), or (B, T) with a critic or step rewards."""
         return recompute.advantage(self.step)
 
     @cached_property
@@ -155,14 +157,14 @@ class EvaluatedStep:
     def silent(self) -> np.ndarray:
         """Groups without a gradient signal, in which every advantage is 0, (P,).
 
-        Not the same as equal rewards: without a baseline, or with the KL in the reward, such groups can have non-zero
-        advantages.
+        These are not always the groups with equal rewards: without a baseline, or with the KL in the reward, such a
+        group can have advantages other than 0.
         """
         return recompute.silent_groups(self.step, self.advantage)
 
     @cached_property
     def loss_source(self) -> str:
-        """Source of the loss: the paper of its preset, or of the nearest preset for a mixture."""
+        """Source of the loss: the paper of its preset, or that of the nearest preset if no preset matches."""
         name = preset_of(self.step.settings)
         if name is not None:
             return PRESETS[name].source
@@ -265,9 +267,7 @@ class EvaluatedStep:
         return bool(np.abs(self.ratios(passed) - 1).max(initial=0.0) <= self.precision)
 
     def at_reference(self, passed: int) -> bool:
-        """Return whether policy and reference agree on the tokens of a pass. An estimate multiplied by a ratio of 0 is
-        0 as well.
-        """
+        """Return whether policy and reference agree on the tokens of a pass. True if there is no reference."""
         reference = self.step.ref_logp
         return reference is None or bool((np.abs(self.step.logp[passed] - reference)[self.used(passed)] <= 1e-4).all())
 
@@ -277,7 +277,9 @@ class EvaluatedStep:
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Above 0."""
+        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Always
+        positive.
+        """
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 

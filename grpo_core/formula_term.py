@@ -36,7 +36,7 @@ def joint(latex: str, *, glue: bool = False) -> Term:
 
 
 def ratio_factor(latex: str, name: str) -> Term:
-    """Return the term for a surrogate's factor in place of the plain ratio."""
+    """Return the term of a factor that a surrogate has in place of the plain ratio."""
     return Term(key="surrogate", latex=latex, name=name, help=tr("How the ratio enters this surrogate."))
 
 

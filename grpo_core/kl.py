@@ -30,8 +30,8 @@ from grpo_core.typeset import number, signed
 EXACT = "exact"
 """The estimator that needs the full distributions instead of the sampled token."""
 IN_REWARD = "k1"
-"""The estimator that is subtracted from the reward, summed over a completion, regardless of the
-one set for the loss.
+"""The estimator that is subtracted from the reward, summed over a completion, whichever estimator is set for the
+loss.
 """
 SCHULMAN = "Schulman, joschu.net/blog/kl-approx.html"
 

@@ -23,7 +23,7 @@ class Contribution:
         title: its displayed name.
         of: function that returns each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
             log π; None if the record lacks it.
-        missing: the message shown in that case.
+        missing: the message shown if the record lacks it.
     """
 
     title: str
@@ -55,7 +55,7 @@ class Leading:
     """The tokens with the largest contributions, in descending order. Ties keep the order of the batch.
 
     Attributes:
-        rows, tokens: their positions, (n,) each, from 0.
+        rows, tokens: index of the completion, and of the token in it, (n,) each.
         values: their contributions, (n,).
         shares: |value| over the sum of |value| of all tokens, (n,).
         contributing: number of tokens with a non-zero contribution.
@@ -111,10 +111,10 @@ class Group:
 
     Attributes:
         number: number of the prompt in the record.
-        rows: its completions, (n,), from 0.
-        low, high: its smallest and largest reward; NaN if none was scored.
-        silent: whether it has no signal: every advantage is 0, or, if no advantages are recorded, all rewards are
-            equal.
+        rows: indices of the completions, (n,).
+        low, high: their smallest and largest reward; NaN if none was scored.
+        silent: whether the group has no signal: every advantage is 0, or, if no advantages are recorded, all rewards
+            are equal.
     """
 
     number: int

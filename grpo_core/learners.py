@@ -65,12 +65,12 @@ Earlier = Callable[[int], Step]
 
 
 def never() -> bool:
-    """Return False. Callback ``cancelled`` of a run that is never cancelled."""
+    """Return False: the callback ``cancelled`` of a run that is never cancelled."""
     return False
 
 
 def nothing_earlier(number: int) -> Step:
-    """Raise an error. Callback ``earlier`` for a run of which only the last update is available."""
+    """Raise an error: the callback ``earlier`` of a run of which only the last update is available."""
     raise GrpoError(
         tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
             number=number

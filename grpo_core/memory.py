@@ -133,7 +133,7 @@ WORDS = {
     "sampling": tr("sampling"),
     "policy's update": tr("policy's update"),
 }
-"""Translated names of models, parts and kinds of work."""
+"""Translated names of models, of parts of memory, and of kinds of work."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -186,8 +186,8 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:
-    """Return the mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``, or of all for stacked
-    updates.
+    """Return the mean over the last ``axes`` axes of the entries of ``x`` that are ``kept``. In stacked updates all
+    are kept, and each update has its own mean.
     """
     return np.asarray(x[kept].mean() if not kept.all() else x.reshape(*x.shape[:-axes], -1).mean(axis=-1))
 

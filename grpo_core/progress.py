@@ -28,7 +28,7 @@ class Written:
     """The completions of one group as sampled so far. The end-of-sequence token counts as a token.
 
     Attributes:
-        group: index of the group in the update, from 0.
+        group: index of the group in the update.
         prompt: its tokens.
         completions: (G,) the tokens of each.
         ended: (G,) whether a completion has ended or reached the maximum length.
@@ -154,4 +154,4 @@ class UpdateProgress:
 
 
 def unreported(progress: Progress) -> None:
-    """Ignore a report. Callback for use without a progress display."""
+    """Ignore a report: the callback for use without a progress display."""

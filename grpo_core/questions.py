@@ -25,7 +25,7 @@ class Question:
     """A request to a language model for the log-probabilities and the reward of a typed completion.
 
     Attributes:
-        step: the update whose group it joins; it is scored by the policy that sampled that group.
+        step: the update whose group the completion joins; the policy that sampled that group scores it.
         group: the prompt, counted from 0.
         completion: the text, without an end-of-sequence token.
     """
@@ -231,7 +231,8 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
 
 
 def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rewards and advantages (G + 1,) of a group after adding the answered completion as its last member.
+    """Return the rewards and advantages (G + 1,) of a group after adding the completion of ``answer`` as its last
+    member.
 
     With the KL in the reward, the new completion's divergence is subtracted like those of the others.
     """

@@ -215,7 +215,9 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Return the entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats."""
+    """Return the entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats. None
+    without the full distributions.
+    """
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None

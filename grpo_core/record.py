@@ -49,7 +49,7 @@ class Step:
         entropy_coefficient: (N, M), the coefficient of the entropy bonus that the trainer applied.
         optimizer_step: (N,) integer, the trainer's optimizer step within this update that each pass belongs to; None if
             every pass is an optimizer step.
-        label: the trainer's own number of the update; None if it equals ``step``.
+        label: the trainer's number for the update; None if it equals ``step``.
         prompt_texts: (P,) each prompt as text, if the source stores text; a run file has tokens instead.
         completion_texts: (B,) likewise.
         values: (B, T), a critic's value before each token.

@@ -86,12 +86,12 @@ OURS: dict[str, Metric] = {
 
 
 def numbers(source: Source, position: int) -> dict[str, float]:
-    """Return the numbers of the update at ``position`` (from 1) by name. NaN if the source lacks an input.
+    """Return the numbers of the update at ``position``, counted from 1, by name. NaN if the source lacks an input.
 
     Names are those of :data:`OURS`, and the trainer's names prefixed by :data:`TRAINER`.
 
     Raises:
-        RunFileError: its file is damaged, missing or malicious.
+        RunFileError: the file of the update is damaged, missing or malicious.
     """
     table, step = source.measured(position)
     return numbers_of(table, None if step is None else EvaluatedStep(step), source.reports(position))
@@ -102,7 +102,8 @@ def numbers_of(
 ) -> dict[str, float]:
     """Return the :func:`numbers` of an update that has been read. None stands for a part that is not recorded.
 
-    Nothing is computed from tokens without recorded settings of the loss, since it would describe an assumed run.
+    Without recorded settings of the loss, nothing is computed from tokens, since the numbers would describe an assumed
+    run.
     """
     values = dict.fromkeys(OURS, float("nan"))
     if table is not None:
@@ -142,7 +143,9 @@ def of_table(table: Completions) -> dict[str, float]:
 
 
 def of_step(evaluated: EvaluatedStep) -> dict[str, float]:
-    """Return the numbers that follow from the tokens. Those that other runs also have come from :func:`metrics`."""
+    """Return the numbers that follow from the tokens. Those that other runs also have are computed by
+    :func:`metrics`.
+    """
     step = evaluated.step
     try:
         with np.errstate(all="ignore"):

@@ -18,7 +18,7 @@ CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safe
 PRETRAINED = "resources/models"
 """Folder of the full package that contains a pretrained language model."""
 MODEL_LICENCE = "SmolLM2.txt"
-"""File with its licence, in the same folder."""
+"""File with the licence of the pretrained language model, in the same folder."""
 
 
 def resource(name: str) -> Path:

@@ -132,7 +132,9 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """Return the columns of ``step``'s table. The token's position is omitted if completions have one token."""
+    """Return the columns of ``step``'s table. If completions have one token, the action replaces completion,
+    position and token.
+    """
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
@@ -186,7 +188,7 @@ def address(row: Row, column: Column, passed: int) -> Quantity | None:
 
 
 def groups(step: Step, objective: Objective | None = None, *, origin: Origin | None = None) -> list[GroupRow]:
-    """Return the groups of ``step``, in order."""
+    """Return the statistics of the groups of ``step``, in order."""
     objective = objective or step.settings.objective
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()

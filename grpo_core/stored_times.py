@@ -28,7 +28,7 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """Return the measurement for the same model under settings that take the same time, or
+        """Return the measurement for the same model under settings with which an update takes the same time, or
         None if there is none.
         """
         stored = self._read().get(_key(settings))
@@ -44,7 +44,7 @@ class StoredTimes:
         return UNMEASURED if known is None else known.remembered
 
     def keep(self, settings: Settings, time: UpdateTime) -> None:
-        """Store a measurement."""
+        """Store the measured ``time`` of an update under ``settings``."""
         stored, key = self._read(), _key(settings)
         stored.pop(key, None)  # re-inserted at the end: the newest is last
         stored[key] = time.to_json()

@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 
 def prompt_text(step: Step, group: int, origin: Origin) -> str:
-    """Return the prompt of group ``group``."""
+    """Return the text of the prompt of group ``group``."""
     known = step.prompt_texts[group] if step.prompt_texts is not None and group < len(step.prompt_texts) else None
     if known is not None:
         return known
@@ -57,7 +57,7 @@ def completion_text(step: Step, row: int, origin: Origin) -> str:
 
 
 def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
-    """Return the tokens (L,) of a completion of a model from a folder, without the end markers."""
+    """Return the tokens (L,) of a completion of a model from a folder, without the template's markers at its end."""
     kept = [int(token) for token in tokens if token >= 0]
     while kept and kept[-1] < len(origin.vocabulary) and _MARK.fullmatch(origin.vocabulary[kept[-1]]):
         kept.pop()
@@ -79,4 +79,4 @@ def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")
 """Pattern of a token with which a chat template delimits messages."""
 _ROLE = re.compile(r"\s*(system|user|assistant|model)\s*(\n|$)")
-"""Pattern of a speaker's role, at the start of a message or alone."""
+"""Pattern of a speaker's role, at the start of a message or alone on a line."""

@@ -53,7 +53,7 @@ def piece(written: str, *, byte_level: bool) -> str:
 
 
 def _types(part: Any) -> set[str]:
-    """Return all values of "type" in a part of the file."""
+    """Return all values of "type" in a part of ``tokenizer.json``."""
     if isinstance(part, list):
         return set().union(*map(_types, part))
     if not isinstance(part, dict):

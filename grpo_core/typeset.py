@@ -13,7 +13,7 @@ LONGEST = 6
 
 
 def number(x: float) -> str:
-    """Return ``x`` with four significant digits. Integers up to a billion are written in full."""
+    """Return ``x`` as LaTeX with four significant digits. Integers up to a billion are written in full."""
     if math.isnan(x):
         return r"\mathrm{undefined}"
     if math.isinf(x):
@@ -37,7 +37,7 @@ def squared(x: float) -> str:
 
 
 def series(items: Sequence[Item], show: Callable[[Item], str]) -> str:
-    """Return the sum of ``items``, each formatted by ``show``. A long sum is abbreviated with dots."""
+    """Return the sum of ``items`` as LaTeX, each term formatted by ``show``. A long sum is abbreviated with dots."""
     if not items:
         return "0"
     long = len(items) > LONGEST
@@ -51,7 +51,7 @@ def series(items: Sequence[Item], show: Callable[[Item], str]) -> str:
 
 
 def total(values: Sequence[float]) -> str:
-    """Return the sum of plain numbers."""
+    """Return the sum of ``values`` as LaTeX, such as 1 + 2 + 3."""
     return series(values, number)
 
 

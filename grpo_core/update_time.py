@@ -31,10 +31,10 @@ class UpdateTime:
     """Measured time of an update with the longest completions, in seconds.
 
     Attributes:
-        sampling: sampling the completions.
-        learning: scoring and learning, all passes.
-        device: device of the measurement.
-        loading: seconds to load the model beforehand.
+        sampling: time for sampling the completions.
+        learning: time for scoring and learning, in all passes.
+        device: the device that was measured.
+        loading: time for loading the model beforehand.
     """
 
     sampling: float
@@ -44,7 +44,7 @@ class UpdateTime:
 
     @property
     def sentence(self) -> str:
-        """Sentence shown before the user presses Run."""
+        """Sentence that states the time of an update, shown before the user presses Run."""
         return tr(
             "An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, "
             "as measured."
@@ -64,7 +64,7 @@ class UpdateTime:
 
     @property
     def remembered(self) -> str:
-        """Sentence for a stored measurement, shown before the model is loaded again."""
+        """Sentence that states a stored measurement, shown before the model is loaded again."""
         return tr(
             "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(

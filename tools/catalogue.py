@@ -26,7 +26,9 @@ from grpo_core.text import misfit
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
 ALIKE = 0.75
-"""Similarity ratio, as computed by difflib, from which two messages are taken to be versions of the same message."""
+"""Minimum similarity ratio, as computed by difflib, at which two messages are taken to be versions of the same
+message.
+"""
 SAID = {
     "title",
     "gist",

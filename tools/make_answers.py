@@ -28,7 +28,7 @@ def answered() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write the file. Return the exit status."""
+    """Write the file of answers. Return the exit status."""
     answers, target = answered(), resource(ANSWERS)
     text = json.dumps({"sha256": digest(), "answers": answers}, indent=1, ensure_ascii=False)
     target.write_text(text + "\n", encoding="utf-8")

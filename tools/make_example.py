@@ -1,7 +1,7 @@
 """Record the shipped runs of the program's own language model: the example, and a run that is about to game its reward.
 
-python -m tools.make_example                writes resources/examples/arithmetic.grpo python -m tools.make_example
-gameable       writes resources/starts/gameable.grpo
+python -m tools.make_example                writes resources/examples/arithmetic.grpo
+python -m tools.make_example gameable       writes resources/starts/gameable.grpo
 """
 
 from __future__ import annotations

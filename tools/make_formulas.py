@@ -19,10 +19,10 @@ PATH = Path(__file__).parents[1] / "resources" / "formulas.json"
 
 
 def pieces() -> list[str]:
-    """Return the LaTeX of every piece of the objectives of the presets, of those in a first window, and of a weighted
-    one.
+    """Return the LaTeX of every piece of the objectives of the presets, of the default bandit and language model, and
+    of one with importance weights.
 
-    Also included is every piece that is needed to show a change from the first objective to one of the others.
+    Also included is every piece that is needed to show a change from the bandit's objective to one of the others.
     """
     first = Settings().objective
     weighted = first.replace(importance_cap=1.0)
@@ -45,7 +45,7 @@ def made() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the file of rendered formulas."""
     drawings = made()
     text = json.dumps({"digest": digest(drawings), "drawings": drawings}, indent=0, sort_keys=True)
     PATH.write_text(text + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ TARGET = Path(__file__).parent.parent / "resources" / "golden.json"
 
 
 def main() -> int:
-    """Write the file. Return the exit status."""
+    """Write the file of reference numbers. Return the exit status."""
     golden = golden_numbers(Settings())
     updates = ",\n".join(json.dumps(update) for update in golden["updates"])
     TARGET.write_text(

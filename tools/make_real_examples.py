@@ -36,7 +36,7 @@ LARGEST = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """The settings and numbers recorded under a name.
+    """A run to be recorded.
 
     Attributes:
         title: the displayed title.

@@ -183,9 +183,7 @@ def readme_film(program: Application, path: Path) -> None:
 
 
 def readme_language(program: Application, folder: Path) -> None:
-    """Write pictures of a language model early in training, with the explanation of a fork
-    token, and a little later.
-    """
+    """Write pictures of a language model early in training, with the explanation of a token, and a little later."""
     program.look.set("light", 1.0)
     start_language(program)
     run(program, 3)
@@ -197,7 +195,7 @@ def readme_language(program: Application, folder: Path) -> None:
 
 
 def explain_selected(program: Application) -> None:
-    """Explain the token selected in the token inspector, like a key press there."""
+    """Explain the token selected in the token inspector, as pressing a key in it does."""
     grid = program.window.panels.of(TOKEN_INSPECTOR).grid
     grid.setFocus()
     grid.explain_current()
@@ -267,9 +265,7 @@ def settle(milliseconds: int) -> None:
 
 
 def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
-    """Arrange labelled pictures in a grid, one row per look and one column per moment. Large ones are scaled down by
-    half.
-    """
+    """Arrange labelled pictures in a grid with ``columns`` columns. Large ones are scaled down by half."""
     smooth = Qt.TransformationMode.SmoothTransformation
     shown = [
         (label, image if image.width() < 900 else image.scaledToWidth(image.width() // 2, smooth))

@@ -31,7 +31,7 @@ WORN = {
 joined by underscores.
 """
 FINE_IN_PROSE = ("calm(ly)?", "rooms?", "seen")
-"""The words among them that are plain English in a sentence."""
+"""Words of :data:`WORN` that are plain English in a sentence."""
 Counts = dict[str, int]
 
 
@@ -40,8 +40,8 @@ class Finding:
     """A violation of a rule.
 
     Attributes:
-        line: line number, from 1.
-        sentence: what is wrong there, and what would be right.
+        line: line number, counted from 1.
+        sentence: says what is wrong in that line, and what would be right.
     """
 
     line: int

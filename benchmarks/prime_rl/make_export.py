@@ -50,7 +50,9 @@ def samples_of(rollouts: Path, sample: Any) -> dict[int, list[Any]]:
 
 
 def spread(nodes: list[Any], path: list[int], name: str) -> list[float]:
-    """Return a stream of a branch with a number for every token, 0 for tokens that the policy did not write."""
+    """Return the stream ``name`` of a branch, with a number for every token, 0 for tokens that the policy did not
+    write.
+    """
     whole = []
     for place in path:
         values = iter(nodes[place].get(name, []))

@@ -157,7 +157,7 @@ def disease(name: str, folder: Path) -> Row:
 
 
 def sick(name: str, folder: Path) -> Row:
-    """Test a sick training run, whose finding must be the first."""
+    """Test a sick training run. The expected finding must be named first."""
     chosen = importlib.import_module("sick").SICK[name]
     _train(folder, chosen.steps, chosen.settings, rewards=chosen.rewards, dropout=chosen.dropout)
     found = diagnose(Trace(folder / "trace")).findings
@@ -215,7 +215,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
 }
-"""Kind of run -> the function that tests one, and the table of runs."""
+"""Kind of run -> (function that tests a run of this kind, table of the runs)."""
 
 
 def rows(folder: Path, only: list[str]) -> Iterator[Row]:

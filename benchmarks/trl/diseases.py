@@ -38,7 +38,7 @@ class Disease:
 
 
 def always_one(completions: list[str], **_: Any) -> list[float]:
-    """Reward every answer as right."""
+    """Return the reward of a right answer for every completion."""
     return [1.0] * len(completions)
 
 
@@ -63,12 +63,12 @@ def length(completions: list[str], **_: Any) -> list[float]:
 
 
 def jackpot(completions: list[str], **_: Any) -> list[float]:
-    """Return rewards with small differences, and a thousand if a completion starts with a zero."""
+    """Return a hundredth of each completion's length, and a thousand if it starts with a zero."""
     return [1000.0 if text.startswith("0") else 0.01 * len(text) for text in completions]
 
 
 def infinite(completions: list[str], **_: Any) -> list[float]:
-    """Return the logarithm of a share that can be zero."""
+    """Return the logarithm of the share of digits, which is −∞ if there are none."""
     return [-math.inf if share == 0 else math.log(share) for share in digits(completions)]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 Array = np.ndarray
 EPSILONS = (0.0, 3e-4, 0.1, 0.2, 0.28, 0.4)
 AWAY = (0.0, 0.01, 0.3, 1.0)
-"""Sizes of the log-ratios: unchanged, as after a step, and far beyond any clip range."""
+"""Sizes of the drawn log-ratios: from unchanged, or as after a step, to far beyond any clip range."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -349,7 +349,9 @@ APART: dict[str, Fault] = {
         settings=TWICE,
     ),
 }  # fmt: skip # table, one row per line
-"""Faults that were held out while the audit's search was written: other places, other numbers, two at once."""
+"""Faults that were held out while the audit's search was written: in other places, with other numbers, or two at
+once.
+"""
 
 
 def plant(trainer: type[Any], name: str) -> type[Any]:

@@ -152,6 +152,6 @@ def unpacked(wheels: Sequence[str] = WHEELS) -> list[Path]:
 
 
 def _tops(home: Path) -> list[Path]:
-    """Return the package's own folder, at the top of a wheel or below its data."""
+    """Return the folder of the package in an unpacked wheel: at its top, or below its data."""
     name = home.name.partition("-")[0]
     return [*home.glob(name), *home.glob(f"*.data/purelib/{name}")]

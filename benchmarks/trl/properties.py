@@ -112,7 +112,7 @@ def held(loss: torch.Tensor, leaf: torch.Tensor, mine: tuple[float, np.ndarray, 
 
 @cache
 def trainer() -> Any:
-    """Return a real trainer of a tiny model."""
+    """Return TRL's own trainer, with a tiny model."""
     tiny_run = importlib.import_module("tiny_run")
     return tiny_run.trainer(Path(tempfile.mkdtemp(prefix="trl-")), steps=1, settings={})
 
@@ -357,8 +357,8 @@ def openrlhf_loss(kind: str) -> Apart:
 
 
 def openrlhf_unbiased(data: Any) -> float:
-    """Compare with ``compute_approx_kl`` with ``unbiased_gradient``: any value, with the gradient of k3 times the
-    ratio.
+    """Compare with ``compute_approx_kl`` under ``unbiased_gradient``: the value of any estimator, with the gradient
+    of k3 times the ratio.
     """
     batch, leaf = (drawn := data.draw(here.batches(far=0.3))), drawn.leaf
     old, ref = batch.tensors("old", "ref")

@@ -13,7 +13,9 @@ LONG = {"per_device_train_batch_size": 16, "max_completion_length": 24}
 
 
 def sparse(completions: list[str], **_: Any) -> list[float]:
-    """Return 1 for an answer that starts with a seven, which a random model gives one time in forty."""
+    """Return 1 for an answer that starts with a seven, otherwise 0. A random model gives such an answer one time in
+    forty.
+    """
     return [float(text.startswith("7")) for text in completions]
 
 
@@ -28,12 +30,12 @@ def shortness(completions: list[str], **_: Any) -> list[float]:
 
 
 def variety(completions: list[str], **_: Any) -> list[float]:
-    """Return the share of different characters, which is the goal here and is only monitored."""
+    """Return the share of different characters, which is the goal of the run and is only monitored."""
     return [len(set(text)) / max(len(text), 1) for text in completions]
 
 
 def of_the_prompt(prompts: list[str], **_: Any) -> list[float]:
-    """Return the first number of the prompt, whatever the answer."""
+    """Return an eighth of the first digit of the prompt, whatever the answer."""
     return [int(prompt[0]) / 8 for prompt in prompts]
 
 
@@ -54,7 +56,7 @@ def often_none(completions: list[str], **_: Any) -> list[float | None]:
 
 
 def ended(completions: list[str], **_: Any) -> list[float]:
-    """Return 1 for an answer that ends before it is cut off."""
+    """Return 1 for an answer that ends before it is cut off, otherwise 0."""
     return [float(len(text) < 12) for text in completions]
 
 

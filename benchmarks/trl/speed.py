@@ -75,7 +75,9 @@ class Times:
         self.tokens.append(tokens)
 
     def line(self, name: str) -> str:
-        """Return the medians, without the first update, which is a warm-up."""
+        """Return a line of the table: the medians without the first update, which is a warm-up, and the peak memory
+        on a GPU.
+        """
         columns = (self.wall, self.processor, self.sampling, [float(count) for count in self.tokens])
         wall, processor, sampling, tokens = (statistics.median(column[1:] or column) for column in columns)
         line = f"{name:6}{wall:10.2f} s {processor:10.2f} s {sampling:10.2f} s {tokens:10.0f}"

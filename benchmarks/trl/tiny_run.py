@@ -129,7 +129,7 @@ def trainer(
 
 
 def main() -> None:
-    """Train and record."""
+    """Train the tiny model and record the run."""
     parser = argparse.ArgumentParser(description="A tiny TRL run, recorded.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=3, help="optimizer steps")

@@ -22,7 +22,7 @@ class Memory(ModuleType):
     """``torch.cpu`` with the functions that verl calls on an accelerator's memory, which do nothing here."""
 
     def mem_get_info(self) -> tuple[int, int]:
-        """Return the number of free bytes, and of all bytes."""
+        """Return the number of free bytes, and of all bytes, both as 0."""
         return 0, 0
 
     def get_device_name(self) -> str:

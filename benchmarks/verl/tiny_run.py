@@ -278,7 +278,7 @@ def module_at(path: Path) -> Any:
 
 
 def main() -> None:
-    """Train and record."""
+    """Train the tiny model and record the run."""
     parser = argparse.ArgumentParser(description="A tiny verl run, recorded.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=2, help="steps of the trainer")

@@ -134,7 +134,7 @@ def updated_logits(step: Step, passed: int, objective: Objective | None = None) 
     """Return the logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is
     determined up to a constant.
 
-    Return None with Adam, whose step depends on moments from before the update, and after the last pass of an update
+    Return None with Adam, whose step depends on moments from before the update, or after the last pass of an update
     that is rescaled to a fixed length.
     """
     dist_logp, optimizer = step.distribution(passed), step.settings.optimizer

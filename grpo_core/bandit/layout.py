@@ -1,7 +1,7 @@
 """Memory layout of arrays of many runs, in which the run axis is first in the shape but last in memory.
 
-NumPy then sums over rewards, tokens and actions with vector instructions across thousands of runs, several times as
-fast as along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters operate on flat memory.
+NumPy then sums over rewards, tokens and actions with vector instructions across thousands of runs, several times faster
+than along short rows. Arithmetic preserves the layout of its inputs. Gathers and scatters operate on flat memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 _LAST = tuple((*range(1, axes), 0) for axes in range(5))
 _FIRST = tuple((axes - 1, *range(axes - 1)) for axes in range(5))
-"""Axis order by number of axes: run axis last, and run axis first."""
+"""Axis orders, indexed by the number of axes, that move the run axis to the end and back to the front."""
 LARGEST_KEPT = 31 * 2**20
 """Size in bytes of the largest block that glibc can be made to keep after it is freed."""
 
@@ -64,7 +64,7 @@ def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Gather entries of an array that all runs share at flat indices ``places`` (R, ...), as (R, ...)."""
+    """Gather, at the flat indices ``places`` (R, ...), entries of ``shared``, an array common to all runs."""
     return runs_first_view(shared.take(runs_last_view(places)))
 
 

@@ -213,7 +213,7 @@ def _one_part(passes: int, rows: int) -> np.ndarray:
 
 
 def _resumed(step: Step, work: Task) -> State:
-    """Restore the state in which ``step`` ended."""
+    """Return the state in which ``step`` ended, from which the run continues."""
     recorded = step.resume
     fresh = start(work, 2)
     shape = fresh.logits.shape[1:]

@@ -86,7 +86,7 @@ class Actions:
     """The passes over a batch for which :func:`repeats_itself` is true, action by action.
 
     Arguments and attributes are those of :class:`Tokens`, except that ``sampling`` is a table (R, C, A). The attributes
-    are computed on access, since this class does not use them.
+    are computed on access, since the gradient does not need them.
     """
 
     def __init__(

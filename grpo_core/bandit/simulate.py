@@ -91,7 +91,7 @@ class Update:
 
 
 def never() -> None:
-    """Do nothing. Poll that never interrupts."""
+    """Do nothing: a poll that never interrupts."""
 
 
 def start(work: Task, runs: int) -> State:
@@ -101,7 +101,7 @@ def start(work: Task, runs: int) -> State:
 
 
 def updates(settings: Settings, seeds: Sequence[int]) -> Iterator[Update]:
-    """Yield updates endlessly, of one run per seed. R is that of :class:`Streams`."""
+    """Yield updates endlessly, each of one run per seed. R is the number of runs in :class:`Streams`."""
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     reference = policy.log_probs(state.logits, settings.learner.temperature)

@@ -1,4 +1,4 @@
-"""Stateless random numbers: those of a run at an update depend only on the run's seed.
+"""Stateless random numbers, which depend only on a run's seed and on the number of the update.
 
 A counter-based generator (Philox, Salmon et al. 2011) is keyed by the seed, and its counter is set from the number of
 the update. A run therefore draws the same numbers alone and in any batch of runs, a branch continues without a saved
@@ -66,7 +66,9 @@ class Streams:
         return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further numbers for redrawing at update ``step``, ``attempt`` (1, 2, ...), (some ``runs``, count)."""
+        """Return further numbers (n, count) for the runs with the indices ``runs`` (n,), which redraw groups at
+        update ``step`` for the ``attempt``-th time (1, 2, ...).
+        """
         numbers = np.empty((len(runs), count))
         for row, run in enumerate(runs.tolist()):
             self._fill(numbers[row], run, step, attempt)

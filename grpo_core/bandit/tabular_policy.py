@@ -116,7 +116,9 @@ def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarr
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return the number of ``bounds`` (A − 1, ...) below each uniform, int8, which is the sampled action."""
+    """Return the number of ``bounds`` (A − 1, ...) that do not exceed each uniform, int8, which is the sampled
+    action.
+    """
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 

@@ -62,7 +62,7 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
     """Return the reward of each action of a one-token task, (A,), before the prompt's level is added.
 
     single_peak: max(0, 1 − |a − peak| / half_width); double_peak: the higher of such triangles of height 0.7 at 3 and
-    1.0 at 8; linear: a/10; custom: the given numbers. Actions count from 1.
+    1.0 at 8; linear: a/10; custom: the given numbers. Actions are counted from 1.
     """
     a = np.arange(1, config.actions + 1, dtype=float)
     match config.landscape:
@@ -80,8 +80,8 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """Return the right action (counted from 0) at each decision of the chain, (T,): it advances by three, modulo the
-    number of actions.
+    """Return the right action (counted from 0) at each decision of the chain, (T,). It advances by three from one
+    decision to the next, modulo the number of actions.
     """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
@@ -111,7 +111,8 @@ def _length(config: BanditTask) -> Task:
     """Build the length toy: an answer, right or wrong, followed by any number of further tokens, which are worth
     nothing.
 
-    State 0 answers; states 1 (after a right answer) and 2 (after a wrong one) continue with action 0 and stop with 1.
+    The answer is given in state 0. In state 1 (after a right answer) and state 2 (after a wrong one), action 0
+    continues and action 1 stops.
     """
     levels = _levels(config)
     return Task(

@@ -140,7 +140,9 @@ class Updates:
         return self._kept(compared, paid, k1), critic
 
     def _loss(self, drawn: _Drawn, old: Array, reference: Array, dist: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the loss: the actions as completions of one token, (C A, R, 1)."""
+        """Return the positional and keyword arguments of the loss, with the actions as completions of one token,
+        (C A, R, 1).
+        """
         whole: dict[str, Array] = {}
         if needs_distributions(self._by_row.objective):
             found = {"exact_kl": kl.exact(dist, reference, axis=-2), "entropy": kl.entropy(dist, axis=-2)}
@@ -202,7 +204,7 @@ class _Drawn(NamedTuple):
 
 def _drawn(prob: Array, uniforms: Array) -> Array:
     """Sample actions (C, G, R) by inverting the cumulative distribution of ``prob`` (C, A, R), like
-    :func:`policy.sample`.
+    :func:`grpo_core.bandit.tabular_policy.sample`.
     """
     below, tokens = prob[:, 0], jnp.zeros(uniforms.shape, jnp.int32)
     for action in range(1, prob.shape[1]):
@@ -222,7 +224,7 @@ def _of_tokens(tokens: Array, table: Array) -> Array:
 def _by_action(tokens: Array, advantage: Array, nothing: Array) -> tuple[Array, Array]:
     """Return the count and the advantage of each action, both (C, A, R), from those of the tokens, (C, G, R).
 
-    ``nothing`` is zeros, (C, A, R).
+    ``nothing`` is an array of zeros, (C, A, R).
     """
     actions = jnp.arange(nothing.shape[1], dtype=tokens.dtype)[:, None]
 
@@ -245,5 +247,5 @@ UNROLLED = 16
 
 
 def _column(table: Array) -> Array:
-    """Reshape a table (C, A, R) to R completions of one token per action, (C A, R, 1)."""
+    """Reshape a table (C, A, R) to completions of one token, one for each action, (C A, R, 1)."""
     return table.reshape(-1, table.shape[-1], 1)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 Poll = Callable[[], None]
 Answer = Callable[..., Iterator[object]]
-"""Function of a question's arguments and ``poll``, which it calls before each pass and which can raise to stop it."""
+"""Function that answers a question, given its arguments and ``poll``. It calls ``poll`` before each pass; an
+exception raised by ``poll`` stops it.
+"""
 Pack = Callable[[Any], tuple[Any, Sequence[bytes]]]
 """Function that converts a value to JSON values and bytes."""
 Unpack = Callable[[Any, Sequence[bytes]], Any]

@@ -30,7 +30,7 @@ class Asked:
     Attributes:
         lost: message if it ends unexpectedly, with “{how}” as a placeholder for how it ended.
         usable: whether it can be asked another question.
-        busy: whether its answer is still in progress.
+        busy: whether an answer is in progress.
 
     Raises:
         GrpoError: no process can be started here.
@@ -179,7 +179,7 @@ class Asked:
         self._process.kill()
 
     def close(self) -> None:
-        """Close the connection, which makes the process end by itself."""
+        """Close the connection, which makes the process end by itself, and wait until it has ended."""
         self.usable = self.busy = False
         self._process.connection.close()
         self._process.close(PATIENCE)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Upper bounds on what a child process uses, None for the system's own. On Windows only ``nice`` has an effect.
+    """Upper bounds on what a child process uses. None leaves the system's own bound. On Windows only ``nice`` has an
+    effect.
 
     Attributes:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.

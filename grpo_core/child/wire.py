@@ -57,7 +57,8 @@ def receive(connection: Connection) -> Message:
 def readable(connection: Connection) -> Callable[..., bool]:
     """Return a function that waits up to a number of seconds, by default 0, until ``connection`` has data or is closed.
 
-    It takes one or two microseconds, whereas ``Connection.poll`` creates a selector at each call, which takes thirty.
+    A call takes one or two microseconds, whereas ``Connection.poll`` creates a selector at each call, which takes
+    thirty.
     """
     if not hasattr(select, "poll"):  # Windows, whose pipes are polled directly
         return connection.poll

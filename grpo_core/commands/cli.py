@@ -28,7 +28,7 @@ _ENDS = (".", "!", "?", "…", "”")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Return the exit code: 0, 2 after an error reported in one message, 130 after Ctrl-C."""
+    """Run one command. Return its exit code, or 2 after an error reported in one message, or 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a question mark
             stream.reconfigure(errors="replace")

@@ -43,7 +43,9 @@ from grpo_core.runs.run_file import RunWriter
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000
-"""Maximum number of updates over all seeds of a setting. All their measures are kept until the setting is finished."""
+"""Maximum number of updates at one setting, over all seeds. All their measures are kept until the setting is
+finished.
+"""
 FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """Characters that some file systems do not allow in a name."""
 
@@ -248,7 +250,7 @@ def _report(
 
 
 def _print_differences(data: Trained) -> None:
-    """Print the comparison of the leader with each of the others."""
+    """Print the comparison of the leading ensemble with every other one."""
     (leader, _), *others = data.ranked()
     found = data.against(leader)
     print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
@@ -276,8 +278,8 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
-    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same bits,
-    or with results equal up to rounding if JAX computed the ensemble, which is then reported.
+    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same
+    bits unless JAX computed the ensemble. In that case the results are equal up to rounding, and a message says so.
     """
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def add_model_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--model``, which the command ``export`` of the window shares."""
+    """Add the option ``--model``, which the window's own ``export`` command also has."""
     parser.add_argument(
         "--model",
         choices=(*KINDS, CHECKPOINT),
@@ -103,7 +103,9 @@ def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> st
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:
-    """Return the updates that ``--step`` or ``--steps`` specifies, from ``least`` on, or None if neither is given.
+    """Return the updates that ``--step`` or ``--steps`` specifies, or None if neither is given.
+
+    ``least`` is the smallest number of an update that is accepted.
 
     Raises:
         GrpoError: the option cannot be parsed, or both are given.

@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Print a summary of a run, one of its updates, and an explanation of one of its numbers."""
+    """Print a summary of a run, or one of its updates with the explanation of one of its numbers."""
     from grpo_core.commands.inspection import explanation, step_text, summary
 
     path = Path(options.run)

@@ -98,7 +98,7 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
 
 
 def _of_signal(group: step_table.GroupRow) -> str:
-    """Return a note on a group with little or no learning signal."""
+    """Return a note on a group whose advantages are all 0 or whose rewards are all equal. Empty for other groups."""
     if group.silent:
         return (
             "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
@@ -117,7 +117,7 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """Return the names of the presets whose objective has exactly these settings."""
+    """Return the names of the presets that ``settings`` match, as text."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 
@@ -168,7 +168,7 @@ def _number(value: float, decimals: int = 4) -> str:
 
 
 def _table(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """Align text in columns, with numbers on the right."""
+    """Align text in columns, flush right."""
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     return "\n".join(
         "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in (titles, *cells)

@@ -1,4 +1,4 @@
-"""The command ``pretrain``."""
+"""The command ``pretrain``, which trains a checkpoint of the language model."""
 
 from __future__ import annotations
 

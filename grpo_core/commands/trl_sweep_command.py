@@ -19,7 +19,7 @@ SHOWN = ("reward_mean", "kl_estimate", "loss")
 
 
 def write_for_trl(options: argparse.Namespace) -> int:
-    """Write the folder that trains the sweep with TRL."""
+    """Write a folder from which TRL can train the runs of the sweep, and print how to start them. Return 0."""
     folder, wanted = queue_of(options, folder_settings(options.trl))
     queue = write(folder, wanted)
     print(
@@ -30,7 +30,9 @@ def write_for_trl(options: argparse.Namespace) -> int:
 
 
 def collect(folder: Path, out: Path, opened: Opened) -> int:
-    """Write every series of the runs that have left a trace, one row per update, and print the last values."""
+    """Write every series of the runs that have left a trace, one row per update, and print the last values. Return
+    the exit code.
+    """
     queue, found = read(folder), [*collected(folder, opened)]
     titles = {run.settings: run.title for run in queue.runs}
     names = [*{name: None for result in found for name in result.measures}]

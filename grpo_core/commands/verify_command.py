@@ -58,14 +58,16 @@ def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 
 def _told(part: Part) -> str:
-    """Return a description of a part in one or more lines."""
+    """Return a description of a part of a run file and of its damage, in one or more lines."""
     unchecked = f", {part.unchecked:,} without a checksum" if part.unchecked else ""
     lines = [f"{'damaged' if part.damaged else 'ok':8}{part.what}: {part.count:,}{unchecked}"]
     return "\n        ".join([*lines, *part.damaged])
 
 
 def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Write what can be recovered of a run file to another: its updates, and curves that are recomputed from them."""
+    """Write what can be recovered of a run file to another file: its updates, and curves that are recomputed from
+    them.
+    """
     if options.out.exists() and not options.force:
         raise RunFileError(f"{options.out} exists already; choose another name, or add --force to replace it.")
     last, again = rebuilt_run(options.run, options.out, poll)

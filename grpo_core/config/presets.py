@@ -38,8 +38,8 @@ class Preset:
     not_covered: str = ""
 
     def applied_to(self, settings: Settings) -> Settings:
-        """Return ``settings`` with this preset's objective. A constant length is set to the
-        task's longest completion.
+        """Return ``settings`` with this preset's objective, resampling and critic, and its number of passes, if
+        any. A constant length is set to the task's longest completion.
         """
         return settings.replace(
             {
@@ -70,7 +70,8 @@ class Preset:
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
-    """Return the preset closest to ``settings``, and the differences: dotted path -> (preset's value, value here).
+    """Return the preset closest to ``settings``, and the differences: dotted path -> (value in the preset, value in
+    ``settings``).
 
     The number of passes is ignored: any preset can be run with any number.
     """

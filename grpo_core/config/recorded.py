@@ -65,7 +65,7 @@ class RecordedTask:
 
     @property
     def names_loss(self) -> bool:
-        """Whether the source records the loss of the run. Otherwise the objective is assumed."""
+        """Whether the source records the settings of the loss. Otherwise the objective is assumed."""
         return bool(self.trainer_settings)
 
     @property

@@ -151,8 +151,8 @@ class Settings:
         return dataclasses.replace(self, **top)
 
     def differences(self, other: Settings) -> dict[str, tuple[Any, Any]]:
-        """Return a dict of dotted path -> (value here, value there) for all settings that differ, or just “task” for
-        tasks of different kinds.
+        """Return a dict of dotted path -> (value here, value in ``other``) for all settings that differ. Tasks of
+        different kinds have a single entry, “task”.
         """
         mine, theirs = flat(self), flat(other)
         different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
@@ -177,7 +177,7 @@ class Settings:
             )
 
     def structural_differences(self, wanted: Settings) -> dict[str, tuple[Any, Any]]:
-        """Return a dict of dotted path -> (value here, value there) for all differences that need a new run.
+        """Return a dict of dotted path -> (value here, value in ``wanted``) for all differences that need a new run.
 
         Replacing a landscape's rewards by custom ones, or the reverse, leaves the actions unchanged, so that the run
         can continue.
@@ -245,8 +245,8 @@ def described_at(path: str, task: type | None = None) -> About:
 
 
 def language_settings() -> Settings:
-    """Return the default settings of a language model: one pass, AdamW, and a learning rate that unlearns the
-    checkpoint's habit in a few dozen updates.
+    """Return the default settings of a language model: one pass, AdamW, and a learning rate at which the
+    checkpoint's habit is unlearned in a few dozen updates.
     """
     return Settings(
         task=LanguageTask(),
@@ -270,7 +270,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
     updates.
 
     Args:
-        folder: the model's folder or file.
+        folder: the model's folder, or its GGUF file.
         digest: digest of its files, from :func:`grpo_core.hf.folder.look`.
     """
     return Settings(
@@ -304,7 +304,9 @@ def _names(owner: type) -> tuple[str, ...]:
 
 
 KINDS: dict[type, str] = {LanguageTask: "problem", RecordedTask: "source"}
-"""The setting whose presence in JSON identifies each kind of task. Without any of them, it is the bandit's."""
+"""Class of each kind of task -> the field whose presence in JSON identifies it. JSON with none of these fields
+describes a bandit's task.
+"""
 OWNERS: dict[str, tuple[type, ...]] = {
     "": (Settings,),
     "objective": (Objective,),

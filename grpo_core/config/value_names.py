@@ -37,6 +37,8 @@ def worded(value: Any) -> str:
 
 
 def headed(value: Any) -> str:
-    """Return the text of :func:`worded` with a capital first letter, for the start of a line."""
+    """Return the text of :func:`worded` for the start of a line: with a capital first letter, except for names such
+    as float32 and k1.
+    """
     text = worded(value)
     return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text

@@ -1,7 +1,7 @@
 """Code of an exported script, first half: constants, and the computation of advantages from rewards.
 
 Each function returns lines of Python for plain NumPy, with only the branches that the objective takes; ``script.py``
-puts them below the data that they read. The formulas are those of ``advantages.py``.
+puts them below the data that they use. The formulas are those of ``advantages.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grpo_core.surrogates import SURROGATES
 
 
 def setting_lines(step: Step) -> list[str]:
-    """Return lines with the constants that the other lines read."""
+    """Return the lines of the script that define the constants used in its other lines."""
     o, learner = step.settings.objective, step.settings.learner
     constants: dict[str, object] = {}
     if DEVIATIONS[o.std].divides and step.advantage is None:
@@ -38,7 +38,7 @@ def setting_lines(step: Step) -> list[str]:
 
 
 def advantage_lines(step: Step) -> list[str]:
-    """Return the lines from ``REWARD`` to ``A``, (B, T)."""
+    """Return the lines of the script that compute the advantages ``A`` (B, T) from the rewards ``REWARD``."""
     o = step.settings.objective
     if step.advantage is not None:
         return ["A = ADVANTAGE", _spread(step.advantage.ndim)]
@@ -87,8 +87,8 @@ def advantage_lines(step: Step) -> list[str]:
 
 
 def _by_step(step: Step) -> list[str]:
-    """Return the lines from ``STEP_REWARD`` to ``A``: step rewards, normalised over the group's steps and summed from
-    each token on.
+    """Return the lines of the script that compute ``A`` from ``STEP_REWARD``: step rewards, normalised over the
+    group's steps and summed from each token on.
     """
     o = step.settings.objective
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
@@ -110,10 +110,10 @@ def _by_step(step: Step) -> list[str]:
 
 
 def _spread(axes: int) -> str:
-    """Return the line that broadcasts values per completion, or per token, to ``A`` (B, T)."""
+    """Return the line of the script that broadcasts values per completion, or per token, to ``A`` (B, T)."""
     return f"A = np.where(MASK, A{'[:, None]' if axes == 1 else ''}, 0.0)  # (B, T)"
 
 
 def _equal(name: str) -> str:
-    """Return the condition for equality up to rounding."""
+    """Return the condition, as NumPy code, that all entries of the array ``name`` are equal up to rounding."""
     return f"np.ptp({name}) <= {EQUAL!r} * max(1.0, np.abs({name}).max())"

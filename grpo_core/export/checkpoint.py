@@ -1,8 +1,8 @@
 """A checkpoint of a run of a model from a folder: a folder from which the run can be continued on any machine.
 
 It contains ``run.grpo``, a branch of the run with the update from which it continues. This file contains the trained
-adapter and its optimizer state; if every weight is trained, they are stored next to it as safetensors.
-``checkpoint.json`` lists the versions of the libraries that wrote it.
+adapter and its optimizer state; if every weight is trained, the weights and their optimizer state are stored next to it
+as safetensors. ``checkpoint.json`` lists the versions of the libraries that wrote it.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
-    """Return the lines of the loop over the passes: ratio, surrogate, KL, weight, loss,
-    gradient, and printed output.
+    """Return the lines of the script that loop over the passes: ratio, surrogate, KL, weight, loss, gradient,
+    and printed output.
     """
     o = step.settings.objective
     body = [
@@ -51,7 +51,7 @@ def _ratio(o: Objective) -> list[str]:
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """Return the lines of the surrogate, its clip, and its slope."""
+    """Return the lines of the script that compute the surrogate, its clip, and its slope."""
     algorithm = SURROGATES[o.surrogate]
     lines = list(algorithm.script(o).lines)
     return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]
@@ -71,7 +71,7 @@ def _kl(o: Objective) -> list[str]:
 
 
 def _weight(step: Step) -> list[str]:
-    """Return the lines of W, the weight of one token."""
+    """Return the lines of the script that compute W, the weight of one token."""
     reduction = REDUCTIONS[step.settings.objective.reduction]
     parts = bool(step.part.any())
     count = "max(MASK.sum(), 1)" if reduction.counts_tokens else "B"
@@ -106,8 +106,8 @@ def _penalised(o: Objective, has_kl: bool) -> bool:
 
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:
-    """Return the lines of d loss / d log π of the sampled tokens, without the gradient through
-    the full distribution.
+    """Return the lines of the script that compute d loss / d log π of the sampled tokens, without the gradient
+    through the full distribution.
     """
     match SURROGATES[o.surrogate].path:
         case Path.LOG_PROB:
@@ -131,7 +131,7 @@ def _gradient(o: Objective, has_kl: bool) -> list[str]:
 
 
 def _through_ratio(o: Objective, value: str, name: str, help: str) -> list[str]:
-    """Return the lines that backpropagate log r to the log-probability of each token."""
+    """Return the lines of the script that backpropagate log r to the log-probability of each token."""
     level = LEVELS[o.level]
     if level.of_completion:
         value = f"np.where(MASK, {value}, 0.0).sum(1, keepdims=True){' / L' if level.by_length else ''}"

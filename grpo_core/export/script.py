@@ -147,7 +147,9 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
-    """Return the full distributions, if an exact KL or an entropy bonus needs them."""
+    """Return the lines with the full distributions as literals. Empty unless an exact KL or an entropy bonus needs
+    them.
+    """
     objective = step.settings.objective
     if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []
@@ -169,7 +171,7 @@ def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _mask(mask: np.ndarray) -> list[str]:
-    """Return the lines of the mask: a rectangle, lengths, or each position."""
+    """Return the lines that define the mask: as a full rectangle, by the lengths, or position by position."""
     B, T = mask.shape
     length = mask.sum(axis=1)
     if mask.all():
@@ -191,7 +193,7 @@ def _literal(before: str, values: np.ndarray, after: str) -> list[str]:
 
 
 def _wrapped(before: str, parts: Iterable[str], after: str) -> list[str]:
-    """Return the lines of a list wrapped to the line width."""
+    """Return the lines of a list of ``parts``, wrapped to the line width."""
     whole = f"{before}{', '.join(parts := list(parts))}{after}"
     if len(whole) <= WIDTH:
         return [whole]

@@ -43,7 +43,7 @@ class Exported:
     Attributes:
         files: the files, in the order of writing.
         updates: number of updates in ``samples.csv``.
-        left_out: why updates are missing there, one sentence each.
+        left_out: one sentence for each reason why updates are missing in ``samples.csv``.
     """
 
     files: tuple[Path, ...]
@@ -146,8 +146,8 @@ def _writing(path: Path) -> Iterator[IO[str]]:
 
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
-    """Write the series, one row per update. A series that the run does not have is empty. The best action is named as
-    in the samples.
+    """Write the series, one row per update. The cells of a series that the run does not have are empty. The best
+    action is given by its name, as in ``samples.csv``.
     """
     writer = CsvWriter(file, "\n")
     writer.writerow(("update", *METRICS))
@@ -180,7 +180,9 @@ def _described(reader: RunReader) -> dict[str, Any]:
 
 
 def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list[str], poll: Callable[[], None]) -> int:
-    """Write every sampled token of every pass of ``steps``. Return the number of updates that could be read."""
+    """Write every sampled token of every pass of ``steps``. Return the number of updates written, and add to
+    ``left_out`` why others are missing.
+    """
     writer = CsvWriter(file, "\n")
     parts = lineage.reader.origin.reward_names
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
@@ -232,7 +234,7 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
 
 
 def _cell(value: Any) -> object:
-    """Return a number in full, or nothing if there is none."""
+    """Return a number in full, or an empty cell if there is none."""
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_)):

@@ -61,7 +61,7 @@ class AdapterFiles:
         return numbers(self.shapes)
 
     def check(self, base: Shapes) -> None:
-        """Check that the adapter fits a model with tensors of these shapes.
+        """Check that the adapter fits a model whose tensors have the shapes ``base``.
 
         Raises:
             SettingsError: the adapter belongs to another model.
@@ -191,5 +191,7 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """Return the possible names of a layer's tensor in the files of a model, with and without the name of its body."""
+    """Return the possible names of a layer's tensor in the files of a model, with and without the prefix of the model's
+    body.
+    """
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

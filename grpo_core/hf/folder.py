@@ -32,8 +32,8 @@ MOST_COUNTED = 100_000
 LONGEST_KIND = 100
 """Maximum number of characters in an architecture's name."""
 BLOCK, BLOCKS = 4096, 256
-"""Size and number of the blocks, spread evenly over a weights file, that its digest covers. Training changes nearly
-every weight.
+"""Size in bytes and number of the blocks, spread evenly over a weights file, from which its digest is computed.
+Training changes nearly every weight.
 """
 _LICENCE = re.compile(r"^license(?:_name)?:\s*['\"]?([^'\"\n]+)", re.MULTILINE)
 
@@ -86,7 +86,7 @@ class ModelFiles:
 
     @property
     def description(self) -> str:
-        """The model in one sentence."""
+        """Description of the model, in one sentence."""
         if self.adapter is not None:
             return tr(
                 "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}."
@@ -109,7 +109,7 @@ class ModelFiles:
 
 
 def look(path: Path) -> ModelFiles:
-    """Inspect the model at ``path``, a folder or a GGUF file, reading only headers.
+    """Inspect the model at ``path``, a folder or a GGUF file, without loading its weights.
 
     Raises:
         SettingsError: the model cannot be used; the message says why and what would be right.
@@ -153,7 +153,7 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """Return the cache entry for the model at ``folder``. If its files change, so does the digest."""
+    """Return the cache entry for the model at ``folder``. A change of its files changes the digest."""
     return Looked()
 
 
@@ -248,7 +248,7 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
 
 
 def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Check with the token embedding that weights and configuration belong together."""
+    """Check that the shape of the token embedding is the one that the configuration specifies."""
     wanted = config.get("vocab_size"), config.get("hidden_size", config.get("n_embd"))
     tables = {name: shape for name, shape in shapes.items() if name.endswith(("embed_tokens.weight", "wte.weight"))}
     for name, shape in tables.items():
@@ -262,7 +262,9 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
 
 
 def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Reject a configuration with more layers than there are tensors, before anything builds them."""
+    """Reject a configuration with more layers than there are tensors, or with an implausible number of heads,
+    experts and so on, before anything builds them.
+    """
     for name, value in config.items():
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED

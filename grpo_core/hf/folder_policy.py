@@ -37,7 +37,8 @@ from grpo_core.text import tr
 
 
 class FolderPolicy(FolderWeights):
-    """A model from a folder and its frozen reference. The base class steps, keeps and restores its weights.
+    """A model from a folder and its frozen reference. The base class takes its optimizer steps, and saves and restores
+    its weights.
 
     Attributes:
         model: a model of transformers or peft, without dropout.
@@ -94,10 +95,12 @@ class FolderPolicy(FolderWeights):
         super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
-        """Reject a critic, and a loss that depends on full distributions, which are not recorded.
+        """Reject settings with a critic, or with a loss that depends on full distributions, which are not recorded.
+
+        This also prepares checkpointing and the snapshot folder, if the settings request them.
 
         Raises:
-            SettingsError: such a setting is used; the message names it.
+            SettingsError: such a setting is used, or a request cannot be fulfilled; the message names the setting.
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)
@@ -166,7 +169,7 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on which ran out of memory. Return False if it was already a single row.
+        depending on which ran out of memory. Return False if that number was already one.
         """
         super().make_space()
         rows, self._sampling = self._sampling, 0
@@ -322,4 +325,4 @@ class FolderPolicy(FolderWeights):
 
 
 def _go_on() -> None:
-    """Do nothing. Callback ``ask`` that never interrupts."""
+    """Do nothing: the callback ``ask`` that never interrupts."""

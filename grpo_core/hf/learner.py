@@ -145,6 +145,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
 
 def _copied(kept: Kept) -> Kept:
-    """Copy ``kept``, since a restored snapshot becomes the optimizer's own state."""
+    """Return ``kept`` with a copy of its optimizer state, since the optimizer adopts the state of a restored
+    snapshot.
+    """
     memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

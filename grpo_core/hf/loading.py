@@ -138,8 +138,8 @@ def _place(files: ModelFiles) -> tuple[str, dict[str, Any]]:
 def without_adapters() -> Iterator[None]:
     """Context manager in which transformers ignores adapters stored with the model that it loads.
 
-    By default it finds and applies one, with every field of its configuration; :mod:`grpo_core.hf.adapter_files`
-    accepts only a few of them and reports the others.
+    By default, transformers finds and applies an adapter, with every field of its configuration;
+    :mod:`grpo_core.hf.adapter_files` accepts only a few fields and reports the others.
     """
     from transformers import modeling_utils
     from transformers.models.auto import auto_factory

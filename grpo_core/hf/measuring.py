@@ -59,8 +59,8 @@ class Measuring:
         self._top: dict[str, Tensor] = {}
 
     def take(self, rows: slice, dist: Distributions) -> Tensor:
-        """Return the log-probabilities (n, T) of the sampled tokens of ``rows``, with gradients. The tables are stored
-        without gradients.
+        """Fill in the rows ``rows`` of the tables, without gradients. Return the log-probabilities (n, T) of their
+        sampled tokens, with gradients.
         """
         longest = dist.context.shape[1]
         there = self._mask[rows, :longest]

@@ -28,13 +28,12 @@ LEARNED_FROM, COMPARED = 5, 7
 compared with the reference, without gradients.
 """
 LEFT_OVER = 0.65
-"""Share of the activations' memory that the allocator still holds when rows are compared.
-Measured, like the next one.
+"""Share of the activations' memory that the allocator still holds when rows are compared with the reference. Measured.
 """
 BESIDE = 0.1 * GIB
-"""Additional bytes for the comparison."""
+"""Additional bytes that the comparison with the reference needs. Measured."""
 GROWING = 3
-"""Bytes of keys and values while they grow token by token, relative to their final size."""
+"""Memory of keys and values while they grow token by token, relative to their final size."""
 DRAWING = 36
 """Bytes needed to sample a token, per token of the vocabulary: three tables of single precision, three of double."""
 EXPERTS = 8
@@ -76,7 +75,7 @@ class Need:
 
     @property
     def sentence(self) -> str:
-        """The need as a sentence."""
+        """Sentence that states the memory need."""
         return tr("Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.").format(
             trained=self.trained, whole=self.whole / 1e9
         )
@@ -210,7 +209,7 @@ SMALLER: dict[str, dict[str, Any]] = {
 
 
 def available(device: str) -> float | None:
-    """Return the number of free bytes on a device, or None if unknown."""
+    """Return the number of bytes free on a device, or None if unknown, as for every device but the CPU."""
     if device != "cpu":
         return None
     try:

@@ -16,7 +16,9 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.update_time import UpdateTime
 
 TOKENS = 3
-"""Number of sampled tokens. The first includes the prompts, the others give the time per additional token."""
+"""Number of tokens sampled for the estimate. The first one's time includes the prompts; the others give the time per
+token.
+"""
 
 
 def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:

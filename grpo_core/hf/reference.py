@@ -49,7 +49,7 @@ class Reference:
         return self._fresh_adapter or self._second is not None
 
     def model(self) -> AbstractContextManager[Any]:
-        """Return a context manager of the model, for computing without gradients."""
+        """Return a context manager that provides the model for computation without gradients."""
         if self._fresh_adapter:
             return AdapterOff(self._trained)
         if self._second is None:

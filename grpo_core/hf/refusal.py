@@ -20,7 +20,7 @@ NO_TRANSFORMERS = (
         "them."
     )
 )
-"""Message if these libraries are not available."""
+"""Message if transformers or peft is not available."""
 
 
 def refuse(path: Path, reason: str) -> SettingsError:

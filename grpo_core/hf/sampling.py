@@ -21,13 +21,15 @@ from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import Poll, ReadRows, Table
 
 WORTH_SHARING = 4
-"""Minimum number of tokens common to all prompts from which they are computed only once."""
+"""Minimum length of a prefix common to all prompts at which it is computed only once."""
 WORTH_COMPACTING = 0.75
 """Share of active cache entries below which ended entries are removed."""
 
 
 class Drawn(NamedTuple):
-    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 where ``there`` is not set."""
+    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding, and ``there``, True
+    for real tokens.
+    """
 
     tokens: Tensor
     there: Tensor
@@ -228,8 +230,8 @@ class CachedRows:
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
-    """Return a mask as a bias of the attention scores: 0, or the smallest finite number, so that padding rows, which
-    attend to nothing, stay finite.
+    """Return a mask as a bias of the attention scores: 0, or the most negative finite number, so that padding rows,
+    which attend to nothing, stay finite.
     """
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 

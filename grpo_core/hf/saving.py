@@ -78,7 +78,9 @@ def _require(folder: Path, *names: str) -> None:
 
 
 def _share(folder: Path) -> None:
-    """Give the weights the permissions of the folder's other files: safetensors writes them for the owner alone."""
+    """Give the weights the permissions of the folder's other files, since safetensors makes them accessible only to the
+    owner.
+    """
     like = (folder / CONFIG if (folder / CONFIG).is_file() else folder / "config.json").stat().st_mode
     for path in folder.glob("*.safetensors"):
         path.chmod(stat.S_IMODE(like))

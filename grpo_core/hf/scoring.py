@@ -72,8 +72,8 @@ class Distributions:
 
 
 def chunks(batch: Batch, rows_at_once: int, ways: Ways) -> Iterator[slice]:
-    """Split the rows of a batch, in order, into chunks of ``rows_at_once``. Without padding, each chunk has prompts of
-    one length.
+    """Split the rows of a batch, in order, into chunks of at most ``rows_at_once``. Without padding, each chunk has
+    prompts of one length.
     """
     lengths = (batch.prompt_tokens >= 0).sum(axis=-1)[batch.prompt_of]
     start = 0
@@ -95,7 +95,7 @@ def distributions(model: Any, batch: Batch, rows: slice, temperature: float, way
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
     """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these
-    rows. Return None if that is not possible, or slower.
+    rows. Return None if that is not possible, or would be slower.
     """
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)

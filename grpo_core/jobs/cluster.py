@@ -30,7 +30,7 @@ PAUSE = 0.1
 """Interval in seconds between two checks for cancellation."""
 NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
 CALLS_PER_WORKER = 2
-"""Number of parts of an experiment per worker, which limits the wait for the last part."""
+"""Number of parts, per worker, into which an experiment is divided. Smaller parts shorten the wait for the last one."""
 
 
 class Cluster:
@@ -119,7 +119,7 @@ class Cluster:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def asked(self, call: str, *arguments: object) -> Any:
-        """Submit a call of :data:`CALLS`. Return Dask's future."""
+        """Submit the call named ``call``, a key of :data:`CALLS`. Return Dask's future."""
         return self._client.submit(answered, call, sealed(arguments), versions(), pure=False)
 
     def answers(self, waiting: dict[Any, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:

@@ -76,8 +76,8 @@ def _ensembles(points: list[Settings], seeds: tuple[int, ...], updates: int, *, 
 def _run(
     settings: Settings, title: str, updates: int, file: np.ndarray, *, poll: Callable[[], None]
 ) -> dict[str, object]:
-    """Train a run until it has ``updates`` updates. Return its file (bytes as an array) and the outcome of every
-    update.
+    """Train the run in ``file`` until it has ``updates`` updates. Return its file (bytes as an array) and the
+    outcome of every update.
     """
     with TemporaryDirectory() as folder:
         run = Planned(settings=settings, file="run.grpo", title=title)

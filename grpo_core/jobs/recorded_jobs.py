@@ -85,9 +85,9 @@ class Verdict:
     Attributes:
         agrees: whether all comparisons agree; None if nothing could be compared.
         text: the full report, in sentences.
-        step: the trainer's number of the first update that deviates; None if none does.
-        row: the completion that deviates there, from 1; None if the entire update does.
-        put_right: the comparison of that update after correcting the named cause; None if there is none.
+        step: the trainer's number for the first update that deviates; None if none does.
+        row: the completion that deviates in that update, counted from 1; None if the entire update does.
+        put_right: the comparison of that update after correcting the named cause; None if there is no such comparison.
     """
 
     agrees: bool | None

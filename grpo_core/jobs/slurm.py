@@ -120,7 +120,8 @@ def _value(path: Path, name: str, kind: object, value: Any) -> Any:
 
 
 def described(wanted: SlurmJobs) -> Any:
-    """Start a scheduler on this machine for the jobs, without submitting any yet (see :func:`submit`).
+    """Start a scheduler on this machine for the jobs, and return its Dask cluster. No jobs are submitted yet (see
+    :func:`submit`).
 
     Raises:
         GrpoError: ``dask-jobqueue`` is not installed, or does not accept the options.
@@ -138,7 +139,7 @@ def described(wanted: SlurmJobs) -> Any:
 
 
 def submit(there: Any, jobs: int) -> None:
-    """Submit ``jobs`` jobs of ``there`` to SLURM.
+    """Submit ``jobs`` jobs to SLURM through ``there``, the cluster returned by :func:`described`.
 
     Raises:
         GrpoError: there is no SLURM on this machine, or it rejects the jobs.

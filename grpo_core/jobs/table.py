@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds under every point. Diverged runs are not an error: their numbers show it.
+    """Train all seeds under every point. Runs that diverge are not an error; their numbers become infinite or NaN.
 
     Raises:
         SettingsError: the seeds of a point cannot be trained together.
@@ -95,8 +95,9 @@ def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
-    """Yield the memory used by the shipped language model's process after its first update: the blocks, and the total
-    bytes, which torch reports if it is installed and NumPy does not count.
+    """Yield the memory used by the shipped language model after its first update: the blocks, the bytes of all
+    tensors, and the bytes allocated by torch. The last two are None without torch, and the last one also on the
+    CPU.
     """
     from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner

@@ -1,1 +1,1 @@
-"""Language models: their tasks (plain Python and NumPy) and, in the modules that import torch, the model itself."""
+"""Language models: their tasks, and the model itself in NumPy and in torch."""

@@ -1,4 +1,6 @@
-"""Answers that need the weights of an update: the score of a typed completion, and the update under other settings."""
+"""Answers to questions that need the weights of an update: the score of a typed completion, and the update under other
+settings.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +66,8 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """Recompute ``step`` under other settings. ``learner`` must be in the state just before ``step``, and is left in
-    it.
+    """Recompute ``step`` under other settings. ``learner`` must be in the state just before ``step``; its state does
+    not change.
 
     Raises:
         SettingsError: a structural setting differs.
@@ -83,7 +85,7 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
 
 
 def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens of a question: of its prompt, (1, T_prompt), −1 in padding, and of the completion, (L,).
+    """Return the tokens of a question's prompt, (1, T_prompt), −1 in padding, and of its completion, (L,).
 
     Args:
         question: the question.
@@ -106,7 +108,7 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
 
 
 def unpolled(done: int, total: int) -> None:
-    """Do nothing. Poll for a single completion, which is too short to interrupt."""
+    """Do nothing: the poll for scoring a single completion, which is too short to interrupt."""
 
 
 def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:

@@ -29,10 +29,10 @@ class Drawn:
     Attributes:
         prompts: (P,).
         prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, logp: (B, T), of the completions; ``logp`` is the sampler's own.
+        tokens, logp: (B, T), tokens of the completions and their log-probabilities as computed by the sampler.
         there: (B, T) boolean, True for real tokens.
         mask: (B, T) boolean, True for tokens that the loss counts.
-        parts: (B, K), of the reward, before weighting.
+        parts: (B, K), parts of the reward before weighting.
         rewards: (B,).
         row_id: (B,), different for the completions of each attempt.
         redrawn: number of groups that were redrawn.
@@ -60,7 +60,8 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
 ) -> Drawn:
-    """Draw the batch of update ``step`` under the current policy. ``drawing`` gives access to it during sampling.
+    """Draw the batch of update ``step`` under the current policy. ``drawing`` gives access to the completions during
+    sampling.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -169,8 +170,8 @@ def _sampled(
     poll: Poll,
     begin: Callable[[np.ndarray, ReadRows], None],
 ) -> tuple[Table, np.ndarray]:
-    """Sample G completions of each prompt, (tokens, mask, logp), and the likeliest completions of ``watched``, in one
-    call.
+    """Sample G completions of each of ``prompts`` and the likeliest completion of each of ``watched`` in one call.
+    Return (tokens, mask, logp) of the samples, and the tokens of the likeliest completions, −1 in padding.
 
     ``begin`` receives the tokens of all prompts, and a function that reads the rows during sampling.
     """
@@ -193,8 +194,8 @@ def _sampled(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to bytes if they fit, as those of the character model do. Older run
-    files store them that way.
+    """Convert ``tokens`` to int8 if they fit, otherwise to int32. The character model's tokens fit, and older run files
+    store them as int8.
     """
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 

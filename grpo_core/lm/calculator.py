@@ -89,7 +89,7 @@ def environment(task: LanguageTask) -> Calculator | None:
 
 
 def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mark the tokens that the model itself wrote, boolean (B, T).
+    """Return which tokens the model itself wrote, boolean (B, T).
 
     Args:
         tokens: (B, T), of completions.
@@ -106,9 +106,7 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mark the tokens that the loss counts, boolean (B, T): those that the model wrote, or all,
-    depending on ``task``.
-    """
+    """Return which tokens the loss counts, boolean (B, T): those the model wrote, or all, depending on ``task``."""
     return written(tokens, there) if task.has_tool and task.mask_tool else there
 
 
@@ -119,7 +117,7 @@ def final_answer(text: str) -> str:
 
 
 def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
-    """Return the outcome of a completion: right or wrong, with or without the tool's help."""
+    """Return the verdict on a completion: right or wrong, with or without the tool's help."""
     answers = [answered.strip() for _, answered in exchanges(text) if answered]
     last = final_answer(text)
     right = _NUMBER.fullmatch(last) is not None and int(last) == int(prompt.answer)

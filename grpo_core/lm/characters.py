@@ -1,4 +1,4 @@
-"""The parts of the character transformer's policy that all engines share: text encoding and record."""
+"""Parts of the character transformer's policy that all engines share: text encoding and the fields of the record."""
 
 from __future__ import annotations
 

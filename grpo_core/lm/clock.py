@@ -21,7 +21,7 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """Add the time since the last lap to ``name``."""
+        """Store the time since the last lap under ``name``."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

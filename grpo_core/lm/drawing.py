@@ -20,7 +20,8 @@ class Drawing:
         self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
 
     def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
-        """Start sampling the completions of ``groups``, which replace earlier ones of the same groups.
+        """Register the completions of ``groups``, which are about to be sampled. They replace earlier ones of the same
+        groups.
 
         Args:
             groups: (n,) indices of the groups, in the order of the sampler's rows.
@@ -45,8 +46,8 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Return the share of each group that has been written, (P,), as in :attr:`grpo_core.progress.Progress.groups`,
-        in order of index.
+        """Return how much of each group has been written, as a share, (P,) in order of index, for
+        :attr:`grpo_core.progress.Progress.groups`.
         """
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 

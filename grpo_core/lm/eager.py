@@ -25,5 +25,5 @@ def spare_the_compiler() -> None:
 
 @torch.no_grad()
 def step(optimizer: torch.optim.Optimizer) -> None:
-    """Call ``optimizer.step()`` without hooks and the profiler."""
+    """Call ``optimizer.step()``, bypassing its hooks and the profiler."""
     inspect.unwrap(type(optimizer).step)(optimizer)

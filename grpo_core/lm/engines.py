@@ -38,7 +38,7 @@ def numpy_policy(settings: Settings) -> CharacterPolicy:
 
 
 ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
-"""Name -> function that creates a policy."""
+"""Name of an engine -> function that creates its policy."""
 
 
 def torch_is_there() -> bool:

@@ -17,7 +17,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import each_prompt, located
 
 SMALL = 64_000
-"""Size in bytes of a file that can be read within one or two frames."""
+"""Maximum size in bytes of a file that can be read within one or two frames."""
 
 
 class Read(Protocol):
@@ -35,7 +35,9 @@ class Prompts(Sequence[Prompt]):
     """
 
     def __init__(self, answers: Mapping[str, str]) -> None:
-        """Store ``answers``: the text of each prompt -> the answer that its checker compares with."""
+        """Store ``answers``, a mapping from the text of each prompt to the answer that its checker compares completions
+        with.
+        """
         self._texts, self._answers = tuple(answers), tuple(answers.values())
 
     def __len__(self) -> int:
@@ -56,7 +58,7 @@ class Prompts(Sequence[Prompt]):
 
 
 class _Kept:
-    """The state of reading one file, empty at first."""
+    """Cached result of reading one file: its prompts or an error message, both empty at first."""
 
     prompts: Prompts | None = None
     error: str = ""
@@ -64,7 +66,7 @@ class _Kept:
 
 @lru_cache(maxsize=4)
 def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) -> _Kept:
-    """Return the cache entry for a file in one of its states. A changed file gets a new entry."""
+    """Return the cache entry for one state of a file. A changed file gets a new entry."""
     return _Kept()
 
 
@@ -78,9 +80,9 @@ def prompts_at(
     """Return the prompts of a file, without duplicates.
 
     Args:
-        path: see :func:`grpo_core.lm.prompt_file.read_prompts`, also for the next two.
-        checker: the kind of answers.
-        longest: maximum number of tokens of a prompt.
+        path: path of the file.
+        checker: kind of answer (:func:`grpo_core.lm.prompt_file.each_prompt`).
+        longest: maximum length of a prompt, passed to ``read``.
         cancelled: called before each prompt.
         read: reads the file.
 

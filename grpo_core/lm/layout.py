@@ -34,8 +34,8 @@ class Layout:
 
     @cached_property
     def added(self) -> tuple[Tensor, Tensor]:
-        """Return the bias of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and of a
-        completion's tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
+        """Return the biases of the attention scores, 0 or −inf: within the prompts (P, 1, T_prompt, T_prompt), and from
+        a completion's tokens to [its prompt, itself, padding] (M, 1, T − 1, S).
         """
         prompts, width, own = self.shape
         device = self.tokens.device

@@ -146,7 +146,7 @@ class PolicyLearner(Generic[PolicyT]):
         )
 
     def watched_tokens(self) -> np.ndarray:
-        """Return the likeliest answers to the fixed prompts under the current weights: tokens (W, T), −1 in padding.
+        """Return the likeliest answers to the watched prompts under the current weights: tokens (W, T), −1 in padding.
 
         This consumes no random numbers.
         """
@@ -241,8 +241,8 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Record the difference between this engine's scores and those that another engine recorded in ``step`` under
-        the same weights.
+        """Update :attr:`drift` with the difference between this engine's scores and those that another engine recorded
+        in ``step`` under the same weights.
         """
         if step.prompt_tokens is None or not step.scored_after:
             return

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 KEYS = 16
-"""Number of which the column counts of key tables are multiples. On the CPU, attention computes the exponentials of
+"""Key tables are padded to a multiple of this number of columns. On the CPU, attention computes the exponentials of
 sixteen scores at once but those of the remainder one by one: 25 columns take twice as long as 32.
 """
 
 
 def key_columns(count: int) -> int:
-    """Return the number of columns of a table with ``count`` keys per row."""
+    """Return the number of columns, including padding, of a table with ``count`` keys per row."""
     return -(-count // KEYS) * KEYS
 
 
@@ -32,17 +32,17 @@ class Packing:
     Attributes:
         tokens, positions: (N,), the computed tokens.
         prompt_cells: (N_prompt,), cells of the prompts' tokens in a (P, T_prompt) table of right-aligned prompts.
-        prompt_table: (P T_prompt,), the token in each cell of that table; any of the N in padding.
+        prompt_table: (P T_prompt,), index of the token in each cell of that table; arbitrary in padding.
         completion_cells: (N − N_prompt,), cells of the completions' tokens in a (M, T − 1) table.
         key_cells: (N − N_prompt,), cells of the same tokens in a (M, S) table of keys that a completion attends to: its
             prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
-        key_table: (M S,), the token in each cell of that table; any of the N in padding.
-        prompt_seen: (P, 1, 1, T_prompt) boolean, True for real tokens of that table.
+        key_table: (M S,), index of the token in each cell of that table; arbitrary in padding.
+        prompt_seen: (P, 1, 1, T_prompt) boolean, True for the real tokens of ``prompt_table``.
         prompt_of: (M,), the prompt of each distinct completion.
         shape: P, T_prompt, T − 1.
         ends: (C,), index into the N tokens of each context.
         context: (B, T), the context of each token of the batch; 0 in padding.
-        targets: (B, T), the token itself; 0 in padding.
+        targets: (B, T), the tokens of the batch; 0 in padding.
         mask: (B, T) boolean, tokens that the loss counts.
         present: (B, T) boolean, tokens that exist.
     """
@@ -65,8 +65,8 @@ class Packing:
 
     @cached_property
     def allowed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the attention masks, boolean: within the prompts (P, 1, T_prompt, T_prompt), and of a completion's
-        tokens on [its prompt, itself, padding] (M, 1, T − 1, S).
+        """Return the boolean attention masks: within the prompts (P, 1, T_prompt, T_prompt), and from a completion's
+        tokens to [its prompt, itself, padding] (M, 1, T − 1, S).
         """
         prompts, width, own = self.shape
         # a row of padding attends to itself, so that its softmax is finite

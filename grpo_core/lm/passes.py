@@ -172,8 +172,8 @@ def array_of(x: Array) -> np.ndarray:
 
 
 def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
-    """Compute KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative by log π(a) is π(a) (log π(a) − log
-    π_ref(a) − KL).
+    """Compute KL(π‖π_ref) of each context, (C, V) -> (C,), whose derivative with respect to log π(a) is π(a) (log π(a)
+    − log π_ref(a) − KL).
 
     Differentiating the formula directly gives + 1 in place of − KL. On the logits, where Σ π is 1, both are equal in
     exact arithmetic, but Adam turns the rounding error of the direct form into full steps. This form is exactly 0 where

@@ -18,11 +18,9 @@ from grpo_core.lm.pattern_process import SECONDS, serve
 from grpo_core.text import tr
 
 _TRIES = 2
-"""Number of attempts. One process may have been slow because the whole computer was."""
+"""Number of attempts. The first can time out because the whole computer is busy."""
 _PATIENCE = 4.0
-"""Time in seconds after which a process that has not exited by itself is killed, for example
-because it was suspended.
-"""
+"""Seconds after which a process that has not exited by itself, for example because it is suspended, is killed."""
 
 
 class PatternMatcher:
@@ -49,7 +47,7 @@ class PatternMatcher:
         return self._answer(pattern, text)
 
     def close(self) -> None:
-        """End the process."""
+        """End the child process. The next request starts another one."""
         process, self._process = self._process, None
         if process is not None:
             _end(process)
@@ -82,7 +80,7 @@ class PatternMatcher:
         )
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
-        """Return the response of the process: "" if it exited by itself, None if it had to be killed."""
+        """Return the response of the process, "" if it exited by itself, or None if it did not respond in time."""
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)

@@ -29,7 +29,7 @@ from grpo_core.lm.vocabulary import STOP, encode, padded
 DATA = {"easy": 0.3, "sweet_spot": 0.4, "hard": 0.3}
 """Share of each difficulty in the data. The hopeless difficulty is not included."""
 RIGHT = {"easy": 1.0, "sweet_spot": 0.4, "hard": 0.15}
-"""Share of workings that respect precedence."""
+"""Share of workings that respect precedence, by difficulty."""
 RESTATED = 0.05
 """Share of workings that restate their last result, and probability of each further repetition."""
 WARM_UP = 100
@@ -99,8 +99,8 @@ def pretrained(
 
 
 def batch(recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the data of a step: tokens (B, T), and a mask of the tokens after the first that count, boolean
-    (B, T − 1).
+    """Return the data of a step: tokens (B, T), and a boolean mask (B, T − 1) of the tokens after the first, True for
+    those that count.
     """
     numbers = np.random.default_rng((recipe.seed, step))
     rows, learned = list[list[int]](), list[list[int]]()
@@ -120,8 +120,8 @@ def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
-    """Return a random prompt (``2+3*4=``) and a working of it, which runs from left to right with the probability of
-    the habit.
+    """Return a random prompt (``2+3*4=``) and its working, which runs from left to right unless it is drawn to respect
+    precedence (:data:`RIGHT`).
     """
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text

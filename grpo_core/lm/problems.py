@@ -1,9 +1,9 @@
 """Arithmetic with precedence and visible working: ``2+3*4-5=`` -> ``2+12-5=14-5=9``.
 
 A working writes the whole expression after each operation until a number is left. Two solvers write workings: one
-respects precedence, the other works from left to right, whatever the operations. The latter is the habit that the
-shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers are between 0
-and 99.
+respects precedence, the other works from left to right, whatever the operations. Working from left to right is the
+habit that the shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers
+are between 0 and 99.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on a completion in a few words. ``right`` is None if it cannot be determined."""
+    """Verdict on a completion, in a few words. ``right`` is None if it cannot be determined."""
 
     right: bool | None
     words: str
 
 
 def working(expression: str, *, left_to_right: bool = False) -> str:
-    """Return the working of ``expression``, without its first line: ``2+3*4`` -> ``2+12=14``."""
+    """Return the working of ``expression``, without the expression itself: ``2+3*4`` -> ``2+12=14``."""
     lines, parts = [], terms(expression)
     while len(parts) > 1:
         parts = _reduced(parts, left_to_right)
@@ -63,8 +63,8 @@ def answer(expression: str) -> int:
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """Return a random prompt of a difficulty. One in eight is held out, and no prompt is both
-    held out and trained on.
+    """Return a random prompt of the given difficulty. One in eight is held out, and no prompt is both held out and
+    trained on.
     """
     while True:
         kind = str(numbers.choice(list(MIXTURE), p=list(MIXTURE.values()))) if difficulty == "mixed" else difficulty
@@ -76,13 +76,13 @@ def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = Fal
 
 
 def is_held_out(expression: str) -> bool:
-    """Return whether an expression belongs to the eighth that is never trained on."""
+    """Return whether an expression is held out, as one in eight is, and therefore never trained on."""
     return zlib.crc32(expression.encode()) % 8 == 0
 
 
 def well_formed(prompt: str, text: str) -> bool:
-    """Return whether ``text`` is a working, not necessarily a right one: lines of arithmetic, each with fewer
-    operations than the one before, ending in a number.
+    """Return whether ``text`` is a well-formed working, correct or not: lines of arithmetic, each with fewer operations
+    than the one before, the last of them a number.
     """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]
@@ -125,7 +125,9 @@ def _once(text: str) -> str:
 
 
 def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
-    """Carry out one operation: the first multiplication, or the first operation if there is no multiplication."""
+    """Carry out one operation: the first multiplication, or the first operation if there is no multiplication or
+    ``left_to_right`` is set.
+    """
     place = parts.index("*") if "*" in parts and not left_to_right else 1
     value = OPERATIONS[parts[place]](int(parts[place - 1]), int(parts[place + 1]))
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]

@@ -29,8 +29,8 @@ SHIPPED = "shipped:"
 
 
 def located(file: str) -> Path:
-    """Return the path of the prompts named in the settings, either a path or “shipped:” and the name of a list that
-    comes with the program.
+    """Return the path of the prompt file named in the settings, either by its path or by “shipped:” and the name of a
+    list that comes with the program.
     """
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
@@ -176,11 +176,11 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
 
 
 def _check_characters(where: str, prompt: str, longest: int) -> None:
-    """Check that the character model can read ``prompt`` and that it fits the context.
+    """Check that the character model knows all characters of ``prompt`` and that it fits the context.
 
     Raises:
-        GrpoError: it cannot or does not; the message names the location ``where``, and says what is wrong and what
-            would be right.
+        GrpoError: one of these is not the case; the message names the location ``where``, and says what is wrong and
+            what would be right.
     """
     try:
         tokens = encode(prompt)

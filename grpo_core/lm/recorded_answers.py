@@ -22,7 +22,7 @@ def recorded_answers(settings: Settings, prompts: Sequence[str]) -> tuple[str | 
     """Return the likeliest answers to ``prompts`` under the weights that ``settings`` start from, with their
     end-of-sequence token.
 
-    An entry is None if no answer is stored: for other weights and other prompts. An answer longer than the maximum
+    An entry is None if no complete answer is stored, as for other weights or prompts. An answer longer than the maximum
     length of completions is cut off, as in sampling; the shipped model's tokens are single characters.
     """
     if not settings.is_language or settings.model.checkpoint != "shipped":

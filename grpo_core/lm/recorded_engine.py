@@ -9,8 +9,8 @@ _BY_NUMPY = "by_numpy"
 
 
 def marks(engine: str) -> dict[str, float]:
-    """Return the measurements that mark an update as computed by ``engine``. Torch, which computed all early runs, has
-    none.
+    """Return the measurements that mark an update as computed by ``engine``. Empty for torch, which computed all early
+    runs.
     """
     return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
 

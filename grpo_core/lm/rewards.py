@@ -84,7 +84,7 @@ class PromptSource:
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
-        """Return the prompt with the text ``text``, and its answer.
+        """Return the prompt, with its answer, whose text is ``text``.
 
         Raises:
             GrpoError: the user's prompts do not include it.
@@ -141,7 +141,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         task: settings of the rewards.
         prompt: the prompt.
         text: the completion, without its end-of-sequence token.
-        tokens: its number of tokens, used only for the brevity of an answer in words.
+        tokens: number of tokens of the completion, used only for the brevity of an answer in words.
 
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.
@@ -172,7 +172,7 @@ def _exact(text: str, answer: str) -> bool:
 
 
 def _number(text: str, answer: str) -> bool:
-    """Return whether the last number of ``text`` is the answer."""
+    """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
     numbers = _NUMBER.findall(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 

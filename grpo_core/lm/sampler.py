@@ -142,8 +142,8 @@ class CachedPrefixes:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """Compute the prompts. Return per block keys and values (P, 2, H, S, D / H), bias of the scores (P, 1, 1, S),
-    lengths of the prompts (P,), and logits of the first token (P, V).
+    """Run the forward pass over the prompts. Return the keys and values of each block (P, 2, H, S, D / H), the bias of
+    the scores (P, 1, 1, S), the lengths of the prompts (P,), and the logits of the first token (P, V).
 
     The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns, so
     that all completions begin in the same column; columns not yet filled are masked.
@@ -209,7 +209,7 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
-    """Apply a linear layer, (its bias, its transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
+    """Apply a linear layer, given as (bias, transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
     without its overhead.
     """
     return torch.addmm(layer[0], x, layer[1])

@@ -17,7 +17,7 @@ from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
 ALIKE = 11
-"""Minimum number of rows for which a matrix product computes each row bit for bit alike, however many rows there are
+"""Minimum number of rows at which a matrix product computes a row with the same bits regardless of the number of rows
 (observed with oneMKL on AVX-512). With fewer rows, a completion's last bits would depend on the others.
 """
 WORTH_COMPACTING = 0.75
@@ -86,7 +86,7 @@ def drawn(
     """Sample one completion per row.
 
     Args:
-        prefixes: the computed prompts.
+        prefixes: the cache, which contains the prompts.
         prompt_of: (B,) the prompt of each row.
         uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
         temperature: divides the logits.
@@ -164,8 +164,8 @@ def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_they_are(before: np.ndarray, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
-    (n,) lists the active entries in order.
+    """Return whether the cache's entries can stay in place: no prefix splits, most entries are active, and there
+    are at least :data:`ALIKE`. ``before`` (n,) lists the active entries in order.
     """
     most = entries >= ALIKE and len(before) >= WORTH_COMPACTING * entries
     return most and bool((np.diff(before) > 0).all())

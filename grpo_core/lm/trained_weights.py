@@ -21,7 +21,8 @@ from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.text import tr
 
 State = dict[str, np.ndarray]
-"""``weights``, ``adam_m``, ``adam_v`` (n,) float32 and ``adam_steps`` (1,)."""
+"""``weights`` and, with Adam, ``adam_m`` and ``adam_v``, (n,) float32 each; ``adam_steps`` (1,); ``critic`` (D + 1,).
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -94,7 +94,7 @@ def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Pro
 
 
 def read(problem: str, text: str) -> Prompt:
-    """Return the prompt with the text ``text``, and its answer.
+    """Return the prompt, with its answer, whose text is ``text``.
 
     Raises:
         GrpoError: the problem has no such prompt.
@@ -115,8 +115,8 @@ HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(
 
 
 def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Return the rewards for form and brevity of an answer with ``tokens`` tokens. A part with weight 0 is not
-    computed.
+    """Return the rewards for form and brevity of an answer that has ``tokens`` tokens. The form is matched only if it
+    is rewarded or is the problem itself.
 
     Raises:
         GrpoError: the form is not a regular expression, or takes too long.

@@ -15,13 +15,13 @@ _DIGIT = re.compile(r"\d")
 def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
     """Return the verdict on an answer to ``prompt``, by the rule that rewards it.
 
+    Regular expressions are not matched here: that can take long, and the reward shows the result.
+
     Args:
         task: a task in words.
         prompt: the prompt, with its answer.
         text: the completion, without its end-of-sequence token.
-        ended: whether it had an end-of-sequence token.
-
-    Regular expressions are not matched here: that can take long, and the reward shows the result.
+        ended: whether it has an end-of-sequence token.
     """
     rule = task.checker if task.from_file else "number"
     if rule == "regex":

@@ -112,8 +112,8 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
-    """Train a run until it has ``updates`` updates. After each, yield their number, its metrics, and a note on how the
-    run was resumed.
+    """Train a run until it has ``updates`` updates. After each update, yield the number of updates, the update's
+    metrics, and a note on how the run was resumed, which is empty after the first.
     """
     from grpo_core.lm.learner import PolicyLearner
 

@@ -55,7 +55,8 @@ class Queue:
 
 
 def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequence[int], updates: int) -> Queue:
-    """Plan a queue over a grid of settings with several seeds: all points of the grid under the first seed, and so on.
+    """Plan a queue over a grid of settings with several seeds, in this order: all points of the grid with the first
+    seed, then all with the second, and so on.
 
     Args:
         settings: the common settings.
@@ -187,7 +188,11 @@ def _settings(stored: object) -> Settings:
 
 
 def _inside(name: object) -> str:
-    """Check the name of a file, which must not lead out of the folder."""
+    """Return ``name`` if it is a plain file name, which cannot lead out of the folder.
+
+    Raises:
+        ValueError: it is not.
+    """
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(name)
     return name

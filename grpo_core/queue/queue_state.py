@@ -76,7 +76,9 @@ def run_status(folder: Path, run: Planned) -> RunStatus:
 
 
 def unfinished(folder: Path) -> bool:
-    """Return whether the queue in ``folder`` has unfinished runs. False if it cannot be read."""
+    """Return whether the queue in ``folder`` can be continued: it has unfinished runs, was not abandoned, and is
+    not in use. False if it cannot be read.
+    """
     try:
         queue = read(folder)
         if queue.ended or in_use(folder / MANIFEST):

@@ -1,4 +1,6 @@
-"""A sweep for TRL: one script, a table of the differences, a job array, and the series of its traces."""
+"""A sweep for TRL: one script, a table of the settings in which its runs differ, a job array, and the series of its
+traces.
+"""
 
 from __future__ import annotations
 
@@ -84,13 +86,13 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
 
 
 def last_known(values: np.ndarray) -> float:
-    """Return the last of ``values`` (n,) that is not NaN, or NaN if there is none."""
+    """Return the last finite number of ``values`` (n,), or NaN if there is none."""
     known = values[np.isfinite(values)]
     return float(known[-1]) if len(known) else math.nan
 
 
 def trace_of(file: str) -> str:
-    """Return the name of the folder for a run's trace, without spaces."""
+    """Return the name of the folder for a run's trace: its file's name, with spaces and the like replaced."""
     return "".join(c if c.isalnum() or c in ".-" else "_" for c in Path(file).stem)
 
 

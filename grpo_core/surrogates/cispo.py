@@ -65,7 +65,7 @@ def _note(r: float, cap: float) -> str:
 
 
 def band(o: Objective) -> tuple[float, float]:
-    """Return the ratios at which the cap has no effect. There is no lower bound."""
+    """Return the range of ratios in which the cap has no effect, (0, ε⁺)."""
     return 0.0, o.clip_high
 
 
@@ -75,7 +75,7 @@ def capped_ratio(o: Objective, ratio: float) -> float:
 
 
 def script(o: Objective) -> Script:
-    """Return CISPO as in an exported script. The slope is the surrogate without log π."""
+    """Return CISPO as code for an exported script. The slope is the surrogate without log π."""
     return Script(
         constants={"CAP": o.clip_high},
         lines=(

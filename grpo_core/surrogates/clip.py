@@ -24,8 +24,8 @@ def value(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound it still depends
-    on r.
+    """Backpropagate with d/d log r = r A where the active branch depends on r, otherwise 0. At a bound, the branch
+    still depends on r.
     """
     slope = b.ratio * b.advantage
     return upstream * b.xp.where(_follows(b), slope, 0.0)
@@ -137,7 +137,7 @@ def _condition(r: str, o: Objective) -> str:
 
 
 def _branch(o: Objective, r: float, a: float) -> str:
-    """Return the name of the active branch of the minimum, in words."""
+    """Return a sentence that says which branch of the minimum is active."""
     (low, high), cap = band(o), o.dual_clip
     width = f"{plain(low)} to {plain(high)}"
     if a == 0:
@@ -167,7 +167,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
 
 
 def script(o: Objective) -> Script:
-    """Return the clipped surrogate as in an exported script. Without a dual clip, the second minimum is omitted."""
+    """Return the clipped surrogate as code for a script. Without a dual clip, the second minimum is omitted."""
     constants: dict[str, object] = {"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high}
     end = (
         "clipped = ~follows & (A != 0) & MASK",

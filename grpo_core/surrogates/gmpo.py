@@ -39,7 +39,7 @@ def stopped(b: Batch) -> Array:
 
 
 def pull(b: Batch, upstream: Array) -> Array:
-    """Return the gradient with respect to the mean log-ratio, which equals S."""
+    """Backpropagate with d/d mean log-ratio = S: the surrogate is its own derivative."""
     return upstream * mean_ratio(b) * b.advantage
 
 
@@ -92,7 +92,7 @@ def band(o: Objective) -> tuple[float, float]:
 
 
 def script(o: Objective) -> Script:
-    """Return GMPO as in an exported script. The surrogate is its own slope."""
+    """Return GMPO as code for an exported script. The surrogate is its own slope."""
     return Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(

@@ -43,7 +43,7 @@ def slope(t: Reading) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """Return REINFORCE as in an exported script. The slope is A."""
+    """Return REINFORCE as code for an exported script. The slope is A."""
     return Script(lines=("surrogate = A * logp", "slope = A  # d surrogate / d log π"))
 
 

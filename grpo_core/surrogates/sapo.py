@@ -75,7 +75,7 @@ def _gate_of(t: Reading) -> tuple[float, float]:
 
 
 def script(o: Objective) -> Script:
-    """Return SAPO as in an exported script, with the gate written as a sigmoid."""
+    """Return SAPO as code for an exported script, with the gate written as a sigmoid."""
     return Script(
         constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
         lines=(

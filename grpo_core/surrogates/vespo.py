@@ -73,7 +73,7 @@ def _log_w(tokens: Sequence[Reading]) -> Expression:
 
 
 def script(o: Objective) -> Script:
-    """Return VESPO as in an exported script. The slope with respect to log π is the weight times A."""
+    """Return VESPO as code for an exported script. The slope with respect to log π is the weight times A."""
     return Script(
         constants={
             "K_POS": o.vespo_k_pos,

@@ -115,7 +115,7 @@ def finish(made: Stamp, folder: Path) -> int:
 
 
 def strip(folder: Path) -> None:
-    """Remove debug information and local names from the libraries listed here.
+    """Remove debug information and local names from the libraries that :data:`STRIPPED` names.
 
     The others are left unchanged: libraries in wheels that were patched after linking do not survive stripping.
     """
@@ -127,7 +127,7 @@ def strip(folder: Path) -> None:
 
 
 def archive_of(made: Stamp) -> Path:
-    """Return the most recently built archive.
+    """Return the existing archive of the package.
 
     Raises:
         SystemExit: there is none.

@@ -171,7 +171,7 @@ def trial(package: Path, archive: Path, release: str) -> None:
 
 
 def _started(root: Path) -> float:
-    """Start the program as a user on a screen. Return the seconds until its window was painted."""
+    """Start the program on a virtual screen, as an ordinary user. Return the seconds until its window was painted."""
     home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
     command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"

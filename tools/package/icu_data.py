@@ -1,7 +1,7 @@
 """The Unicode tables in Qt's wheel for Linux (``libicudata``, 32 MB), without those that Qt never opens.
 
-Qt uses them for sorting and text encodings. Its names for dates, currencies, regions and languages are in Qt itself,
-and so are the rules for line and word breaks. The names of time zones are not shown anywhere.
+Qt uses the tables for sorting and text encodings. The names of dates, currencies, regions and languages are in Qt
+itself, and so are the rules for line and word breaks. The names of time zones are not shown anywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SOURCE = """.section .rodata
 
 
 def trim(library: Path) -> int:
-    """Rewrite the library without those tables. Return the number of bytes saved.
+    """Rewrite the library without the tables that are left out. Return the number of bytes saved.
 
     Raises:
         SystemExit: the library is not laid out as expected, or there is no compiler.

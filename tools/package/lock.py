@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
-    """Return the text of the list."""
+    """Return the content of ``packaging/lock.txt``, with ``digests`` by package and versions from ``pins``."""
     lines = ["# The wheels that packages are made with, written by: python -m tools.package.lock\n"]
     for name in sorted(digests, key=str.lower):
         marker = next((f'; platform_system == "{system}"' for system, names in ONLY_ON.items() if name in names), "")

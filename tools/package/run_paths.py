@@ -43,7 +43,7 @@ def forget(folder: Path, unused: Collection[str]) -> int:
 
     Args:
         folder: folder of the libraries.
-        unused: names without “lib” and without everything from “.so” on.
+        unused: names without the prefix “lib” and the suffix that begins with “.so”.
 
     Raises:
         SystemExit: patchelf is not installed.

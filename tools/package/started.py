@@ -12,7 +12,8 @@ SECONDS = 120.0
 
 
 def painted(home: Path, alive: Callable[[], bool]) -> float:
-    """Wait until a log below ``home`` says that the window is painted. Return the seconds since the start given there.
+    """Wait until a log below ``home`` says that the window is painted. Return the time in seconds that the log gives
+    for it.
 
     Args:
         home: the folder in ``GRPO_LAB_HOME``.

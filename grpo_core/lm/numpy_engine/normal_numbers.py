@@ -1,4 +1,4 @@
-"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
+"""The normally distributed random numbers of torch, generated in NumPy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 _BLOCK = 16
-"""Size of a block of numbers generated together, and the minimum size of a tensor."""
+"""Number of values that torch generates together. Smaller tensors, which torch draws differently, are not supported."""
 
 
 class NormalNumbers:
-    """Generator of the numbers that ``torch.randn`` draws after ``manual_seed(seed)``, call by call."""
+    """Generator of the numbers that successive calls of ``torch.randn`` return after ``manual_seed(seed)``."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.MT19937()
@@ -20,7 +20,7 @@ class NormalNumbers:
         self._bits.state = state
 
     def draw(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the next numbers, float32."""
+        """Return the next numbers, float32, in an array of ``shape``."""
         count = math.prod(shape)
         if count < _BLOCK:
             raise ValueError(f"{count} numbers are drawn in another way")

@@ -32,7 +32,7 @@ class Memory:
 def limited(gradient: np.ndarray, limit: float | None) -> float:
     """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Return its norm before scaling.
 
-    The factor is that of torch's ``clip_grad_norm_``, limit / (length + 1e-6), at most 1.
+    The factor is that of torch's ``clip_grad_norm_``, limit / (norm + 1e-6), at most 1.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         norm = math.sqrt(float(np.vdot(gradient, gradient)))

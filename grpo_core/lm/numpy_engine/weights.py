@@ -18,7 +18,7 @@ from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
 from grpo_core.lm.vocabulary import VOCABULARY
 
 _LAYER = "blocks.{number}.{name}"
-"""Torch's name of a layer of a block."""
+"""Template of torch's names for the layers of a block."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +91,7 @@ class Weights:
 
     def initialize(self, seed: int) -> None:
         """Initialise random weights as in GPT-2: normal with std 0.02, and std 0.02/√(2 L) for weights that write to
-        the residual stream. They equal torch's for the same seed except for the last bit.
+        the residual stream. They equal torch's for the same seed except in the last bit.
         """
         numbers = NormalNumbers(seed)
         for name, weight in self.named.items():

