@@ -12,14 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "house.md"
 PACKAGES = {
-    "grpo_core": "The core: mathematics, learners, record and files. It knows no window.",
+    "grpo_core": "The core: mathematics, learners, records and files. It does not depend on the window.",
     "app": "The window. It never imports torch.",
 }
-HEAD = """# The house
+HEAD = """# Packages and their dependencies
 
-The parts of both packages, drawn from the imports by `python -m tools.house`; a test compares. A part is a folder or a
-single file. It imports only from the rows below its own, so a row is as high as its longest way down. An arrow is left
-out where another way leads to the same part. What the parts are for as a whole: [architecture](architecture.md).
+This page is generated from the imports by `python -m tools.house`, and a test checks that it is up to date. A part is a
+subpackage or a single module. It imports only from the rows below its own. An arrow is omitted if a longer path leads
+to the same part. For an overview, see [architecture](architecture.md).
 """
 
 
