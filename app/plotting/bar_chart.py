@@ -7,11 +7,21 @@ from PySide6.QtCore import QPointF, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.axis import Scale
+from app.plotting.axis import (
+    X_PITCH,
+    Axes,
+    Scale,
+    Tick,
+    area_in,
+    named_ticks,
+    padding,
+    paint_axes,
+    round_ticks,
+    y_ticks,
+)
 from app.plotting.bar_data import BarPicture
 from app.plotting.bar_painter import diamond_near, paint_picture
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.painted_axes import Axes, Tick, axes_in, named_ticks, paint_axes, round_ticks
 from app.plotting.place_chart import REACH, PlaceChart
 from app.plotting.ranges import held_range
 from app.plotting.table_model import Column, Rows
@@ -103,8 +113,8 @@ class BarChart(PlaceChart):
 
     def axes(self) -> Axes:
         """The axes with their place in the widget."""
-        size = QSizeF(self.size())
-        return axes_in(size, self.theme, self.factor, self.picture.x_range, self.y_range, self._labels)
+        area = area_in(QSizeF(self.size()), self.theme, self.factor, self._labels)
+        return Axes(area=area, x=self.picture.x_range, y=self.y_range, pad=padding(area.height(), self.factor))
 
     def drag_axes(self) -> Axes:
         return self.axes()
@@ -153,16 +163,13 @@ class BarChart(PlaceChart):
             metrics = QFontMetricsF(self.theme.font("digits", self.factor))
             return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
         low, high = float(picture.edges[0]), float(picture.edges[-1])
-        ticks = round_ticks(low, high, axes.area.width(), 64.0 * self.theme.type_unit(self.factor))
+        ticks = round_ticks(low, high, axes.area.width(), X_PITCH * self.theme.type_unit(self.factor))
         return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in ticks]
 
     def _y_ticks(self, axes: Axes) -> list[Tick]:
         if self.picture.y_ticks is not None:
             return list(self.picture.y_ticks)
-        low, high = axes.y
-        return round_ticks(
-            low, high, axes.area.height(), 34.0 * self.theme.type_unit(self.factor), whole=self.picture.y.whole
-        )
+        return y_ticks(axes, self.theme, self.factor, whole=self.picture.y.whole)
 
     def _paint_hover(self, painter: QPainter, axes: Axes, place: int) -> None:
         x = axes.at_x(place + 1.0)

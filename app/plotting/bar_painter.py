@@ -8,8 +8,8 @@ import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
+from app.plotting.axis import Axes
 from app.plotting.bar_data import BarPicture, BarSeries
-from app.plotting.painted_axes import Axes
 from app.theme.tokens import CUES, Cue, Theme
 
 RING_WIDTH = 0.18

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.axis import tick_text
+from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_painter import diamond_near, paint_picture
 from app.plotting.headline import fitting
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
@@ -29,7 +29,6 @@ from app.plotting.lane_painter import (
     spot_at,
 )
 from app.plotting.layer import Layer
-from app.plotting.painted_axes import Axes
 from app.plotting.place_chart import REACH, PlaceChart
 from app.plotting.ranges import lane_range
 from app.plotting.table_model import Column, Rows

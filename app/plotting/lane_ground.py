@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
+from app.plotting.axis import named_ticks
 from app.plotting.lane_data import LanePicture
 from app.plotting.lane_painter import LanePlaces, paint_lane_axes, paint_title
-from app.plotting.painted_axes import named_ticks
 from app.theme.tokens import Theme
 
 Hints = Mapping[str, tuple[str, str]]

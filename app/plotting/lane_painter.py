@@ -10,10 +10,9 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath, QPen
 
-from app.plotting.axis import tick_text
+from app.plotting.axis import Axes, paint_axes, tick_text
 from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
 from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Mark, Spot
-from app.plotting.painted_axes import Axes, paint_axes
 from app.plotting.ranges import lane_ticks
 from app.theme.tokens import Theme
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.plotting.painted_axes import Axes
+from app.plotting.axis import Axes
 from app.plotting.table_model import Column, Rows
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme

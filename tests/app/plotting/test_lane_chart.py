@@ -17,7 +17,7 @@ from app.plotting.export import Paper, drawn
 from app.plotting.lane_chart import LaneChart
 from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Spot
 from app.plotting.lane_painter import level_box, spot_at
-from app.plotting.painted_axes import Axes
+from app.plotting.axis import Axes
 from app.theme.tokens import LIGHT
 from tests.app.painted import painted_words
 
