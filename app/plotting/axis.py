@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.plotting.numbers import MINUS
-from app.plotting.ranges import ticks
+from app.plotting.ranges import held_range, ticks
 from app.theme.tokens import Theme
 
 PAD = 7.0
@@ -43,6 +43,14 @@ class Scale:
     def text(self) -> str:
         """Label and unit as one phrase."""
         return f"{self.label} ({self.unit})" if self.label and self.unit else self.label or self.unit
+
+    def fitting(self, low: float, high: float, current: tuple[float, float] | None) -> tuple[float, float]:
+        """The ends of the axis. Open ones are round numbers around the data [low, high], and those of the ``current``
+        range while it fits."""
+        if self.low is not None:
+            low, high = self.low, max(high, self.low)
+        bottom, top = held_range(low, high, current, tight=self.low is not None)
+        return (bottom if self.low is None else self.low), (top if self.high is None else self.high)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,19 +216,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
                 self.view_box.setXRange(low, high, padding=0)
 
     def _refresh_y(self) -> None:
-        low, high = self.y_scale.low, self.y_scale.high
-        if low is None or high is None:
-            ends = [v for c in self.curves if c.isVisible() for v in c.extent()]
-            ends += list(self._extent or ())
-            finite = [v for v in ends if math.isfinite(v)]
-            bounds = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-            fitting = held_range(
-                bounds[0] if low is None else low,
-                max(bounds[1], low if low is not None else bounds[1]),
-                self._held["y"],
-                tight=low is not None,
-            )
-            low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
+        follows = None in (self.y_scale.low, self.y_scale.high)
+        ends = [v for c in self.curves if c.isVisible() for v in c.extent()] if follows else []
+        finite = [v for v in (*ends, *(self._extent or ())) if math.isfinite(v)]
+        low, high = self.y_scale.fitting(min(finite, default=math.nan), max(finite, default=math.nan), self._held["y"])
         height = max(self.view_box.height(), 1.0)
         pad = padding(height, self.factor)
         space = pad / (height - 2 * pad) * (high - low)
