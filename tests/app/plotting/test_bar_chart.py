@@ -19,6 +19,7 @@ from app.plotting.bar_data import STYLES, BarPicture, BarSeries, Lane, side_by_s
 from app.plotting.bar_painter import notes_of
 from app.plotting.export import Paper, drawn
 from app.plotting.lane_ground import x_ticks
+from app.plotting.plot import Plot
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import DARK, LIGHT, Theme
 
@@ -98,6 +99,25 @@ def test_a_bar_is_as_high_and_as_wide_as_its_numbers_say(qtbot: QtBot) -> None:
     pitch = made.pixel_at(1, 0).x() - made.pixel_at(0, 0).x()
     row = [image.pixelColor(x, round(foot.y()) - 3) == LIGHT.colour("policy") for x in range(image.width())]
     assert abs(sum(row) - 3 * 0.62 * pitch) <= 4, "three bars, none at the place without a number"
+
+
+@pytest.mark.parametrize("labels", [("", ""), ("action", ""), ("action", "share")])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_bars_and_lines_of_one_size_have_their_data_at_one_place(
+    qtbot: QtBot, labels: tuple[str, str], factor: float
+) -> None:
+    bars = chart(qtbot, picture(y=Scale(label=labels[1], low=0, high=1), x_label=labels[0]))
+    lines = Plot("Policy", Scale(label=labels[0], low=0.4, high=4.6), Scale(label=labels[1], low=0, high=1))
+    qtbot.addWidget(lines)
+    lines.resize(bars.size())
+    for one in (bars, lines):
+        one.set_look(LIGHT, factor)
+    lines.show()
+    lines.refresh()
+    assert lines.frame.axes.area == bars.drag_axes().area
+    for place, height in ((1, 0.0), (3, 0.7)):
+        apart = lines.to_pixels(place + 1.0, height) - bars.pixel_at(place, height)
+        assert apart.manhattanLength() < 1e-6
 
 
 def test_bars_below_zero_are_outlines_in_a_colour_of_their_own(qtbot: QtBot) -> None:
