@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.build import this_build
-from app.plotting.lane_chart import LaneChart
+from app.plotting.bar_chart import BarChart
 from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
@@ -103,7 +103,7 @@ def without_controls(panel: Panel) -> Iterator[None]:
         for area in panel.findChildren(QAbstractScrollArea)
     ]
     off = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-    charts = panel.findChildren(LaneChart)
+    charts = panel.findChildren(BarChart)
     try:
         for chart in charts:
             chart.on_paper = True

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 
@@ -32,7 +32,7 @@ class Morph:
         """Show in every chart the picture at ``share`` (0 to 1) of the way to the latest one."""
         for bars in self._widget.findChildren(BarChart):
             target, before = self._target(bars, bars.picture), self._before.get(bars)
-            if isinstance(target, BarPicture) and target is not before:
+            if isinstance(target, BarPicture) and target.framed and target is not before:
                 bars.show_picture(between_bars(before if isinstance(before, BarPicture) else None, target, share))
                 self._between[bars] = bars.picture, target
         for lines in self._widget.findChildren(LineChart):
@@ -52,8 +52,12 @@ def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> 
         return after
     same = before is not None and before.count == after.count and before.label == after.label
     known = {(s.name, s.style): s for s in before.series} if same and before is not None else {}
-    series = [_bar(known.get((s.name, s.style)), s, share) for s in after.series]
-    return dataclasses.replace(after, series=tuple(series), notes=())
+
+    def between(lane: Lane) -> Lane:
+        series = [_bar(known.get((s.name, s.style)), s, share) for s in lane.series]
+        return dataclasses.replace(lane, series=tuple(series), notes=())
+
+    return dataclasses.replace(after, lanes=tuple(map(between, after.lanes)))
 
 
 def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:

@@ -99,12 +99,10 @@ class HistoryChart(Plot):
         if labels != list(self._aligned_labels):
             self._aligned_labels = labels
             self._style_margins()
-        left, bottom = self.axis_items["left"], self.axis_items["bottom"]
-        if (left.named, bottom.bare) != (stacked, stacked and not last):
-            left.named, bottom.bare = stacked, stacked and not last
-            left.apply_style(self.theme, self.factor, grid=True)
+        if (self.frame.named, self.frame.bare) != (stacked, stacked and not last):
+            self.frame.named, self.frame.bare = stacked, stacked and not last
             self._name_axis()
-            bottom.apply_style(self.theme, self.factor, grid=False)
+            self.frame.arrange()
 
     def _labels(self) -> list[str]:
         return list(self._aligned_labels) or self.own_labels()
@@ -112,7 +110,7 @@ class HistoryChart(Plot):
     @property
     def numbers_height(self) -> int:
         """Height in pixels of the axis of updates."""
-        return int(self.axis_items["bottom"].height())
+        return int(self.frame.below)
 
     def count_as(self, run: RunHandle) -> None:
         """Label the axis of updates for ``run``: as the trainer's steps if it is recorded, otherwise as updates."""
@@ -127,7 +125,7 @@ class HistoryChart(Plot):
 
     def _name_axis(self) -> None:
         """Give the axis of updates a title, unless the plot is so short that only the readout names it."""
-        named = self.height() >= NAMED * self.factor and not self.axis_items["bottom"].bare
+        named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, 
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import BarPicture, BarSeries, side_by_side
+from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
@@ -151,13 +151,11 @@ def _picture(tally: Mapping[str, Any]) -> BarPicture:
     """Return bars that show how often each answer was predicted, and how often it was right."""
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
-    return BarPicture(
-        names=names,
-        label=tr("answer"),
-        x_label="",
+    lane = Lane(
         y=Scale(label=tr("students"), low=0, whole=True),
         series=side_by_side((PREDICTED.with_heights(counts), RIGHT.with_heights(right))),
     )
+    return BarPicture(names=names, label=tr("answer"), x_label="", lanes=(lane,))
 
 
 def _column(head: str) -> Column:

@@ -22,10 +22,8 @@ from app.panels.policy_film import (
     weights,
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
-from app.plotting.axis import Scale
-from app.plotting.bar_data import WIDTH, BarPicture, BarSeries
-from app.plotting.lane_chart import LaneChart
-from app.plotting.lane_data import Lane, LanePicture
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import WIDTH, BarPicture, BarSeries, Lane
 from app.plotting.numbers import MINUS, shown
 from app.workspace.cursor import Stage
 from grpo_core.text import tr
@@ -57,18 +55,17 @@ EARLIER = BarSeries(name=tr("end of earlier runs"), meaning="muted", style="outl
 LEGEND = tuple(series.entry for series in (NOW, BEFORE, REFERENCE))
 LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
-OPEN = Scale()
 SMALL = 1e-3
 """Magnitude below which a change is grey. The axis of changes always extends at least to this value."""
 SMALLEST = 5e-5
 """Magnitude below which a change has no number in the picture."""
 
 
-def policy_chart(*, headed: bool = True) -> LaneChart:
+def policy_chart(*, headed: bool = True) -> BarChart:
     """Return a chart for :func:`policy_picture` in which rewards can be dragged. ``headed`` adds a sentence above
     the picture.
     """
-    return LaneChart(tr("Policy over actions"), drag="diamond", headed=headed)
+    return BarChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +83,7 @@ class Guess:
 
 def policy_picture(
     what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
-) -> LanePicture:
+) -> BarPicture:
     """Return the lanes of ``what`` with ``action`` selected and ``guess`` as a line. The axes also include the
     numbers of ``beside``.
     """
@@ -100,7 +97,7 @@ def policy_picture(
         lanes.insert(0, _rewards(what, what.rewards))
     shares = weights(what)
     lanes = [replace(lane, weight=shares[lane.key if lane.key in shares else BELOW]) for lane in lanes]
-    return LanePicture(
+    return BarPicture(
         names=what.names,
         label=tr("action"),
         lanes=tuple(lanes),
@@ -114,7 +111,7 @@ def policy_picture(
 
 
 def show_policy(
-    chart: LaneChart,
+    chart: BarChart,
     what: PolicyPicture,
     action: int | None,
     beside: PolicyPicture | None = None,
@@ -131,10 +128,6 @@ def show_policy(
 
 def _normalizes(what: PolicyPicture) -> bool:
     return what.stage is Stage.NORMALIZE and what.draws is not None
-
-
-def _bars(what: PolicyPicture, *series: BarSeries, reach: float = 0.0) -> BarPicture:
-    return BarPicture(names=what.names, label=tr("action"), series=series, y=OPEN, reach=reach)
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
@@ -154,7 +147,8 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
         hint=tr("drag a diamond"),
         invites=True,
         symbol="R",
-        picture=_bars(what, *series, reach=1.0),
+        series=series,
+        reach=1.0,
         level=mean,
         level_share=mean_share(what.stage, what.progress),
         level_text="" if mean is None else tr("mean of the draws {mean}").format(mean=shown(mean)),
@@ -170,7 +164,7 @@ def _samples(what: PolicyPicture) -> Lane:
         counts = landed(what.draws, what.stage, what.progress)
         hint = tr("{count} draws").format(count=len(what.draws.order))
     series = DRAWN.with_heights(counts, values=counts if what.draws is not None else np.empty(0))
-    return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", ruled=False, picture=_bars(what, series))
+    return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", ruled=False, series=(series,))
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
@@ -184,16 +178,6 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         )
         for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
     )
-    picture = BarPicture(
-        names=what.names,
-        label=tr("action"),
-        y=OPEN,
-        chosen=here,
-        reach=highest if guess is None else 1.0,
-        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
-        notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
-        kept=(likeliest,) if here is None else (likeliest, here),
-    )
     height, asks = (None, False) if guess is None else (guess.height, guess.asks)
     predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
     return Lane(
@@ -203,7 +187,11 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         symbol="π",
         cap=1.0,
         noted=True,
-        picture=picture,
+        ringed=True,
+        reach=highest if guess is None else 1.0,
+        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
+        notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
+        kept=(likeliest,) if here is None else (likeliest, here),
         ghosts=what.earlier.probabilities,
         invites=asks,
         level=height,
@@ -218,17 +206,6 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
     """Return the lane of this update's change so far, with numbers."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
-    meanings = tuple(_meaning(value, SMALL) for value in values)
-    picture = BarPicture(
-        names=what.names,
-        label=tr("action"),
-        y=OPEN,
-        series=(MOVED.with_heights(what.change),),
-        reach=farthest if what.draws is None else max(farthest, SMALL),
-        notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
-        note_meanings=meanings,
-        kept=(int(np.abs(what.change).argmax()),),
-    )
     return Lane(
         key=CHANGE,
         title=tr("Change Δπ"),
@@ -236,7 +213,11 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
         symbol="Δπ",
         symmetric=True,
         noted=True,
-        picture=picture,
+        series=(MOVED.with_heights(what.change),),
+        reach=farthest if what.draws is None else max(farthest, SMALL),
+        notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
+        note_meanings=tuple(_meaning(value, SMALL) for value in values),
+        kept=(int(np.abs(what.change).argmax()),),
     )
 
 
@@ -249,16 +230,6 @@ def _advantages(what: PolicyPicture) -> Lane:
     series = [GAINED.with_heights(stem_heights(what), values=gained)]
     if distance is not None and what.progress >= CENTRING:
         series.append(DISTANCE.with_heights(distance))
-    picture = BarPicture(
-        names=what.names,
-        label=tr("action"),
-        y=OPEN,
-        series=tuple(series),
-        reach=float(np.abs(np.concatenate(ends)).max(initial=0.0)),
-        notes=tuple(_signed(value, 0.0, 3) if what.progress >= 1 else "" for value in gained.tolist()),
-        note_meanings=tuple(_meaning(value, 0.0) for value in gained.tolist()),
-        kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
-    )
     return Lane(
         key=ADVANTAGE,
         title=tr("Advantage A"),
@@ -266,7 +237,11 @@ def _advantages(what: PolicyPicture) -> Lane:
         symbol="A",
         symmetric=True,
         noted=True,
-        picture=picture,
+        series=tuple(series),
+        reach=float(np.abs(np.concatenate(ends)).max(initial=0.0)),
+        notes=tuple(_signed(value, 0.0, 3) if what.progress >= 1 else "" for value in gained.tolist()),
+        note_meanings=tuple(_meaning(value, 0.0) for value in gained.tolist()),
+        kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
     )
 
 

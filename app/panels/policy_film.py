@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.panels.policy_data import Draws, PolicyPicture
-from app.plotting.lane_data import Ceiling, Dot, Mark, Spot
+from app.plotting.bar_data import Ceiling, Dot, Mark, Spot
 from app.workspace.cursor import Stage
 from grpo_core.text import tr
 

@@ -1,19 +1,25 @@
-"""Plot axes with round ticks, real minus signs, a light grid, and ranges that do not jump."""
+"""The axes of a picture, the same for plots and for painted charts: ranges, round ticks, layout, grid and labels."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.plotting.numbers import MINUS
-from app.plotting.ranges import ticks
+from app.plotting.ranges import held_range, ticks
 from app.theme.tokens import Theme
+
+PAD = 7.0
+"""Pixels kept free above and below the range, so that nothing at its ends is cut off."""
+X_PITCH, Y_PITCH = 64.0, 34.0
+"""Least pixels between two numbers on an axis at 100 %."""
+EDGE = 2
+"""Pixels between the labels and the edge of the widget."""
+Tick = tuple[float, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,79 +44,120 @@ class Scale:
         """Label and unit as one phrase."""
         return f"{self.label} ({self.unit})" if self.label and self.unit else self.label or self.unit
 
+    def fitting(self, low: float, high: float, current: tuple[float, float] | None) -> tuple[float, float]:
+        """The ends of the axis. Open ones are round numbers around the data [low, high], and those of the ``current``
+        range while it fits."""
+        if self.low is not None:
+            low, high = self.low, max(high, self.low)
+        bottom, top = held_range(low, high, current, tight=self.low is not None)
+        return (bottom if self.low is None else self.low), (top if self.high is None else self.high)
 
-class Axis(pg.AxisItem):  # type: ignore[misc]
-    """A left or bottom axis.
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """Mapping between data coordinates and a rectangle of a widget.
 
     Attributes:
-        what: the range and labels that it shows.
-        number_of: maps a whole place to its displayed number, or to None for no number; None to display the places
-            themselves.
-        named: whether to reserve the width of a title even without one, to be as wide as an axis above or below.
-        bare: whether it has no numbers, and hardly any height, because an axis below has the same ones.
+        area: rectangle of the data, in pixels.
+        x, y: the ranges without the padding.
+        pad: pixels between the range of y and the ends of ``area``.
     """
 
-    def __init__(self, orientation: str, scale: Scale) -> None:
-        self._reach, self._spacing, self._line = 0.0, 60.0, 14.0
-        self.number_of: Callable[[int], int | None] | None = None
-        self.named = self.bare = False
-        super().__init__(orientation, showValues=True, maxTickLength=0)
-        self.what = scale
-        self.enableAutoSIPrefix(False)
-        self.setStyle(tickLength=0, autoExpandTextSpace=False)
+    area: QRectF
+    x: tuple[float, float]
+    y: tuple[float, float]
+    pad: float
 
-    def apply_style(self, theme: Theme, scale: float, *, grid: bool) -> None:
-        """Set the theme and the scale."""
-        font = theme.font("digits", scale)
-        self.setTickFont(font)
-        self.setTextPen(theme.colour("muted"))
-        self.setPen(pg.mkPen(None))
-        self.setTickPen(QPen(theme.colour("border"), 1))
-        self.setGrid(255 if grid else False)
-        label = {"color": theme.hex("muted"), "font-size": f"{font.pixelSize()}px"}
-        if self.what.text:
-            self.setLabel(html.escape(self.what.text, quote=False), **label)  # axis labels are laid out as HTML
-            self.label.setFont(font)
-        else:
-            self.showLabel(False)
-        self._spacing = (34.0 if self.orientation == "left" else 64.0) * theme.type_unit(scale)
-        line = self._line = font.pixelSize() * 1.3
-        if self.orientation == "left":
-            self.setWidth(round(font.pixelSize() * 3.4 + 6 + (line if self.what.text or self.named else 0)))
-        else:
-            self.setStyle(showValues=not self.bare)
-            self.setHeight(
-                round((4 if self.bare else 10) * scale + (0 if self.bare else line * (1 + bool(self.what.text))))
-            )
-        self.setStyle(tickTextOffset=round(4 * scale))
-        # Behind the data, since pyqtgraph puts its axes, and with them the grid, above the data.
-        self.setZValue(-1000)
-        self._reach = 32.0 * scale
+    @cached_property
+    def _ends(self) -> tuple[float, float, float, float]:
+        """Left end and width of x, lower end and height of y, in pixels, cached since a picture maps some hundred
+        places."""
+        area, pad = self.area, self.pad
+        return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
 
-    def boundingRect(self) -> QRectF:
-        """Bounding box, enlarged because pyqtgraph drops labels that leave it, including those at both ends."""
-        box: QRectF = super().boundingRect()
-        return box.adjusted(-self._reach, -self._reach, self._reach, self._reach)
+    def at_x(self, x: float) -> float:
+        """The x coordinate in pixels from the left of the widget."""
+        low, high = self.x
+        left, width, _, _ = self._ends
+        return left + (x - low) / (high - low) * width
 
-    def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
-        p.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
+    def at_y(self, y: float) -> float:
+        """The y coordinate in pixels from the top of the widget."""
+        low, high = self.y
+        _, _, base, height = self._ends
+        return base - (y - low) / (high - low) * height
 
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
-        if self._tickLevels is not None:
-            levels: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
-            return levels
-        low, high = sorted((minVal, maxVal))
-        values = ticks(low, high, max(int(size / self._spacing) + 1, 2), whole=self.what.whole)
-        if self.orientation == "left" and size * (values[-1] - values[0] if values else 0) < self._line * (high - low):
-            values = values[-1:]  # so low that two rows of digits would touch
-        return [(values[1] - values[0] if len(values) > 1 else 1.0, values)]
+    def at(self, x: float, y: float) -> QPointF:
+        """A data point in pixels."""
+        return QPointF(self.at_x(x), self.at_y(y))
 
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        if self.number_of is not None:
-            numbers = [self.number_of(round(value)) for value in values]
-            return ["" if number is None else tick_text(number, 1.0) for number in numbers]
-        return [tick_text(value * scale, spacing * scale) for value in values]
+    def x_of(self, pixel: float) -> float:
+        """The x under a pixel."""
+        low, high = self.x
+        return low + (pixel - self.area.left()) / max(self.area.width(), 1.0) * (high - low)
+
+    def y_of(self, pixel: float) -> float:
+        """The y under a pixel."""
+        low, high = self.y
+        return low + (self.area.bottom() - self.pad - pixel) / max(self.area.height() - 2 * self.pad, 1.0) * (
+            high - low
+        )
+
+
+def area_in(
+    size: QSizeF,
+    theme: Theme,
+    factor: float,
+    labels: tuple[str, str],
+    *,
+    right: float = 0.0,
+    named: bool = False,
+    bare: bool = False,
+) -> QRectF:
+    """The rectangle of the data in a widget of ``size``, with space for ticks and for the labels of x and y.
+
+    Args:
+        size: size of the widget in pixels.
+        theme, factor: the look.
+        labels: the labels of x and y; an empty one takes no space.
+        right: pixels needed right of the data.
+        named: whether to reserve the space of a label of y even without one, to be aligned with a plot above or below.
+        bare: whether the x axis has no numbers, because a plot below has the same ones.
+    """
+    font = theme.font("digits", factor).pixelSize()
+    line = font * 1.3
+    left = EDGE + round(font * 3.4 + 6 + (line if labels[1] or named else 0))
+    below = EDGE + round(4 * factor if bare else 10 * factor + line * (1 + bool(labels[0])))
+    top, right = round(6 * factor), max(right, round(10 * factor))
+    return QRectF(left, top, max(size.width() - left - right, 1.0), max(size.height() - top - below, 1.0))
+
+
+def padding(height: float, factor: float) -> float:
+    """Pixels between the range of y and the ends of an area of this ``height``."""
+    return min(PAD * factor, height / 6)
+
+
+def round_ticks(low: float, high: float, pixels: float, pitch: float, *, whole: bool = False) -> list[Tick]:
+    """Round numbers in a range that is ``pixels`` long, ``pitch`` pixels apart or more."""
+    values = ticks(low, high, max(int(pixels / pitch) + 1, 2), whole=whole)
+    spacing = values[1] - values[0] if len(values) > 1 else 1.0
+    return [(value, tick_text(value, spacing)) for value in values]
+
+
+def y_ticks(axes: Axes, theme: Theme, factor: float, *, whole: bool = False) -> list[Tick]:
+    """Round numbers on the y axis. If the area is so low that two rows of digits would touch, only the highest."""
+    (low, high), height = axes.y, axes.area.height()
+    found = round_ticks(low, high, height, Y_PITCH * theme.type_unit(factor), whole=whole)
+    line = theme.font("digits", factor).pixelSize() * 1.3
+    touch = found and height * (found[-1][0] - found[0][0]) < line * (high - low)
+    return found[-1:] if touch else found
+
+
+def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> list[Tick]:
+    """The names of places 1, 2, ..., or only of every second, third, ... if ``pitch`` pixels per place are too few."""
+    widest = max((metrics.horizontalAdvance(name) for name in names), default=0.0)
+    every = max(int(-(-(widest + 4) // max(pitch, 1.0))), 1)
+    return [(place + 1.0, name) for place, name in enumerate(names) if place % every == 0]
 
 
 def tick_text(value: float, spacing: float) -> str:
@@ -127,3 +174,43 @@ def tick_text(value: float, spacing: float) -> str:
         text = f"{value:,.{decimals}f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace("-", MINUS)
+
+
+def paint_axes(
+    painter: QPainter,
+    axes: Axes,
+    theme: Theme,
+    factor: float,
+    x_ticks: Sequence[Tick],
+    y_ticks: Sequence[Tick],
+    labels: tuple[str, str],
+) -> None:
+    """Paint grid lines at the ticks of y, the texts of all ticks, and the labels of x and y."""
+    painter.setFont(theme.font("digits", factor))
+    metrics, area = QFontMetricsF(painter.font()), axes.area
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    painter.setPen(QPen(theme.colour("border"), 1))
+    heights = [(round(axes.at_y(value)), text) for value, text in y_ticks]
+    for y, _ in heights:
+        painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(theme.colour("muted"))
+    line, offset = metrics.height(), round(4 * factor)
+    for y, text in heights:
+        place = QRectF(0, y - line / 2, area.left() - offset, line)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+    for value, text in x_ticks:
+        rows = text.split("\n")
+        wide = max(map(metrics.horizontalAdvance, rows)) + 2
+        place = QRectF(axes.at_x(value) - wide / 2, area.bottom() + offset, wide, line * len(rows))
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+    if labels[0]:
+        place = QRectF(area.left(), area.bottom() + offset + line, area.width(), line)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), labels[0])
+    if labels[1]:
+        painter.save()
+        painter.translate(2, area.center().y())
+        painter.rotate(-90)
+        place, flags = QRectF(-area.height() / 2, 0, area.height(), line), Qt.TextFlag.TextDontClip
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter | flags), labels[1])
+        painter.restore()

@@ -1,35 +1,95 @@
-"""The bar chart: bars over named places, or over the intervals of a continuous axis."""
+"""The bar chart: bars over named places, or over the intervals of a continuous axis, in one lane or several."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
+
 import numpy as np
-from PySide6.QtCore import QPointF, QSizeF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.plotting.axis import Scale
-from app.plotting.bar_data import BarPicture
-from app.plotting.bar_painter import diamond_near, paint_picture
+from app.plotting.axis import Axes, tick_text
+from app.plotting.bar_data import BarPicture, Dot, Lane
+from app.plotting.bar_painter import diamond_near, paint_series
+from app.plotting.headline import fitting
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.painted_axes import Axes, Tick, axes_in, named_ticks, paint_axes, round_ticks
-from app.plotting.place_chart import REACH, PlaceChart
-from app.plotting.ranges import held_range
+from app.plotting.lane_ground import Hints, ground_stamp, paint_ground
+from app.plotting.lane_painter import (
+    BETWEEN,
+    LanePlaces,
+    ghost_outlines,
+    level_box,
+    level_width,
+    paint_ghosts,
+    paint_level,
+    paint_mark,
+    places_of,
+    spot_at,
+)
+from app.plotting.layer import Layer
 from app.plotting.table_model import Column, Rows
+from app.theme.labels import plain_tip
+from app.theme.tokens import LIGHT, Theme
+from grpo_core.text import tr
 
-KEY_STEPS = 40
-"""Number of presses of Up from one end of the axis to the other, if no step is given."""
 STALE = 0.45
 """Opacity of a picture that is older than the rest of the window."""
-NOTHING = BarPicture(names=(), label="", series=(), y=Scale(low=0, high=1))
+CLICK = 4
+"""Pixels that the pointer can move between press and release of a click."""
+REACH = 12
+"""Pixels within which a diamond can be grabbed."""
+DRAGS = ("", "bar", "diamond")
+DRAG_TIP = tr("Drag a bar, or choose one by its digit and move it with Up and Down.")
+KEY_STEPS = {"bar": (0.025, 0.025), "diamond": (0.05, 0.2)}
+"""Share of the axis by which Up or Down moves the part that can be dragged, without and with Shift."""
+GESTURES = itertools.count(1_000_000)
+NOTHING = BarPicture(names=(), label="", lanes=())
+Key = Qt.Key
 
 
-class BarChart(PlaceChart):
-    """Bars over named places, or over the intervals of a continuous axis.
+class BarChart(QWidget):
+    """A painted chart over places 0, 1, ..., which can be selected, hovered over and partly dragged.
+
+    Each lane has its own vertical axis, and selections span all lanes. An axis widens as soon as its data exceed it,
+    and narrows only once they fill less than 40 % of it. In the moment in which it changes, a titled lane shows the
+    former end of its axis.
+
+    Args:
+        headed: whether the picture's sentence is above the lanes; otherwise the chart's owner shows it.
 
     Attributes:
+        title: its accessible name, also shown above it.
+        empty: the sentence shown while there is no picture.
+        theme, factor: the look.
         picture: the picture shown.
-        steps: change of a draggable bar by Up and Down, without and with Shift; None for 1/40 of the axis.
+        chosen: index of the place selected by keys.
+        drag: the part that can be dragged: "" nothing, "bar" the whole column of a place, "diamond" a marker.
+        steps: change of that part by Up and Down, without and with Shift; None for a share of the axis.
+        walks: whether digits select the place of that number, and Up and Down, if they drag nothing, the next one.
+        on_paper: whether it is drawn for an exported picture, where nothing can be dragged.
+
+    Signals:
+        picked: the user has selected this place (click, arrows, Home, End, digits).
+        activated: Return, E or a double click on this place.
+        dragged: place, new height within the axis, and a number that is constant during one drag.
+        level_dragged: the user has dragged the level of the lane that asks for one to this height, within its axis.
     """
+
+    picked = Signal(int)
+    activated = Signal(int)
+    dragged = Signal(int, float, int)
+    level_dragged = Signal(float)
 
     def __init__(
         self,
@@ -38,140 +98,397 @@ class BarChart(PlaceChart):
         drag: str = "",
         steps: tuple[float, float] | None = None,
         walks: bool = False,
+        headed: bool = True,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(title, drag=drag, walks=walks, parent=parent)
+        super().__init__(parent)
+        self.title, self.empty = title, ""
+        self.theme, self.factor = LIGHT, 1.0
         self.picture = NOTHING
-        self.steps = steps
-        self._y_range: tuple[float, float] | None = None
+        self.chosen = 0
+        self.steps, self.walks, self._headed = steps, walks, headed
+        self.on_paper = False
+        self._ranges: dict[str, tuple[float, float]] = {}
+        self._earlier: dict[str, tuple[object, float]] = {}
+        """Lane -> the moment at which its axis changed, and its former end."""
+        self._ground = Layer()
+        self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
+        """Lane -> the data for which its ghosts were drawn, and their outlines."""
+        self._pressed: QPointF | None = None
+        self._grip: tuple[int, int] | None = None
+        self._asked: Axes | None = None
+        """The axes on which a level is being dragged."""
+        self._hovered: int | None = None
+        self._stale = self._ringed = False
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # anything below need not be painted
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(120, 80)
+        self.setMouseTracking(True)
+        self.setAccessibleName(title)
+        self.set_drag(drag)
 
     # -- interface for panels
     # -------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
         """Replace the picture by ``picture``."""
-        low, high = picture.y.low, picture.y.high
-        if low is None or high is None:
-            ends = picture.extent()
-            fitting = held_range(
-                ends[0] if low is None else low,
-                max(ends[1], ends[1] if low is None else low),
-                self._y_range,
-                tight=low is not None,
-            )
-            low, high = fitting[0] if low is None else low, fitting[1] if high is None else high
-        if picture.y != self.picture.y:
-            self._y_range = None
-        self._y_range = low, high
+        if picture.names != self.picture.names:
+            self.forget_scales()
+        for lane in picture.lanes:
+            before = self._ranges.get(lane.key)
+            self._ranges[lane.key] = lane.fitting(before)
+            if before is not None and self._ranges[lane.key] != before:
+                self._earlier[lane.key] = picture.moment, before[1]
         self.picture = picture
         chosen = self.chosen if picture.chosen is None else picture.chosen
         self.chosen = min(chosen, max(picture.count - 1, 0))
         self.update()
 
+    def forget_scales(self) -> None:
+        """Reset the axes for a newly shown run."""
+        self._ranges, self._earlier = {}, {}
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Set the theme and the scale."""
+        if (theme, scale) != (self.theme, self.factor):
+            self.theme, self.factor = theme, scale
+            self.update()
+
+    def set_stale(self, stale: bool) -> None:
+        """Dim the picture if it is older than the rest of the window."""
+        if stale != self._stale:
+            self._stale = stale
+            self.update()
+
+    def set_drag(self, drag: str) -> None:
+        """Set what can be dragged. See ``drag``.
+
+        Raises:
+            ValueError: it is not "", "bar" or "diamond".
+        """
+        if drag not in DRAGS:
+            raise ValueError(f"“{drag}” cannot be dragged in a bar chart: choose one of {', '.join(map(repr, DRAGS))}.")
+        self.drag = drag
+        self.setCursor(Qt.CursorShape.SizeVerCursor if drag == "bar" else Qt.CursorShape.ArrowCursor)
+        self.setToolTip(plain_tip(DRAG_TIP if drag == "bar" else ""))
+
+    def set_summary(self, sentence: str) -> None:
+        """Set the accessible summary, one sentence on what the chart shows."""
+        if sentence != self.accessibleDescription():
+            self.setAccessibleDescription(sentence)
+
+    def refresh(self) -> None:
+        """Repaint with the next frame."""
+        self.update()
+
+    def explain_current(self) -> None:
+        """Request an explanation of the selected place."""
+        if self.count:
+            self.activated.emit(self.chosen)
+
+    def choose(self, place: int) -> None:
+        """Select a place as if the user had done so. One that does not exist is ignored."""
+        if 0 <= place < self.count:
+            self.chosen = place
+            self.picked.emit(place)
+
     def table(self) -> tuple[list[Column], Rows]:
+        """The same data as a table, one row per place."""
         return self.picture.table()
 
     @property
     def heights(self) -> dict[str, np.ndarray]:
         """Name of every series -> its heights (n,)."""
-        return {series.name: series.heights for series in self.picture.series}
+        return self.picture.heights()
 
     @property
-    def y_range(self) -> tuple[float, float]:
-        """Ends of the vertical axis."""
-        return self._y_range or (0.0, 1.0)
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Key of every lane drawn -> the ends of its axis."""
+        return self._ranges
 
     @property
     def count(self) -> int:
-        return self.picture.count
+        """Number of places."""
+        return self.picture.count if self.picture.lanes else 0
 
     @property
     def marked(self) -> int | None:
+        """The place that is marked in the picture, None for none."""
         return self.picture.chosen
 
     def reachable(self) -> list[int]:
-        """The places that can be selected: on a continuous axis those that have a bar, else all."""
-        return [n for n in range(self.picture.count) if self.picture.edges is None or self.picture.top(n)]
+        """The places that can be selected, from left to right: on a continuous axis those that have a bar, else all."""
+        every = range(self.count)
+        return [n for n in every if self.picture.edges is None or any(lane.top(n) for lane in self.picture.lanes)]
 
     # -- geometry -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _labels(self) -> tuple[str, str]:
-        """Labels of the axes."""
-        picture = self.picture
-        return picture.label if picture.x_label is None else picture.x_label, picture.y.text
-
-    def axes(self) -> Axes:
-        """The axes with their place in the widget."""
-        size = QSizeF(self.size())
-        return axes_in(size, self.theme, self.factor, self.picture.x_range, self.y_range, self._labels)
+    def places(self) -> LanePlaces:
+        """Places of the lanes in the widget."""
+        headed = self._headed and bool(self.picture.sentence)
+        return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
-        return self.axes()
+        """The axes on which heights are dragged: those of the first lane that has diamonds, else of the first lane."""
+        lanes = self.picture.lanes
+        with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.series)]
+        return self.places().axes[(with_diamonds or lanes)[0].key]
 
-    def pixel_at(self, place: int, height: float) -> QPointF:
-        """The point in the widget at ``height`` over the middle of ``place`` (from 0)."""
-        return self.axes().at(place + 1.0, height)
+    def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
+        """The point at ``height`` of a lane, by default the draggable one, over the middle of ``place`` (from 0)."""
+        axes = self.places().axes[lane] if lane else self.drag_axes()
+        return axes.at(place + 1.0, height)
 
     def place_at(self, point: QPointF) -> int | None:
-        axes = self.axes()
-        place = round(axes.x_of(point.x())) - 1
-        return place if axes.area.contains(point) and 0 <= place < self.picture.count else None
+        """The place whose column contains a point of the widget. None outside all columns."""
+        if not self.count:
+            return None
+        places = self.places()
+        place = round(next(iter(places.axes.values())).x_of(point.x())) - 1
+        names = 0.0 if self.picture.framed else self.height() - places.bottom
+        column = places.column.adjusted(0, 0, 0, names)
+        return place if column.contains(point) and 0 <= place < self.count else None
 
     def diamond_at(self, point: QPointF) -> int | None:
-        return diamond_near(self.picture, self.axes(), point, REACH)
+        """The place whose marker is under a point of the widget. None if there is none."""
+        axes, lanes = self.places().axes, self.picture.lanes
+        hits = (diamond_near(lane, axes[lane.key], point, REACH) for lane in lanes)
+        return next((place for place in hits if place is not None), None)
 
     def key_height(self, way: int, *, leap: bool) -> float:
-        low, high = self.y_range
-        step = self.steps[leap] if self.steps is not None else (high - low) / KEY_STEPS
-        return next((float(s.heights[self.chosen]) for s in self.picture.series if s.is_bar), 0.0) + way * step
+        """The height to which a key moves the draggable part of the selected place, up (1) or down (-1)."""
+        low, high = self.drag_axes().y
+        step = KEY_STEPS[self.drag][leap] * (high - low) if self.steps is None else self.steps[leap]
+        held = [one for one in self.picture.series if (one.is_bar if self.drag == "bar" else one.style == "diamond")]
+        heights = [float(one.heights[self.chosen]) for one in held if np.isfinite(one.heights[self.chosen])]
+        wanted = next(iter(heights), 0.0) + way * step
+        return wanted if self.drag == "bar" else min(max(wanted, low), high)
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self.theme
+        painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.fillRect(self.rect(), theme.colour("ground"))
-        if self.picture.count:
-            painter.setOpacity(STALE if self._stale else 1.0)
-            axes = self.axes()
-            paint_axes(painter, axes, theme, self.factor, self.x_ticks(axes), self._y_ticks(axes), self._labels)
-            painter.setClipRect(axes.area.adjusted(-1, -axes.area.top(), 1, 1))
-            paint_picture(painter, self.picture, axes, theme, self.factor)
-            painter.setClipping(False)
+        if self.count:
+            places = self.places()
+            self._paint_lanes(painter, places)
             painter.setOpacity(1.0)
-            if self._hovered is not None and self._hovered < self.picture.count:
-                self._paint_hover(painter, axes, self._hovered)
+            if self._hovered is not None and self._hovered < self.count:
+                self._paint_hover(painter, places, self._hovered)
         else:
-            self.paint_empty(painter)
-        self.paint_focus(painter)
+            self._paint_empty(painter)
+        if self._ringed:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
+            painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
 
-    def x_ticks(self, axes: Axes) -> list[Tick]:
-        """Ticks of the x axis: names as far as they fit, or round numbers between the edges of the bars."""
-        picture = self.picture
-        if picture.edges is None:
-            metrics = QFontMetricsF(self.theme.font("digits", self.factor))
-            return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
-        low, high = float(picture.edges[0]), float(picture.edges[-1])
-        ticks = round_ticks(low, high, axes.area.width(), 64.0 * self.theme.type_unit(self.factor))
-        return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in ticks]
+    def _paint_empty(self, painter: QPainter) -> None:
+        """Paint the sentence ``empty`` in the middle of the chart."""
+        painter.fillRect(self.rect(), self.theme.colour("ground"))
+        painter.setPen(self.theme.colour("muted"))
+        painter.setFont(self.theme.font("body", self.factor))
+        wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+        painter.drawText(QRectF(self.rect()).adjusted(24, 8, -24, -8), wrapped, self.empty)
 
-    def _y_ticks(self, axes: Axes) -> list[Tick]:
-        if self.picture.y_ticks is not None:
-            return list(self.picture.y_ticks)
-        low, high = axes.y
-        return round_ticks(
-            low, high, axes.area.height(), 34.0 * self.theme.type_unit(self.factor), whole=self.picture.y.whole
-        )
+    def _paint_lanes(self, painter: QPainter, places: LanePlaces) -> None:
+        theme, factor, picture = self.theme, self.factor, self.picture
+        levels = {lane.key: self._level_words(lane, places) for lane in picture.lanes}
+        hints = {lane.key: self.hint(lane, levels[lane.key][0]) for lane in picture.lanes}
+        stamp = (theme, factor, self._stale, *ground_stamp(picture, places, hints))
+        self._ground.paint(painter, self.rect(), stamp, lambda below: self._paint_ground(below, places, hints))
+        painter.setOpacity(self._strength)
+        chosen = picture.chosen if picture.chosen is not None and picture.chosen < picture.count else None
+        for lane in picture.lanes:
+            axes = places.axes[lane.key]
+            text, box = levels[lane.key]
+            if not lane.level_over:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing, not lane.symmetric)
+                paint_level(painter, lane, axes, text, box, theme, factor)
+            if picture.framed:  # its data may exceed the ends of the axis
+                painter.setClipRect(axes.area.adjusted(-1, -axes.area.top(), 1, 1))
+            paint_series(painter, lane, chosen, axes, theme, factor)
+            painter.setClipping(False)
+            if lane.level_over:
+                paint_level(painter, lane, axes, text, box, theme, factor)
+            if lane.ghosts:
+                paint_ghosts(painter, self._outline(lane, axes), axes, theme, factor)
+        for mark in picture.marks:
+            paint_mark(painter, mark, places, theme, factor)
+        self._paint_sentence(painter)
 
-    def _paint_hover(self, painter: QPainter, axes: Axes, place: int) -> None:
-        x = axes.at_x(place + 1.0)
-        painter.setPen(
-            self.theme.pen("muted", max(self.factor, 2.0 if self.theme.bold else 1.0), Qt.PenStyle.SolidLine)
-        )
-        painter.drawLine(QPointF(x, axes.area.top()), QPointF(x, axes.area.bottom()))
+    @property
+    def _strength(self) -> float:
+        """Opacity of everything but the background."""
+        return STALE if self._stale else 1.0
+
+    def _paint_ground(self, painter: QPainter, places: LanePlaces, hints: Hints) -> None:
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.fillRect(self.rect(), self.theme.colour("ground"))
+        painter.setOpacity(self._strength)
+        paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
+
+    def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
+        """The text on the lane's level, and its place. Empty if it does not fit or there is no level."""
+        if lane.level is None:
+            return "", QRectF()
+        metrics = QFontMetricsF(self.theme.font("digits", self.factor))
+        ends = [mark.end for mark in self.picture.marks if isinstance(mark, Dot) and mark.end.lane == lane.key]
+        taken = [spot_at(end, places, self.factor) for end in ends]
+        line = level_width(self.theme, self.factor)
+        return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
+
+    def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
+        """The text below the lane's title, and its colour.
+
+        It is the former end of the axis, just after that has changed. Otherwise it is the level, if ``level_text`` did
+        not fit beside it, or else the lane's own hint.
+        """
+        moment, high = self._earlier.get(lane.key, (None, 0.0))
+        if moment is not None and moment == self.picture.moment and not lane.asks_level:
+            return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
+        if lane.level is not None and lane.level_share >= 1 and not level_text:
+            return lane.level_brief, lane.level_meaning
+        return "" if self.on_paper and lane.invites else lane.hint, "muted"
+
+    def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
+        """The outlines of a lane's ghosts, made again only if they, the axis or the size have changed."""
+        stamp = (lane.ghosts, axes.area, axes.x, axes.y)
+        known = self._outlines.get(lane.key)
+        if known is None or known[0][0] is not lane.ghosts or known[0][1:] != stamp[1:]:
+            known = self._outlines[lane.key] = stamp, ghost_outlines(lane.ghosts, axes)
+        return known[1]
+
+    def _paint_sentence(self, painter: QPainter) -> None:
+        """Paint the sentence above the lanes. If it does not fit, its whole text is in the description."""
+        if not (self._headed and self.picture.sentence):
+            return
+        painter.setPen(self.theme.ink("text"))
+        painter.setFont(self.theme.font("digits", self.factor))
+        metrics = QFontMetricsF(painter.font())
+        space = round(self.width() - 12 * self.factor)
+        text = fitting(self.picture.sentence, self.picture.shorter, metrics, space)
+        painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
+
+    def _paint_hover(self, painter: QPainter, places: LanePlaces, place: int) -> None:
+        column = places.column
+        x = next(iter(places.axes.values())).at_x(place + 1.0)
+        width = max(self.factor, 2.0 if self.theme.bold else 1.0)
+        painter.setPen(self.theme.pen("muted", width, Qt.PenStyle.SolidLine))
+        painter.drawLine(QPointF(x, column.top()), QPointF(x, column.bottom()))
         lines = self.picture.read(place)
         size = read_out_box(lines, self.theme, self.factor).size()
-        painter.translate(read_out_place(size, QPointF(x, axes.area.top() + 4), axes.area))
+        painter.translate(read_out_place(size, QPointF(x, column.top() + 4), column))
         paint_read_out(painter, lines, self.theme, self.factor)
         painter.resetTransform()
+
+    # -- input --------------------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, last = Key(event.key()), self.count - 1
+        moves = {Key.Key_Left: max(self.chosen - 1, 0), Key.Key_Right: min(self.chosen + 1, last)}
+        moves |= {Key.Key_Home: 0, Key.Key_End: last}
+        way = {Key.Key_Up: 1, Key.Key_Down: -1}.get(key, 0)
+        if last < 0:
+            event.ignore()
+        elif key in moves:
+            self.choose(moves[key])
+            self._hover(self.chosen)
+        elif key in (Key.Key_Return, Key.Key_Enter):
+            self.activated.emit(self.chosen)
+        elif way and self.drag:
+            leap = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.dragged.emit(self.chosen, self.key_height(way, leap=leap), next(GESTURES))
+        elif way and self.walks:
+            self.walk(way)
+        elif self.walks and event.text() and event.text() in "1234567890":
+            self.choose((int(event.text()) - 1) % 10)
+        else:
+            event.ignore()
+
+    def walk(self, way: int) -> None:
+        """Select the next place to the right (1) or to the left (-1), at first the first one from that side."""
+        further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
+        if further:
+            self.choose(further[0 if way > 0 else -1])
+
+    def _asking(self, point: QPointF) -> Axes | None:
+        """The axes of the lane that asks for a level, if ``point`` is in it."""
+        for lane in self.picture.lanes:
+            if lane.asks_level:
+                axes = self.places().axes[lane.key]
+                pad = BETWEEN * self.factor
+                if axes.area.adjusted(-pad, -pad, pad, pad).contains(point):
+                    return axes
+        return None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        point = event.position()
+        if event.button() is not Qt.MouseButton.LeftButton:
+            self._asked = self._pressed = None
+            return
+        self._asked = self._asking(point)
+        if self._asked is not None:
+            self.level_dragged.emit(_height_at(self._asked, point))
+            return
+        self._pressed = point
+        place = self.place_at(point) if self.drag == "bar" else self.diamond_at(point) if self.drag else None
+        if place is not None:
+            self._grip = place, next(GESTURES)
+            if self.drag == "bar":
+                self.setToolTip("")  # the value is known by now, and the read-out would cover the dragged part
+                self.choose(place)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        point = event.position()
+        if self._asked is not None:
+            self.level_dragged.emit(_height_at(self._asked, point))
+        elif self._grip is not None:
+            self.dragged.emit(self._grip[0], _height_at(self.drag_axes(), point), self._grip[1])
+        else:
+            upright = self.drag == "bar" or self._asking(point) is not None
+            self.setCursor(Qt.CursorShape.SizeVerCursor if upright else Qt.CursorShape.ArrowCursor)
+            self._hover(self.place_at(point))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        asked, self._asked = self._asked, None
+        pressed, self._pressed, grip, self._grip = self._pressed, None, self._grip, None
+        if asked is not None or pressed is None or (grip is not None and self.drag == "bar"):
+            return
+        if (event.position() - pressed).manhattanLength() <= CLICK:
+            self._click(event.position())
+
+    def _click(self, point: QPointF) -> None:
+        place, reachable = self.place_at(point), self.reachable()
+        if place is not None and reachable:  # a press on an empty place means the bar beside it
+            self.choose(min(reachable, key=lambda n: abs(n - place)))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        place = self.place_at(event.position())
+        if place is not None:
+            self.activated.emit(place)
+
+    def _hover(self, place: int | None) -> None:
+        if place != self._hovered:
+            self._hovered = place
+            self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(None)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._ringed = False
+        self._hover(None)
+        self.update()
+
+
+def _height_at(axes: Axes, point: QPointF) -> float:
+    """The height under a point, within the axis."""
+    low, high = axes.y
+    return min(max(axes.y_of(point.y()), low), high)

@@ -1,4 +1,4 @@
-"""Painting of the parts of a bar chart, one function per style. All lengths except heights and places are in pixels."""
+"""Painting of the series of a lane, one function per style. All lengths except heights and places are in pixels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
-from app.plotting.bar_data import BarPicture, BarSeries
-from app.plotting.painted_axes import Axes
+from app.plotting.axis import Axes
+from app.plotting.bar_data import BarSeries, Lane
 from app.theme.tokens import CUES, Cue, Theme
 
 RING_WIDTH = 0.18
@@ -30,30 +30,31 @@ MARKER = 8.0
 """Pixels from the middle of a diamond to a note beside it."""
 
 
-def paint_picture(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint all series of ``picture``: bars, levels, markers, then the ring and the notes."""
+def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, theme: Theme, factor: float) -> None:
+    """Paint all series of ``lane``: bars, levels, markers, then the ring around the place ``chosen`` and the notes."""
+    chosen = chosen if lane.ringed else None
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    for series in picture.series:
+    for series in lane.series:
         if series.style == "stem":
             _paint_stems(painter, series, axes, theme, factor)
         elif series.is_bar and len(series.heights):
             _paint_bars(painter, series, axes, theme, factor)
-    if picture.chosen is not None and picture.chosen < picture.count:
-        _paint_ring(painter, picture, axes, theme, factor)
-    for series in picture.series:
+    if chosen is not None:
+        _paint_ring(painter, lane, chosen, axes, theme, factor)
+    for series in lane.series:
         if series.style == "level" and len(series.heights):
             _paint_levels(painter, series, axes, theme, factor)
         if series.low is not None and series.high is not None:
             _paint_whiskers(painter, series, axes, theme, factor)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for series in picture.series:
+    for series in lane.series:
         if series.style == "diamond":
             _paint_diamonds(painter, series, axes, theme, factor)
         elif series.style == "dots":
             _paint_dots(painter, series, axes, theme, factor)
         elif series.style == "tally":
             _paint_tally(painter, series, axes, theme, factor)
-    _paint_notes(painter, picture, axes, theme, factor)
+    _paint_notes(painter, lane, chosen, axes, theme, factor)
 
 
 def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
@@ -105,11 +106,9 @@ def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
 
-def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint a frame around all bars of the selected place."""
-    place = picture.chosen
-    assert place is not None
-    bars = [series for series in picture.series if series.is_bar and len(series.heights)]
+def _paint_ring(painter: QPainter, lane: Lane, place: int, axes: Axes, theme: Theme, factor: float) -> None:
+    """Paint a frame around all bars of ``place``."""
+    bars = [series for series in lane.series if series.is_bar and len(series.heights)]
     areas = [
         bar_area(axes, place + 1 + series.offset, series.width, float(height))
         for series in bars
@@ -122,7 +121,7 @@ def _paint_ring(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme
         whole = whole.united(area)
     side = RING_WIDTH / 2 * axes.area.width() / (axes.x[1] - axes.x[0])
     space = RING_SPACE * factor
-    down = picture.top(place) < 0
+    down = lane.top(place) < 0
     whole = whole.adjusted(-side, 0 if down else -space, side, space if down else 0)
     painter.setPen(theme.pen("selection", max(theme.ring_width, round(1.5 * factor)), Qt.PenStyle.SolidLine))
     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -166,9 +165,9 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
             painter.drawPolygon(corners.translated(axes.at(n + 1, height)))
 
 
-def diamond_near(picture: BarPicture, axes: Axes, point: QPointF, reach: float) -> int | None:
+def diamond_near(lane: Lane, axes: Axes, point: QPointF, reach: float) -> int | None:
     """The place with a diamond within ``reach`` pixels of a point. None if there is none."""
-    for series in picture.series:
+    for series in lane.series:
         if series.style == "diamond":
             for place, height in enumerate(series.heights.tolist()):
                 if height == height and (axes.at(place + 1.0, height) - point).manhattanLength() <= reach:
@@ -234,25 +233,27 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
             painter.drawText(QPointF(right, baseline), text)
 
 
-def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: float) -> list[tuple[int, str, QPointF]]:
+def notes_of(
+    lane: Lane, chosen: int | None, axes: Axes, metrics: QFontMetricsF, factor: float
+) -> list[tuple[int, str, QPointF]]:
     """Places, notes and the middles of their left ends: above bars that go up, below those that go down, avoiding
     diamonds at the same place."""
-    if not any(picture.notes):
+    if not any(lane.notes):
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
-    narrow = max(metrics.horizontalAdvance(text) for text in picture.notes) + 4 > pitch
+    narrow = max(metrics.horizontalAdvance(text) for text in lane.notes) + 4 > pitch
     notes = []
-    for place, text in enumerate(picture.notes):
-        if not text or (narrow and place not in picture.kept):
+    for place, text in enumerate(lane.notes):
+        if not text or (narrow and place not in lane.kept):
             continue
-        top = picture.top(place)
-        space = (RING_SPACE + 2 if place == picture.chosen else NOTE_SPACE) * factor
+        top = lane.top(place)
+        space = (RING_SPACE + 2 if place == chosen else NOTE_SPACE) * factor
         y = axes.at_y(top) + (space + line / 2 if top < 0 else -space - line / 2)
-        for marker in picture.series:
+        for marker in lane.series:
             if marker.style == "diamond" and len(marker.heights) and np.isfinite(marker.heights[place]):
                 at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor
                 y = at - gap if abs(y - at) < gap else y
-        for level in picture.series:
+        for level in lane.series:
             if level.style == "level" and len(level.heights) and np.isfinite(level.heights[place]) and top >= 0:
                 at = axes.at_y(float(level.heights[place]))
                 y = at - line / 2 - 1 if abs(y - at) < line / 2 else y
@@ -261,11 +262,11 @@ def notes_of(picture: BarPicture, axes: Axes, metrics: QFontMetricsF, factor: fl
     return notes
 
 
-def _paint_notes(painter: QPainter, picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> None:
+def _paint_notes(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, theme: Theme, factor: float) -> None:
     painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink("text"))
     metrics = QFontMetricsF(painter.font())
-    for place, text, at in notes_of(picture, axes, metrics, factor):
-        if picture.note_meanings:
-            painter.setPen(theme.ink(picture.note_meanings[place]))
+    for place, text, at in notes_of(lane, chosen, axes, metrics, factor):
+        if lane.note_meanings:
+            painter.setPen(theme.ink(lane.note_meanings[place]))
         painter.drawText(at + QPointF(0, metrics.ascent() - metrics.height() / 2), text)

@@ -11,7 +11,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QGraphicsScene, QGraphicsView, QSizePolicy, QWidget
 
-from app.plotting.axis import Axis, Scale
+from app.plotting.axis import Scale, padding
 from app.plotting.curve import Curve
 from app.plotting.frame import Frame
 from app.plotting.items import Marks, Points
@@ -21,8 +21,6 @@ from app.plotting.ranges import held_range
 from app.theme.tokens import LIGHT, Theme
 
 Item = TypeVar("Item")
-PAD = 7.0
-"""Pixels kept free above and below, so that lines and markers at the ends of the range are not cut off."""
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]
@@ -31,8 +29,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     Attributes:
         curves: the lines, in the order of precedence of their labels.
         theme, factor: the look.
-        x_scale, y_scale: ranges and labels of the axes.
-        axis_items: the axes themselves, "left" and "bottom".
+        frame: the axes, with the view box in which items live.
         margin: width in pixels of the labels right of the plot.
         reach: a place that an x axis without a fixed end includes besides the curves.
     """
@@ -43,8 +40,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # there are only few items, all visible
-        self.axis_items = {"left": Axis("left", y), "bottom": Axis("bottom", x)}
-        self.x_scale, self.y_scale = x, y
         self.theme, self.factor = LIGHT, 1.0
         self.curves: list[Curve] = []
         self._items: list[Any] = []
@@ -57,7 +52,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._zoomed = self._refreshing = False
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.enableMouse(False)
-        self.frame = Frame(self.axis_items["left"], self.axis_items["bottom"])
+        self.frame = Frame(x, y)
         self.setCentralItem(self.frame)
         self.view_box = self.frame.view_box
         self.view_box.disableAutoRange()
@@ -70,6 +65,16 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Hide, like any widget. pyqtgraph's own ``close`` clears the scene, whose items Python still holds, and
         crashes."""
         return QWidget.close(self)
+
+    @property
+    def x_scale(self) -> Scale:
+        """Range and labels of the x axis."""
+        return self.frame.x
+
+    @property
+    def y_scale(self) -> Scale:
+        """Range and labels of the y axis."""
+        return self.frame.y
 
     # -- building -----------------------------------------------------------------------------------------------------
 
@@ -108,8 +113,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     def _apply_style(self) -> None:
         theme, scale = self.theme, self.factor
         self.setBackground(theme.colour("ground"))
-        self.axis_items["left"].apply_style(theme, scale, grid=True)
-        self.axis_items["bottom"].apply_style(theme, scale, grid=False)
         for item in (*self._items, self.words):
             item.apply_style(theme, scale)
         for curve in self.curves:
@@ -126,16 +129,17 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
         """Set the axes, as when the number of actions changes."""
-        for name, axis, scale in (("x", "bottom", x), ("y", "left", y)):
-            if scale is not None and scale != self.axis_items[axis].what:
-                self.axis_items[axis].what = scale
+        for name, scale in (("x", x), ("y", y)):
+            if scale is not None and scale != getattr(self.frame, name):
+                setattr(self.frame, name, scale)
                 self._held[name] = None
-                self.axis_items[axis].apply_style(self.theme, self.factor, grid=axis == "left")
-        self.x_scale, self.y_scale = self.axis_items["bottom"].what, self.axis_items["left"].what
+                self.frame.arrange()
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
         """Show words instead of numbers on the x axis. None restores the numbers."""
-        self.axis_items["bottom"].setTicks(None if names is None else [list(names)])
+        if names != self.frame.x_names:
+            self.frame.x_names = names
+            self.frame.redraw()
 
     def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
         """Display other numbers than the places themselves, such as the steps of a recorded run's trainer.
@@ -147,15 +151,14 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             known: number of places with a number, so that the axis is redrawn when there are more; ignored without
                 ``number_of``.
         """
-        axis, known = self.axis_items["bottom"], 0 if number_of is None else known
-        if (axis.number_of, self._numbered) != (number_of, known):
-            axis.number_of, self._numbered = number_of, known
-            axis.picture = None
-            axis.update()
+        known = 0 if number_of is None else known
+        if (self.frame.number_of, self._numbered) != (number_of, known):
+            self.frame.number_of, self._numbered = number_of, known
+            self.frame.redraw()
 
     def number_at(self, x: float) -> float:
         """The number displayed for the place ``x``."""
-        number_of = self.axis_items["bottom"].number_of
+        number_of = self.frame.number_of
         number = None if number_of is None else number_of(round(x))
         return x if number is None else number
 
@@ -213,21 +216,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
                 self.view_box.setXRange(low, high, padding=0)
 
     def _refresh_y(self) -> None:
-        low, high = self.y_scale.low, self.y_scale.high
-        if low is None or high is None:
-            ends = [v for c in self.curves if c.isVisible() for v in c.extent()]
-            ends += list(self._extent or ())
-            finite = [v for v in ends if math.isfinite(v)]
-            bounds = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-            fitting = held_range(
-                bounds[0] if low is None else low,
-                max(bounds[1], low if low is not None else bounds[1]),
-                self._held["y"],
-                tight=low is not None,
-            )
-            low, high = (fitting[0] if low is None else low), (fitting[1] if high is None else high)
+        follows = None in (self.y_scale.low, self.y_scale.high)
+        ends = [v for c in self.curves if c.isVisible() for v in c.extent()] if follows else []
+        finite = [v for v in (*ends, *(self._extent or ())) if math.isfinite(v)]
+        low, high = self.y_scale.fitting(min(finite, default=math.nan), max(finite, default=math.nan), self._held["y"])
         height = max(self.view_box.height(), 1.0)
-        pad = min(PAD * self.factor, height / 6)
+        pad = padding(height, self.factor)
         space = pad / (height - 2 * pad) * (high - low)
         if self._y_range != (low, high, space):
             self._held["y"], self._y_range = (low, high), (low, high, space)
@@ -257,5 +251,4 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def _style_margins(self) -> None:
         self.margin = self._label_space()
-        self.frame.layout.setContentsMargins(2, round(6 * self.factor), max(self.margin, round(10 * self.factor)), 2)
-        self.frame.layout.activate()  # otherwise labels would be placed by the previous margin
+        self.frame.set_look(self.theme, self.factor, self.margin)

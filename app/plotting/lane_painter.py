@@ -1,4 +1,4 @@
-"""Painting of a lane chart: the places of the lanes, their titles and ticks, and the marks that move among them."""
+"""Painting of lanes: their places, their titles and ticks, levels, and the marks that move among them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import assert_never
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath
 
-from app.plotting.axis import tick_text
+from app.plotting.axis import Axes, Tick, area_in, padding, tick_text
+from app.plotting.bar_data import BarPicture, Ceiling, Dot, Lane, Mark, Spot
 from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
-from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Mark, Spot
-from app.plotting.painted_axes import Axes, paint_axes
 from app.plotting.ranges import lane_ticks
 from app.theme.tokens import Theme
 
@@ -41,7 +40,7 @@ HATCHED = 9.0
 
 @dataclass(frozen=True, kw_only=True)
 class LanePlaces:
-    """Places of all parts of a lane chart, in pixels.
+    """Places of all parts of a chart, in pixels.
 
     Attributes:
         axes: of each lane, by its key.
@@ -65,26 +64,28 @@ class LanePlaces:
 
 
 def places_of(
-    picture: LanePicture,
+    picture: BarPicture,
     size: QSizeF,
     ranges: Mapping[str, tuple[float, float]],
-    line: float,
+    theme: Theme,
     factor: float,
-    unit: float,
     *,
     headed: bool,
 ) -> LanePlaces:
-    """The lanes of ``picture`` stacked in a widget of ``size``.
+    """The lanes of ``picture`` stacked in a widget of ``size``, or its only lane in a frame of axes.
 
     Args:
         picture: the picture to draw.
         size: size of the widget in pixels.
         ranges: range of each lane's axis.
-        line: height of a line of text in pixels.
-        factor: factor on lengths at 100 %.
-        unit: factor on the type at 100 %, which is larger in presenting mode.
+        theme, factor: the look.
         headed: whether a sentence is above the lanes.
     """
+    if picture.framed:
+        area, key = area_in(size, theme, factor, picture.labels), picture.lanes[0].key
+        axes = Axes(area=area, x=picture.x_range, y=ranges[key], pad=padding(area.height(), factor))
+        return LanePlaces(axes={key: axes}, titles={}, wide=False, top=area.top(), bottom=area.bottom())
+    line, unit = QFontMetricsF(theme.font("digits", factor)).height(), theme.type_unit(factor)
     wide = size.width() >= WIDE * unit
     named = any(lane.symbol for lane in picture.lanes)
     gutter = (GUTTER if wide else NARROW_GUTTER if named else 0.0) * unit
@@ -93,7 +94,7 @@ def places_of(
     gap = BETWEEN * factor
     space = max(bottom - top - gap * len(picture.lanes), 1.0)
     weights = sum(lane.weight for lane in picture.lanes)
-    axes, titles, y = {}, {}, top
+    stacked, titles, y = {}, {}, top
     for lane in picture.lanes:
         height = space * lane.weight / weights
         area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
@@ -102,32 +103,21 @@ def places_of(
         if lane.noted:
             area.adjust(0, min(line, height / (4 if lane.symmetric else 3)), 0, 0)
             area.adjust(0, 0, 0, -min(line, height / 4) if lane.symmetric else 0)
-        span = lane.picture.x_range
         pad = min((7.0 if lane.ruled else 0.0) * factor, area.height() / 6)
-        axes[lane.key] = Axes(area=area, x=span, y=ranges[lane.key], pad=1.0 if lane.noted else pad)
+        pad = 1.0 if lane.noted else pad
+        stacked[lane.key] = Axes(area=area, x=picture.x_range, y=ranges[lane.key], pad=pad)
         y += height + gap
-    return LanePlaces(axes=axes, titles=titles, wide=wide, top=top, bottom=bottom)
+    return LanePlaces(axes=stacked, titles=titles, wide=wide, top=top, bottom=bottom)
 
 
-def paint_lane_axes(painter: QPainter, lane: Lane, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint grid and digits of a lane, the line at 0 of a symmetric one, and its level."""
-    if lane.ruled:
-        low, high = axes.y
-        unit = theme.type_unit(factor)
-        most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
-        values = lane_ticks(low, high, most)
-        spacing = values[1] - values[0] if len(values) > 1 else 1.0
-        apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
-        ticks = []
-        for value in values:  # if digits would touch, those below 0 are dropped first, then the one at 0
-            shown = apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1)
-            ticks.append((value, tick_text(value, spacing) if shown else ""))
-        paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
-    if lane.symmetric:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(QPen(theme.colour("muted"), 1))
-        y = round(axes.at_y(0.0))
-        painter.drawLine(QPointF(axes.area.left(), y), QPointF(axes.area.right(), y))
+def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:
+    """Ticks around 0 of a lane. If digits would touch, those below 0 have no text first, then the one at 0."""
+    most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
+    values = lane_ticks(*axes.y, most)
+    spacing = values[1] - values[0] if len(values) > 1 else 1.0
+    apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
+    shown = [apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1) for value in values]
+    return [(value, tick_text(value, spacing) if told else "") for value, told in zip(values, shown, strict=True)]
 
 
 def level_box(
@@ -143,7 +133,7 @@ def level_box(
     space = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
     diamonds = [
         axes.at(place + 1.0, height)
-        for series in lane.picture.series
+        for series in lane.series
         if series.style == "diamond"
         for place, height in enumerate(series.heights.tolist())
         if height == height
@@ -157,7 +147,7 @@ def level_box(
 
     for text in (lane.level_text, lane.level_brief):
         wide = metrics.horizontalAdvance(text)
-        gaps = [axes.at_x(place + 1.5) - wide / 2 for place in range(1, len(lane.picture.names) - 1)]
+        gaps = [axes.at_x(place + 1.5) - wide / 2 for place in range(1, int(axes.x[1]) - 1)]
         lefts = (area.left() + 4 * factor, area.right() - wide - 4 * factor, *gaps)
         boxes = [QRectF(left, top, wide, high) for left in lefts for top in (y - clear - high, y + clear)]
         box = next((box for box in boxes if free(box)), None) if text else None

@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from app.plotting.bar_chart import BarChart
 from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
-from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
@@ -35,7 +35,7 @@ class TwinStack(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot | PlaceChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
+    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plot = plot
         self._table: TableTwin | None = None

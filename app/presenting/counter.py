@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QWidget
 
-from app.plotting.place_chart import PlaceChart
+from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.presenting.presenting_words import shown_now
 from app.theme.labels import Label
@@ -19,7 +19,7 @@ LARGE, SMALL = 1.5, 1.6
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 """Classes of widgets that can be clicked or dragged."""
-CONTENT = (Plot, PlaceChart, Label)
+CONTENT = (Plot, BarChart, Label)
 """Classes of widgets with content to read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Alternative positions, as fractions of the free space in each direction, in order of preference."""

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from app.panels.evolution.dial import RightDial
 from app.panels.tokens.detail import TokenDetail
+from app.plotting.bar_chart import BarChart
 from app.plotting.headline import Headline
-from app.plotting.place_chart import PlaceChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
@@ -55,7 +55,7 @@ def _of(widget: QWidget) -> list[str]:
         beyond = widget.horizontalScrollBar().maximum()
         cut = _of_table(widget) if isinstance(widget, TableTwin) else []
         return [f"{_name(widget)} is scrolled sideways by {beyond}", *cut] if beyond else cut
-    if isinstance(widget, Plot | PlaceChart):
+    if isinstance(widget, Plot | BarChart):
         return _of_words(widget, widget.title)
     if isinstance(widget, TokenDetail | TintLegend | Headline | RightDial) and not widget.visibleRegion().isEmpty():
         return _of_painted(widget)

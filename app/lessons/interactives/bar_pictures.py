@@ -9,7 +9,7 @@ import numpy as np
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import BarPicture, BarSeries, side_by_side
+from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.numbers import shown
 from grpo_core.text import tr
 
@@ -49,15 +49,19 @@ def distribution(
     chosen = min(chart.chosen, len(heights) - 1)
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
     tops = BarSeries(name="", meaning="text", style="level", width=BAR, heights=heights, listed=False)
+    lane = Lane(
+        y=Scale(low=0, high=1.05),
+        series=(bars, *(() if beside is None else (beside,)), *((tops,) if chart.drag else ()), *more),
+        ringed=True,
+        kept=(chosen,),
+        notes=tuple(f"{p:.2f}" if p >= 0.005 or p == 0 else shown(float(p)) for p in heights),
+    )
     return BarPicture(
         names=tuple(names),
         label=tr("action"),
         x_label=None if labelled else "",
-        y=Scale(low=0, high=1.05),
-        series=(bars, *(() if beside is None else (beside,)), *((tops,) if chart.drag else ()), *more),
+        lanes=(lane,),
         chosen=chosen if ringed else None,
-        kept=(chosen,),
-        notes=tuple(f"{p:.2f}" if p >= 0.005 or p == 0 else shown(float(p)) for p in heights),
     )
 
 
@@ -81,11 +85,12 @@ def signed_bars(
     up: str,
     down: str,
     levels: np.ndarray | None = None,
+    more: Sequence[BarSeries] = (),
     labelled: bool = True,
 ) -> BarPicture:
     """Return a bar chart of signed values (n,), one per sample of a group, with dotted ``levels`` (n,).
 
-    The axis extends from ``low`` to ``high``.
+    ``more`` are further series. The axis extends from ``low`` to ``high``.
     """
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
@@ -98,15 +103,19 @@ def signed_bars(
         listed=False,
         heights=np.empty(0) if levels is None else levels,
     )
+    lane = Lane(
+        series=(bars, level, *more),
+        y=Scale(low=low, high=high),
+        ringed=True,
+        notes=tuple(shown(float(height)) for height in heights),
+        kept=(chosen, count - 1),
+    )
     return BarPicture(
         names=tuple(str(n + 1) for n in range(count)),
         label=tr("sample"),
         x_label=None if labelled else "",
-        series=(bars, level),
-        y=Scale(low=low, high=high),
+        lanes=(lane,),
         chosen=chosen if chart.drag else None,
-        notes=tuple(shown(float(height)) for height in heights),
-        kept=(chosen, count - 1),
     )
 
 
@@ -143,15 +152,14 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
     )
     whole = range(-int(reach), int(reach) + 1) if reach >= 1 else ()
     ticks = [(float(n), shown(10.0**n, 0) if n >= 0 else f"{10.0**n:g}") for n in whole]
-    return BarPicture(
-        names=tuple(names),
-        label=tr("action"),
+    lane = Lane(
         series=(bars, *levels),
         y=Scale(low=-reach, high=reach),
         y_ticks=tuple(ticks or [(float(np.log10(v)), f"{v:g}") for v in (0.5, 1.0, 2.0)]),
         notes=tuple(f"{r:.3g}" for r in ratio),
         kept=(int(ratio.argmax()),),
     )
+    return BarPicture(names=tuple(names), label=tr("action"), lanes=(lane,))
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
@@ -170,15 +178,8 @@ def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | N
     number = BarSeries(
         name=tr("samples"), key="n", column=tr("Samples"), meaning="text", style="untold", heights=counts
     )
-    return BarPicture(
-        names=("",) * len(counts),
-        label=label,
-        series=(*bars, number),
-        edges=edges,
-        chosen=chosen,
-        y=Scale(low=0, high=None),
-        reach=1.0,
-    )
+    lane = Lane(series=(*bars, number), y=Scale(low=0, high=None), ringed=True, reach=1.0)
+    return BarPicture(names=("",) * len(counts), label=label, lanes=(lane,), edges=edges, chosen=chosen)
 
 
 def compared(
@@ -198,4 +199,4 @@ def compared(
         low, high = (spans or {}).get(part.name, (None, None))
         filled = part.with_heights(heights.get(part.name, nothing), low=low, high=high)
         series.append(dataclasses.replace(filled, kind="signed"))
-    return BarPicture(names=tuple(names), label=label, series=tuple(series), y=y, reach=reach)
+    return BarPicture(names=tuple(names), label=label, lanes=(Lane(series=tuple(series), y=y, reach=reach),))

@@ -27,7 +27,6 @@ from app.jobs.runner import Poll
 from app.lessons.cover import Cover
 from app.lessons.interactives.experiment_results import Experiments
 from app.plotting.bar_chart import BarChart
-from app.plotting.lane_chart import LaneChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label
 from app.theme.reasons import allow
@@ -149,7 +148,7 @@ class Interactive(QWidget):
                 button.hide()
         for words in self.invitations():
             words.hide()
-        for chart in self.findChildren(LaneChart):
+        for chart in self.findChildren(BarChart):
             chart.on_paper = True
 
     # -- building ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -130,13 +129,14 @@ class BuildGroup(Interactive):
         if self._asks or self._guess is not None:
             reach = max(reach, _up(max(GHOST_REACH, abs(self._guess or 0.0))))
         self.below.set_drag("bar" if self._asks else "")
-        picture = signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels)
         ghost = np.full(count, np.nan)
         ghost[-1] = math.nan if self._guess is None else self._guess
-        series = (*picture.series, GHOST.with_heights(ghost))
-        self.below.show_picture(dataclasses.replace(picture, series=series))
+        more = (GHOST.with_heights(ghost),)
+        self.below.show_picture(
+            signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels, more=more)
+        )
         for plot in (self.above, self.below):
-            plot.set_summary(f"{plot.title}: {', '.join(plot.picture.notes)}.")
+            plot.set_summary(f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}.")
         self.foot.setText(self._words(now, most if tells else None))
 
     def _words(self, now: np.ndarray, most: float | None) -> str:

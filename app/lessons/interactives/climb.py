@@ -14,7 +14,7 @@ from app.lessons.readable import readable
 from app.panels.policy_chart import NOW, REWARD
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.plotting.twin_stack import TwinStack
@@ -122,9 +122,7 @@ class Climb(Interactive):
         if self._guess is not None:
             ghost[self._action] = self._guess
         diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
-        return BarPicture(
-            names=tuple(run.origin.vocabulary[:count]),
-            label=tr("answer"),
+        lane = Lane(
             y=PROBABILITY,
             kept=(self._action,),
             series=(
@@ -135,6 +133,7 @@ class Climb(Interactive):
             ),
             notes=tuple(f"{p:.2f}" if a == self._action else "" for a, p in enumerate(now)),
         )
+        return BarPicture(names=tuple(run.origin.vocabulary[:count]), label=tr("answer"), lanes=(lane,))
 
     def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
         x = np.arange(len(policies), dtype=float)

@@ -10,7 +10,7 @@ from app.panels.policy_data import PolicyPicture
 from app.panels.policy_data import picture as policy_picture
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.tokens import SIDES
-from app.plotting.lane_chart import LaneChart
+from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
@@ -37,7 +37,7 @@ class PolicyPair(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.twins: list[TwinStack] = []
-        self._plots: list[LaneChart] = []
+        self._plots: list[BarChart] = []
         self._shown: PolicyPicture | None = None
         self.legend = Legend(KEYS)
         self.button = QToolButton()

@@ -88,7 +88,8 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
             yield "header", str(model.headerData(column, Qt.Orientation.Horizontal) or "")
     if isinstance(widget, BarChart):
         picture = widget.picture
-        yield from (("axis", text) for text in (picture.label, picture.x_label or "", picture.y.label))
+        labels = [lane.y.label for lane in picture.lanes if lane.y is not None]
+        yield from (("axis", text) for text in (picture.label, picture.x_label or "", *labels))
     if isinstance(widget, Plot):
         yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
     if isinstance(widget, QAbstractSpinBox):

@@ -35,7 +35,7 @@ def texts_of(window: QWidget) -> set[str]:
         if isinstance(widget, (BarChart, LineChart)):
             texts |= {shown(cell) for row in widget.table()[1] for cell in row if isinstance(cell, float)}
         if isinstance(widget, BarChart):
-            texts |= set(widget.picture.notes)
+            texts |= {note for lane in widget.picture.lanes for note in lane.notes}
     return texts - {""}
 
 

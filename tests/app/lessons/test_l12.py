@@ -82,6 +82,6 @@ def test_every_picture_of_any_state_has_a_table_and_a_sentence(pupil: Pupil) -> 
             explorer.twins[show].toggle()
     explorer.show_step(LessonStep(text="", show="gradients", state={"parts": ("k1",)}))
     explorer.draw(workspace.view)
-    low, high = explorer.gradients.y_range
+    low, high = explorer.gradients.drag_axes().y
     assert explorer.answer("pull_k1") < 1e-14
     assert high - low >= 0.1, "rounding does not fill the axis"

@@ -14,7 +14,7 @@ from app.lessons.prediction import Placed
 from app.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.lessons.value import Value
 from app.plotting.axis import Scale
-from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_data import Line, LinePicture
 from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import lesson_of
@@ -58,7 +58,7 @@ def test_a_reveal_takes_two_to_four_seconds() -> None:
 
 def _bars(*heights: float) -> BarPicture:
     series = BarSeries(name="now", meaning="policy", heights=np.array(heights))
-    return BarPicture(names=("1", "2"), label="action", series=(series,), y=Scale(low=0, high=1))
+    return BarPicture(names=("1", "2"), label="action", lanes=(Lane(series=(series,), y=Scale(low=0, high=1)),))
 
 
 def test_bars_grow_from_where_they_stood() -> None:

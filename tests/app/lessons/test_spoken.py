@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.place_chart import PlaceChart
+from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.widgets.panel import in_window
@@ -36,7 +36,7 @@ def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: s
 def test_every_picture_of_a_lesson_says_in_a_sentence_what_it_shows(pupil: Pupil, lesson: str, place: int) -> None:
     pupil.driver.program.lessons.player.open(lesson_of(lesson), place)
     pupil.wait()
-    kinds = (Plot, PlaceChart, TableTwin)
+    kinds = (Plot, BarChart, TableTwin)
     shown = [part for part in pupil.picture.findChildren(QWidget) if isinstance(part, kinds) and in_window(part)]
     assert shown
     assert not [part.accessibleName() for part in shown if not part.accessibleDescription()]

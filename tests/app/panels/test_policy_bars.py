@@ -25,8 +25,8 @@ from app.panels.policy_film import (
     weights,
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
+from app.plotting.bar_data import Ceiling, Dot
 from app.plotting.headline import Headline
-from app.plotting.lane_data import Ceiling, Dot
 from app.theme.tokens import LIGHT
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
@@ -83,7 +83,7 @@ def test_the_largest_change_of_the_first_update_fills_more_than_half_of_its_side
 def test_changes_below_a_thousandth_do_not_fill_their_axis() -> None:
     shown = pictured(Stage.UPDATE, update=150, settings=Settings(seed=7))
     (lane,) = [lane for lane in policy_picture(shown, None).lanes if lane.key == "change"]
-    assert 0 < np.abs(shown.change).max() < 1e-3 <= lane.picture.extent()[1]
+    assert 0 < np.abs(shown.change).max() < 1e-3 <= lane.extent()[1]
 
 
 def test_the_scales_do_not_move_while_the_stages_of_an_update_are_walked(driver: Driver) -> None:

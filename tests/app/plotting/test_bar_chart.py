@@ -1,4 +1,4 @@
-"""The bar chart: what it draws of every style, and how its places are chosen, dragged, read and written to a file."""
+"""The bar chart of one lane: what it draws of every style, and how its places are chosen, dragged, read and written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pytestqt.qtbot import QtBot
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import STYLES, BarPicture, BarSeries, side_by_side
+from app.plotting.bar_data import STYLES, BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.bar_painter import notes_of
 from app.plotting.export import Paper, drawn
+from app.plotting.lane_ground import x_ticks
+from app.plotting.plot import Plot
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import DARK, LIGHT, Theme
 
@@ -26,10 +28,21 @@ HEIGHTS = np.array([0.2, 0.9, np.nan, 0.4])
 NAMES = ("a", "b", "c", "d")
 
 
-def picture(*series: BarSeries, **others: object) -> BarPicture:
+def picture(
+    *series: BarSeries,
+    y: Scale = Scale(low=0, high=1),  # noqa: B008
+    notes: tuple[str, ...] = (),
+    **others: object,
+) -> BarPicture:
     one = series or (BarSeries(name="now", meaning="policy", heights=HEIGHTS),)
-    whole = BarPicture(names=NAMES, label="action", series=one, y=Scale(low=0, high=1))
+    whole = BarPicture(names=NAMES, label="action", lanes=(Lane(series=one, y=y, notes=notes, ringed=True),))
     return dataclasses.replace(whole, **others)  # type: ignore[arg-type]
+
+
+def range_of(made: BarChart) -> tuple[float, float]:
+    """The ends of the vertical axis of its only lane."""
+    (ends,) = made.ranges.values()
+    return ends
 
 
 def chart(qtbot: QtBot, what: BarPicture, theme: Theme = LIGHT, **kind: object) -> BarChart:
@@ -86,6 +99,25 @@ def test_a_bar_is_as_high_and_as_wide_as_its_numbers_say(qtbot: QtBot) -> None:
     pitch = made.pixel_at(1, 0).x() - made.pixel_at(0, 0).x()
     row = [image.pixelColor(x, round(foot.y()) - 3) == LIGHT.colour("policy") for x in range(image.width())]
     assert abs(sum(row) - 3 * 0.62 * pitch) <= 4, "three bars, none at the place without a number"
+
+
+@pytest.mark.parametrize("labels", [("", ""), ("action", ""), ("action", "share")])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_bars_and_lines_of_one_size_have_their_data_at_one_place(
+    qtbot: QtBot, labels: tuple[str, str], factor: float
+) -> None:
+    bars = chart(qtbot, picture(y=Scale(label=labels[1], low=0, high=1), x_label=labels[0]))
+    lines = Plot("Policy", Scale(label=labels[0], low=0.4, high=4.6), Scale(label=labels[1], low=0, high=1))
+    qtbot.addWidget(lines)
+    lines.resize(bars.size())
+    for one in (bars, lines):
+        one.set_look(LIGHT, factor)
+    lines.show()
+    lines.refresh()
+    assert lines.frame.axes.area == bars.drag_axes().area
+    for place, height in ((1, 0.0), (3, 0.7)):
+        apart = lines.to_pixels(place + 1.0, height) - bars.pixel_at(place, height)
+        assert apart.manhattanLength() < 1e-6
 
 
 def test_bars_below_zero_are_outlines_in_a_colour_of_their_own(qtbot: QtBot) -> None:
@@ -162,14 +194,14 @@ def test_an_open_end_of_the_axis_follows_the_data_and_does_not_jump_back_at_once
         return picture(BarSeries(name="n", meaning="policy", heights=np.array(heights)), y=Scale(low=0))
 
     made = chart(qtbot, of(1, 2, 3, 4))
-    assert made.y_range == (0.0, 4.0)
+    assert range_of(made) == (0.0, 4.0)
     made.show_picture(of(1, 2, 3, 9))
-    held = made.y_range
+    held = range_of(made)
     assert held[1] >= 9
     made.show_picture(of(1, 2, 3, 6))
-    assert made.y_range == held
+    assert range_of(made) == held
     made.show_picture(of(0, 0, 0, 1))
-    assert made.y_range[1] < 2
+    assert range_of(made)[1] < 2
 
 
 def test_bars_side_by_side_do_not_overlap_and_stay_at_their_place() -> None:
@@ -200,11 +232,11 @@ def test_what_is_read_and_the_table_hold_the_numbers_that_the_heights_stand_for(
 def test_a_note_stands_clear_of_a_marker_and_inside_the_chart(qtbot: QtBot, height: int, marker: float) -> None:
     bar = BarSeries(name="now", meaning="policy", heights=np.array([0.92]))
     reward = BarSeries(name="reward", meaning="reward", style="diamond", heights=np.array([marker]))
-    what = BarPicture(names=("a",), label="action", series=(bar, reward), y=Scale(low=0, high=1.1), notes=("0.92",))
+    what = picture(bar, reward, names=("a",), y=Scale(low=0, high=1.1), notes=("0.92",))
     made = chart(qtbot, what)
     made.resize(300, height)
     metrics = QFontMetricsF(LIGHT.font("small", 1.0))
-    ((_, text, at),) = notes_of(what, made.axes(), metrics, 1.0)
+    ((_, text, at),) = notes_of(what.lanes[0], None, made.drag_axes(), metrics, 1.0)
     assert text == "0.92"
     assert abs(at.y() - made.pixel_at(0, marker).y()) >= metrics.height() / 2 + 5.5  # half a diamond
     assert at.y() - metrics.height() / 2 >= 0
@@ -226,14 +258,14 @@ def test_a_chart_is_written_as_lines_and_text(qtbot: QtBot, tmp_path: Path, kind
 def test_names_that_would_overlap_are_left_out_evenly(qtbot: QtBot) -> None:
     names = tuple(f"action number {n}" for n in range(30))
     one = BarSeries(name="now", meaning="policy", heights=np.full(30, 0.5))
-    made = chart(qtbot, BarPicture(names=names, label="action", series=(one,), y=Scale(low=0, high=1)))
-    ticks = made.x_ticks(made.axes())
+    made = chart(qtbot, picture(one, names=names))
+    ticks = x_ticks(made.picture, made.drag_axes(), made.theme, made.factor)
     places = [round(x) for x, _ in ticks]
     assert 1 < len(places) < 8
     assert len(set(np.diff(places))) == 1
 
 
-def test_an_empty_chart_says_what_will_appear_and_takes_no_keys(qtbot: QtBot) -> None:
+def test_an_empty_chart_says_what_will_appear_and_takes_no_keys_and_no_clicks(qtbot: QtBot) -> None:
     made = BarChart("Policy")
     qtbot.addWidget(made)
     made.resize(300, 200)
@@ -243,5 +275,6 @@ def test_an_empty_chart_says_what_will_appear_and_takes_no_keys(qtbot: QtBot) ->
     places = emitted(made)
     QTest.keyClick(made, Key.Key_Right)
     QTest.keyClick(made, Key.Key_Return)
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
     assert places == []
     assert made.table() == ([made.table()[0][0]], [])

@@ -1,4 +1,4 @@
-"""The chart in lanes: every lane has an axis of its own, choices and drags go through all of them."""
+"""The bar chart of several lanes: every lane has an axis of its own, choices and drags go through all of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.plotting.axis import Scale
-from app.plotting.bar_data import BarPicture, BarSeries
+from app.plotting.axis import Axes
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, Ceiling, Dot, Lane, Spot
 from app.plotting.export import Paper, drawn
-from app.plotting.lane_chart import LaneChart
-from app.plotting.lane_data import Ceiling, Dot, Lane, LanePicture, Spot
 from app.plotting.lane_painter import level_box, spot_at
-from app.plotting.painted_axes import Axes
 from app.theme.tokens import LIGHT
 from tests.app.painted import painted_words
 
@@ -26,16 +24,15 @@ NAMES = ("1", "2", "3")
 
 def lane(key: str, *heights: float, style: str = "filled", **others: object) -> Lane:
     series = BarSeries(name=key, key=key, meaning="policy", style=style, heights=np.array(heights))
-    picture = BarPicture(names=NAMES, label="action", series=(series,), y=Scale())
-    return Lane(key=key, title=key, picture=picture, **others)  # type: ignore[arg-type]
+    return Lane(key=key, title=key, series=(series,), **others)  # type: ignore[arg-type]
 
 
-def lanes(*some: Lane, **others: object) -> LanePicture:
-    return LanePicture(names=NAMES, label="action", lanes=some, **others)  # type: ignore[arg-type]
+def lanes(*some: Lane, **others: object) -> BarPicture:
+    return BarPicture(names=NAMES, label="action", lanes=some, **others)  # type: ignore[arg-type]
 
 
-def chart(qtbot: QtBot, what: LanePicture) -> LaneChart:
-    made = LaneChart("Policy", drag="diamond")
+def chart(qtbot: QtBot, what: BarPicture) -> BarChart:
+    made = BarChart("Policy", drag="diamond")
     qtbot.addWidget(made)
     made.resize(700, 300)
     made.show_picture(what)
@@ -132,18 +129,6 @@ def test_it_is_drawn_at_every_size_and_written_as_lines_and_text(qtbot: QtBot, s
     text = drawn(made, "svg", Paper(theme=LIGHT, title="Policy")).decode()
     assert "<image" not in text
     assert ">What happened.<" in text
-
-
-def test_an_empty_chart_takes_no_keys_and_no_clicks(qtbot: QtBot) -> None:
-    made = LaneChart("Policy", drag="diamond")
-    qtbot.addWidget(made)
-    places: list[int] = []
-    made.picked.connect(places.append)
-    made.grab()
-    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
-    QTest.keyClick(made, Qt.Key.Key_Right)
-    assert places == []
-    assert made.table() == ([], [])
 
 
 def test_a_narrow_chart_names_its_lanes_by_symbols(qtbot: QtBot) -> None:

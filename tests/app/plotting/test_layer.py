@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from pytestqt.qtbot import QtBot
 
-from app.plotting.lane_chart import LaneChart
+from app.plotting.bar_chart import BarChart
 from app.plotting.lane_ground import paint_ground
 from app.plotting.layer import Layer
 from app.theme.tokens import DARK
@@ -89,7 +89,7 @@ def test_a_frame_in_which_only_bars_move_lays_out_no_title_and_no_name(
         times.append(1)
         real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("app.plotting.lane_chart.paint_ground", counted)
+    monkeypatch.setattr("app.plotting.bar_chart.paint_ground", counted)
     made = chart(qtbot, TWO)
     made.grab()
     times.clear()
@@ -109,7 +109,7 @@ def test_what_the_ground_of_a_chart_shows_is_painted_again(qtbot: QtBot, change:
     assert made.grab().toImage() != chart(qtbot, TWO).grab().toImage()
 
 
-def apply(made: LaneChart, change: str) -> None:
+def apply(made: BarChart, change: str) -> None:
     """Change one thing that the chart's ground shows."""
     if change == "theme":
         made.set_look(DARK, 1.0)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.place_chart import PlaceChart
+from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.presenting import screens
 from app.presenting.counter import seen_controls
@@ -56,7 +56,7 @@ def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver:
     driver.qtbot.waitUntil(
         lambda: not any(map(counter.geometry().intersects, seen_controls(window, counter))), timeout=5000
     )
-    plots = [part for part in window.findChildren(QWidget) if isinstance(part, Plot | PlaceChart)]
+    plots = [part for part in window.findChildren(QWidget) if isinstance(part, Plot | BarChart)]
     for plot in filter(in_window, plots):
         assert not counter.geometry().intersects(box_of(plot)), plot.title
     if size[0] > 1024:  # beside the formula, where there is room
@@ -79,7 +79,7 @@ def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
     settle(driver)
     driver.program.presenter.arrange_later()
     settle(driver)
-    plots = [plot for plot in window.findChildren(QWidget) if isinstance(plot, Plot | PlaceChart)]
+    plots = [plot for plot in window.findChildren(QWidget) if isinstance(plot, Plot | BarChart)]
     words = [word for plot in plots if in_window(plot) for word in painted_words(plot)]
     texts = {word.text for word in words}
     assert {"entropy", "Samples", "0"} <= texts and len(words) > 30

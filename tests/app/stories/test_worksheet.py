@@ -44,7 +44,7 @@ def test_one_step_and_what_it_shifts_take_one_key(driver: Driver) -> None:
     picture = panel(driver, "policy_bars").plot.picture
     assert picture.sentence.startswith("Update 1: more probability for")
     change = next(lane for lane in picture.lanes if lane.key == "change")
-    assert [note for note in change.picture.notes if note.startswith("+0.0")], "by how much, in digits"
+    assert [note for note in change.notes if note.startswith("+0.0")], "by how much, in digits"
 
 
 @pytest.mark.long
