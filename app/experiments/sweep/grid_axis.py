@@ -94,7 +94,7 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> 
 
 def name(value: object) -> str:
     """A short label for a setting's value."""
-    return tr("none") if value is None else worded(value)
+    return tr("none", "value") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:

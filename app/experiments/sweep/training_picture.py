@@ -130,7 +130,7 @@ def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spr
     """One row per update: the selected runs, the run shown, and the centre at every place drawn."""
     unit = UNITS[measure]
     columns = [
-        Column("update", tr("Update"), decimals=0),
+        Column("update", tr("Update", "noun"), decimals=0),
         Column("middle", titled(measure), unit=unit),
         Column("low", tr("Quarter below"), unit=unit),
         Column("high", tr("Quarter above"), unit=unit),

@@ -96,7 +96,7 @@ def signed_bars(
     )
     return BarPicture(
         names=tuple(str(n + 1) for n in range(count)),
-        label=tr("sample"),
+        label=tr("sample", "noun"),
         x_label=None if labelled else "",
         series=(bars, level),
         y=Scale(low=low, high=high),
