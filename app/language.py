@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, Qt, QTranslator
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 
 from app import pseudo
 from grpo_core import text
 from grpo_core.shipped import resource
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
 
 TRANSLATIONS = resource("translations")
 """Folder with one catalogue per language, for example de.qm, which Qt's lrelease generates from de.ts (``python -m
@@ -33,44 +36,71 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     global _chosen, _catalogue
     asked = _asked(arguments)
     _chosen, _catalogue = "", None
-    _translated.cache_clear()
+    _fits.cache_clear()
     text.use(None)
     if asked in MADE_UP:
         _chosen = asked
-        text.use(MADE_UP[asked])
+        text.use(_made_up(MADE_UP[asked]), _chooser(asked, folder))
         return ""
     name = asked or QLocale.system().name()
     catalogue = QTranslator()
     if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
         _chosen, _catalogue = name, catalogue
-        text.use(_translated)
+        text.use(_translated, _chooser(name, folder))
     elif asked and not asked.startswith("en"):
         there = sorted({"en", *MADE_UP, *(path.stem for path in folder.glob("*.qm"))})
         return f"There is no translation into “{asked}”; there are {', '.join(there)}."
     return ""
 
 
+def choose_again(name: str, folder: str) -> None:
+    """Choose in a child process the language of its parent."""
+    choose(["--language", name], Path(folder))
+
+
+def _chooser(name: str, folder: Path) -> tuple[str, ...]:
+    return f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder)
+
+
 def arrange(application: QApplication) -> None:
-    """Set the layout direction of the language."""
+    """Set the layout direction of the language, and have Qt translate its own texts, such as “Cancel”."""
     mirrored = _chosen == "pseudo-rtl" or (
         bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
     )
     direction = Qt.LayoutDirection.RightToLeft if mirrored else Qt.LayoutDirection.LeftToRight
     application.setLayoutDirection(direction)
+    of_qt = QTranslator(application)
+    if _catalogue is not None and of_qt.load(QLocale(_chosen), "qtbase", "_", _folder_of_qt()):
+        application.installTranslator(of_qt)
+
+
+def _folder_of_qt() -> str:
+    return QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+
+
+def _translated(source: str, context: str, count: int | None) -> str:
+    """The translation, or ""."""
+    assert _catalogue is not None
+    # Qt counts in 32 bits; the form that a language uses depends on the last digits
+    number = -1 if count is None else count if count < 10**9 else 10**9 + count % 10**6
+    translation = _catalogue.translate("", source, context, number)
+    return translation if translation and _fits(source, translation, "" if count is None else context) else ""
 
 
 @cache
-def _translated(source: str) -> str:
+def _fits(source: str, translation: str, many: str) -> bool:
     """Return the translation of ``source``.
 
     A translation whose placeholders do not match the source is not used, because formatting it would raise an error.
     """
-    assert _catalogue is not None
-    translation = _catalogue.translate("", source) or source
-    if translation != source and (why := text.misfit(source, translation)):
+    if why := text.misfit(source, translation, many):
         logging.getLogger(__name__).warning("The translation of “%s” is not used: %s.", source, why)
-        return source
-    return translation
+    return not why
+
+
+def _made_up(translate: Callable[[str], str]) -> text.Translate:
+    """A language that changes the English text by ``translate``."""
+    return lambda source, context, count: translate(source if count is None or count == 1 else context)
 
 
 def _asked(arguments: Sequence[str]) -> str:

@@ -73,13 +73,20 @@ class Breakpoint:
     @property
     def words(self) -> str:
         """The condition in words, such as “entropy falls below 1”."""
-        against = "" if self.relation == "first" else f" {self.value:.6g}".replace("-", "−")
-        return f"{name_of(self.series)} {RELATIONS[self.relation]}{against}"
+        return {
+            "above": tr("{series} rises above {value}"),
+            "below": tr("{series} falls below {value}"),
+            "first": tr("{series} ≠ 0 for the first time"),
+        }[self.relation].format(series=name_of(self.series), value=self._value)
 
     @property
     def title(self) -> str:
         """Short title of the condition, such as “Entropy below 1”."""
-        return f"{METRICS[self.series].title} {'first ≠ 0' if self.relation == 'first' else self._side}"
+        return {
+            "above": tr("{series} above {value}"),
+            "below": tr("{series} below {value}"),
+            "first": tr("{series} first ≠ 0"),
+        }[self.relation].format(series=METRICS[self.series].title, value=self._value)
 
     def holds(self, value: float) -> bool:
         """Return whether the condition is true of ``value``, which must not be NaN."""
@@ -107,11 +114,15 @@ class Breakpoint:
         """Describe a ``value`` that has made the condition true, such as “entropy 0.998 nats, below 1”."""
         unit = METRICS[self.series].unit
         shown = f"{name_of(self.series)} {self._shown(value)}{f' {unit}' * bool(unit)}".replace("-", "−")
-        return f"{shown}, {'not 0 for the first time' if self.relation == 'first' else self._side}"
+        return {
+            "above": tr("{shown}, above {value}"),
+            "below": tr("{shown}, below {value}"),
+            "first": tr("{shown}, not 0 for the first time"),
+        }[self.relation].format(shown=shown, value=self._value)
 
     @property
-    def _side(self) -> str:
-        return f"{self.relation} {self.value:.6g}".replace("-", "−")
+    def _value(self) -> str:
+        return f"{self.value:.6g}".replace("-", "−")
 
     def _shown(self, value: float) -> str:
         """Round ``value`` to as few digits as still satisfy the condition."""

@@ -152,8 +152,6 @@ def of_leading(name: str, found: Leading) -> Carried:
 def of_groups(groups: Sequence[Group]) -> WithoutSignal:
     """Return the claim about the groups of an update without a signal."""
     silent = sum(one.silent for one in groups)
-    if len(groups) == 1:
-        return WithoutSignal.of("only_silent" if silent else "only")
     return (
         WithoutSignal.of("silent", count=silent, all=len(groups))
         if silent

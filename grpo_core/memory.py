@@ -36,13 +36,13 @@ class Training:
         2.0,
         tr("Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits."),
         tr("Bytes a weight"),
-        unit="bytes",
+        unit=tr("bytes"),
         low=0.25,
         high=8,
         usual=(0.5, 4),
     )
     gradient_bytes: float = setting(
-        2.0, tr("Bytes of one gradient."), tr("Bytes a gradient"), unit="bytes", low=1, high=8, usual=(2, 4)
+        2.0, tr("Bytes of one gradient."), tr("Bytes a gradient"), unit=tr("bytes"), low=1, high=8, usual=(2, 4)
     )
     optimizer: str = setting(
         "adamw_mixed",
@@ -80,7 +80,7 @@ class Training:
         8192,
         tr("Tokens in one forward and backward pass, padding included."),
         tr("Tokens a pass"),
-        unit="tokens",
+        unit=tr("tokens"),
         low=1,
         high=10**8,
         usual=(512, 131072),
@@ -104,7 +104,7 @@ class Training:
         tr("Tokens of a completion with its prompt."),
         tr("Length"),
         symbol="L",
-        unit="tokens",
+        unit=tr("tokens"),
         low=1,
         high=10**7,
         usual=(128, 32768),

@@ -90,7 +90,7 @@ METRICS: dict[str, Metric] = {
         help=tr("Share of groups whose rewards are all equal; compared within the group alone they carry no signal."),
     ),
     "length": Metric(
-        title=tr("Mean length"), short=tr("length"), unit="tokens", low=0, scored=True,
+        title=tr("Mean length"), short=tr("length"), unit=tr("tokens"), low=0, scored=True,
         help=tr("Mean number of tokens in a completion."),
     ),
     "best_action": Metric(
@@ -98,7 +98,8 @@ METRICS: dict[str, Metric] = {
         help=tr("Index of the most probable token at the first visited place, after the update."),
     ),
     "accuracy": Metric(
-        title=tr("Right in the batch"), short=tr("right"), low=0, high=1, share=True, scored=True, language=True,
+        title=tr("Right in the batch"), short=tr("right", "correct"),
+        low=0, high=1, share=True, scored=True, language=True,
         help=tr("Share of the update's completions whose answer is right, whatever they are paid."),
     ),
     "accuracy_greedy": Metric(

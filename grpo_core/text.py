@@ -1,53 +1,76 @@
-"""Translation of all text that a user reads: ``tr``.
+"""Translation of all text that a user reads: ``tr``, and ``plural`` where it counts something.
 
-``lupdate`` collects the arguments of ``tr`` (``python -m tools.catalogue``), which must be literals, never f-strings.
+``lupdate`` collects the arguments of both (``python -m tools.catalogue``), which must be literals, never f-strings.
 Values are filled in afterwards, by name, so that a translator can move them::
 
-    tr("{count:,} updates of {run}").format(count=count, run=title)
+    tr("{title} at update {number:,}").format(title=title, number=number)
+    plural("{count:,} update of {run}", "{count:,} updates of {run}", count).format(count=count, run=title)
 
-Symbols, numbers, tokens and names of settings are the same in every language.
+A word with two meanings says which one it has here: ``tr("Step", "verb")``. Symbols, numbers, tokens and names of
+settings are the same in every language.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 _TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 """Pattern of a glossary term in text: [term], or [shown text|term]."""
 
 
-def _as_written(text: str) -> str:
-    return text
+Translate: TypeAlias = Callable[[str, str, int | None], str]
+"""A function of a text, its context and its count, as given to ``tr`` and ``plural``. Returns "" if there is no
+translation."""
 
 
-_translate: Callable[[str], str] = _as_written
+def _as_written(text: str, context: str, count: int | None) -> str:
+    return ""
 
 
-def tr(text: str) -> str:
-    """Translate ``text`` into the language chosen at startup. Return it unchanged if there is no translation."""
-    return _translate(text)
+_translate: Translate = _as_written
+_chooser: tuple[str, ...] = ()
 
 
-def misfit(source: str, translation: str) -> str:
-    """Return the reason why a translation does not fit its source, in English. Empty if it fits.
+def tr(text: str, context: str = "") -> str:
+    """Translate ``text`` into the language chosen at startup. Return it unchanged if there is no translation.
 
-    Both must have the same placeholders and link to the same terms.
+    ``context`` tells translators which meaning of an ambiguous word is used, such as "verb".
     """
+    return _translate(text, context, None) or text
+
+
+def plural(one: str, many: str, count: int) -> str:
+    """Translate a text that counts something. Return the form for ``count``; the caller fills in the number.
+
+    ``one`` and ``many`` are the English forms; in the catalogue ``many`` is the context of ``one``. Another language
+    has as many forms as it needs.
+    """
+    return _translate(one, many, int(count)) or (one if count == 1 else many)
+
+
+def misfit(source: str, translation: str, many: str = "") -> str:
+    """Return the reason why a translation does not fit its source, in English, or "" if it fits.
+
+    Both must have the same placeholders and link to the same terms. A form of a text that counts something
+    (``many`` is its English plural) can omit placeholders that one of the English forms omits.
+    """
+    sources = (source, many) if many else (source,)
     try:
-        wanted = sorted(set(_fields(source)))
+        wanted = [set(_fields(one)) for one in sources]
     except ValueError:
         return ""  # braces that are not placeholders: nothing is filled in
     try:
-        found = sorted(set(_fields(translation)))
+        found = set(_fields(translation))
     except ValueError as error:
         return f"its braces cannot be read ({error})"
-    if wanted != found:
-        return f"it has the fields {_listed(found)}, and the source {_listed(wanted)}"
+    if not set.intersection(*wanted) <= found <= set.union(*wanted):
+        return f"it has the fields {_listed(found)}, and the source {_listed(set.union(*wanted))}"
     linked, there = ({term or said for said, term in _TERM.findall(text)} for text in (source, translation))
     if linked != there:
-        return f"it links to {_listed(sorted(there))}, and the source to {_listed(sorted(linked))}"
+        return f"it links to {_listed(there)}, and the source to {_listed(linked)}"
     return ""
 
 
@@ -59,14 +82,20 @@ def _fields(text: str) -> Iterator[str]:
             yield from _fields(format or "")
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"“{name}”" for name in names) or "none"
+def _listed(names: set[str]) -> str:
+    return ", ".join(f"“{name}”" for name in sorted(names)) or "none"
 
 
-def use(translate: Callable[[str], str] | None) -> None:
-    """Set the function that ``tr`` translates with. With None, text is left as written.
+def use(translate: Translate | None, chooser: Sequence[str] = ()) -> None:
+    """Set the function that ``tr`` and ``plural`` translate with. With None, text is left as written.
 
-    Module constants are translated on import, so the language must be set before that.
+    Module constants are translated on import, so the language must be set before that. ``chooser`` names a function,
+    as “module:function”, and its arguments: child processes call it to speak the same language.
     """
-    global _translate
-    _translate = translate or _as_written
+    global _translate, _chooser
+    _translate, _chooser = translate or _as_written, tuple(chooser)
+
+
+def chooser() -> tuple[str, ...]:
+    """The function that chooses the language in use, as given to :func:`use`. Empty for English."""
+    return _chooser

@@ -4,6 +4,10 @@
 
 Qt's lupdate finds the text in the code; that of lessons, glossary and references is passed to it in a temporary file.
 Translate de.ts with Qt Linguist, run this command again, and start the program with ``--language de``.
+
+A word with two meanings is listed once for each, with a comment such as "verb". A sentence that counts something has as
+many forms as the language needs; its source is the English singular, and its comment the English plural. A form can
+omit the number if the English singular does.
 """
 
 from __future__ import annotations
@@ -72,7 +76,8 @@ def renew(catalogue: Path, language: str = "") -> None:
         files = sorted(path for package in ("app", "grpo_core") for path in (ROOT / package).rglob("*.py"))
         sources.write_text("\n".join(map(str, [*files, texts])), "utf-8")
         target = ["-target-language", language] if language else []
-        _qt("lupdate", f"@{sources}", "-locations", "none", *target, "-ts", str(catalogue))
+        counting = ["-tr-function-alias", "tr+=plural"]  # its second argument is taken as the comment
+        _qt("lupdate", f"@{sources}", "-locations", "none", *counting, *target, "-ts", str(catalogue))
     _keep_translations(catalogue)
 
 
@@ -82,23 +87,53 @@ def _keep_translations(catalogue: Path) -> None:
     """
     tree = ET.parse(catalogue)
     for context in tree.iter("context"):
-        messages = [(message, message.find("translation")) for message in context.iter("message")]
-        known = [(message, one) for message, one in messages if one is not None]
-        gone = [(m, one.text) for m, one in known if one.get("type") in ("vanished", "obsolete")]
-        new = {
-            m.findtext("source") or "": (m, one) for m, one in known if one.get("type") == "unfinished" and not one.text
-        }
-        for message, translation in gone:
-            before = message.findtext("source") or ""
-            alike = difflib.get_close_matches(before, new, n=1, cutoff=ALIKE)
-            if alike and translation:
-                changed, place = new.pop(alike[0])
-                place.text = translation
-                old = ET.Element("oldsource")
-                old.text = before
-                changed.insert(1, old)
-            context.remove(message)
+        messages = list(context.iter("message"))
+        new: dict[str, list[ET.Element]] = {}
+        for message in messages:
+            if _is(message, "unfinished") and not any(_forms(message)):
+                new.setdefault(_written(message), []).append(message)
+        for message in messages:
+            if _is(message, "vanished", "obsolete"):
+                before = _written(message)
+                alike = difflib.get_close_matches(before, new, n=1, cutoff=ALIKE)
+                if alike and any(_forms(message)):
+                    for changed in new.pop(alike[0]):  # a word that has become two has its translation for both
+                        _fill(changed, _forms(message))
+                        old = ET.Element("oldsource")
+                        old.text = before
+                        changed.insert(1, old)
+                context.remove(message)
     tree.write(catalogue, "utf-8", xml_declaration=True)
+
+
+def _is(message: ET.Element, *kinds: str) -> bool:
+    translation = message.find("translation")
+    return translation is not None and translation.get("type") in kinds
+
+
+def _written(message: ET.Element) -> str:
+    """The English text of a message, in the plural if it has one."""
+    return message.findtext("comment" if _counts(message) else "source") or ""
+
+
+def _counts(message: ET.Element) -> bool:
+    """Whether a message is of ``plural``."""
+    return message.get("numerus") == "yes"
+
+
+def _forms(message: ET.Element) -> list[str]:
+    """The translations of a message: one, or one for each plural form."""
+    if _counts(message):
+        return [form.text or "" for form in message.iter("numerusform")]
+    return [message.findtext("translation") or ""]
+
+
+def _fill(message: ET.Element, forms: list[str]) -> None:
+    """Enter translations into an untranslated message. The last of them, the plural, where it needs more than there
+    are."""
+    places = [*message.iter("numerusform" if _counts(message) else "translation")]
+    for number, place in enumerate(places):
+        place.text = forms[number] if len(forms) == len(places) else forms[-1]
 
 
 def release(catalogue: Path) -> Path:
@@ -119,8 +154,10 @@ def _misfits(catalogue: Path) -> Iterator[str]:
     """Yield an error message for each finished translation that lacks a placeholder or a link of its source."""
     for message in ET.parse(catalogue).iter("message"):
         source, translation = message.findtext("source") or "", message.find("translation")
-        if translation is not None and translation.text and translation.get("type") is None:
-            why = misfit(source, translation.text)
+        if translation is None or translation.get("type") is not None:
+            continue
+        for form in filter(None, _forms(message)):
+            why = misfit(source, form, (message.findtext("comment") or "") if _counts(message) else "")
             if why:
                 yield f"{catalogue.name}: the translation of “{source}” does not fit: {why}."
 

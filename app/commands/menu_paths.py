@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grpo_core.text import tr
 
-FILE, EDIT, RUN, GO, VIEW = tr("File"), tr("Edit"), tr("Run"), tr("Go"), tr("View")
+FILE, EDIT, RUN, GO, VIEW = tr("File"), tr("Edit"), tr("Run", "menu"), tr("Go"), tr("View", "menu")
 LESSONS, HELP = tr("Lessons"), tr("Help")
 RECENT, EXPORT = (f"{FILE}/{name}" for name in (tr("Open recent"), tr("Export")))
 THEME, LAYOUT, PANEL, PRESENTING = (

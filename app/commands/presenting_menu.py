@@ -46,7 +46,7 @@ def presenting_commands(targets: CommandTargets) -> list[Command]:
         return "" if presenting else tr("Nobody is presenting.")
 
     return [
-        Command(id="present", text=tr("Present"), menu=PRESENTING, run=presenter.toggle, shortcuts=("F5",),
+        Command(id="present", text=tr("Present", "verb"), menu=PRESENTING, run=presenter.toggle, shortcuts=("F5",),
                 checked=lambda: presenter.active,
                 tip=tr("Full screen for a projector; with two screens the speaker has a window of their own.")),
         Command(id="maximize_panel", text=tr("Maximize panel"), menu=PRESENTING, run=maximize,

@@ -135,7 +135,7 @@ class BackgroundRunsController(QObject):
         if self.background.queue is not None:
             return
         resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
-        show = BarAction(text=tr("Show"), run=partial(self.open, folder))
+        show = BarAction(text=tr("Show", "verb"), run=partial(self.open, folder))
         text = tr("Runs in the background are not finished: “{name}”.").format(name=folder.name)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(resume, show), id=MESSAGE))
 
@@ -149,7 +149,7 @@ class BackgroundRunsController(QObject):
 
     @Slot()
     def _on_finished(self) -> None:
-        show = BarAction(text=tr("Show"), run=self.show)
+        show = BarAction(text=tr("Show", "verb"), run=self.show)
         text = tr("The runs in the background are done.")
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=MESSAGE))
 

@@ -16,7 +16,7 @@ from app.window.main_window import MainWindow
 from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FOUND = "recorded findings"
 """Id of the message with the findings on the current run."""
@@ -122,9 +122,9 @@ class Examinations(QObject):
         known = None if run is None else self._workspace.examination.of(run.id)
         if not said or run is None or known is None:
             return ""
-        return tr("{title}, {count:,} updates examined: {said}.").format(
-            title=run.title, count=known.head, said="; ".join(said)
-        )
+        return plural(
+            "{title}, {count:,} update examined: {said}.", "{title}, {count:,} updates examined: {said}.", known.head
+        ).format(title=run.title, count=known.head, said="; ".join(said))
 
     def _say(self, text: str) -> None:
         if text:

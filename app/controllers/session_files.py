@@ -29,7 +29,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import read_ahead
 from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, save_session
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
@@ -133,7 +133,7 @@ class SessionFiles(QObject):
 
     def _on_saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)
-        runs = tr("no run") if not count else tr("1 run") if count == 1 else tr("{count} runs").format(count=count)
+        runs = plural("{count} run", "{count} runs", count).format(count=count) if count else tr("no run")
         parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
         lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:

@@ -26,7 +26,7 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import nearest
 from grpo_core.runs import library
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers import place_of
 
 WELCOME = "welcome"
@@ -155,9 +155,12 @@ class Startup(QObject):
             if entry.meta is not None and not entry.meta.ended and not entry.in_use and entry.steps:
                 if entry.path in self._shown:
                     return
-                text = tr(
+                text = plural(
+                    "The program ended unexpectedly the last time. “{title}” was being written then; its {steps:,} "
+                    "update is safe.",
                     "The program ended unexpectedly the last time. “{title}” was being written then; "
-                    "its {steps:,} updates are safe."
+                    "its {steps:,} updates are safe.",
+                    entry.steps,
                 ).format(title=entry.meta.title, steps=entry.steps)
                 action = BarAction(text=tr("Open it"), run=partial(self._runs.open_path, entry.path))
                 self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished"))
@@ -168,13 +171,11 @@ class Startup(QObject):
         broken = [entry.error for entry in entries if entry.error is not None]
         if not broken:
             return
-        text = (
-            tr("A file in the folder of runs is left aside: {error}").format(error=broken[0])
-            if len(broken) == 1
-            else tr("{count} files in the folder of runs are left aside. The newest: {error}").format(
-                count=len(broken), error=broken[0]
-            )
-        )
+        text = plural(
+            "A file in the folder of runs is left aside: {error}",
+            "{count} files in the folder of runs are left aside. The newest: {error}",
+            len(broken),
+        ).format(count=len(broken), error=broken[0])
         self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
 
     def close(self) -> None:
@@ -209,9 +210,12 @@ class Startup(QObject):
         delete = BarAction(
             text=tr("Delete the oldest {count}").format(count=len(surplus)), run=partial(self._runs.delete, surplus)
         )
-        text = tr(
+        text = plural(
+            "More than {keep} run has saved itself, or they take more than {size:g} GB. "
+            "Runs that you saved elsewhere stay.",
             "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
-            "Runs that you saved elsewhere stay."
+            "Runs that you saved elsewhere stay.",
+            keep,
         ).format(keep=keep, size=size / 1e9)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
 

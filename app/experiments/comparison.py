@@ -63,7 +63,7 @@ class ComparisonPanel(Panel):
         self._source = ""
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
-        self.plot = LineChart(tr("Race"), pickable=True)
+        self.plot = LineChart(tr("Race", "noun"), pickable=True)
         self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()

@@ -35,7 +35,7 @@ from grpo_core.claims.claim import sentence
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.explain import Quantity
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
@@ -143,10 +143,18 @@ class KlOverBetaPanel(Panel):
         if runs is not None:
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
-            text = tr("Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.")
+            text = plural(
+                "Seed {seed} of the sweep: {updates:,} update repeats what it computed, bit for bit.",
+                "Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.",
+                updates,
+            )
             apart, results = "", self.controller.results
             if runs.beside is not None and results is not None:
-                text = tr("Seed {seed} of the sweep: {updates:,} updates by NumPy. {apart}")
+                text = plural(
+                    "Seed {seed} of the sweep: {updates:,} update by NumPy. {apart}",
+                    "Seed {seed} of the sweep: {updates:,} updates by NumPy. {apart}",
+                    updates,
+                )
                 apart = sentence(*of_fast(by_both(results.done.values())))
             self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates, apart=apart), updates)
 

@@ -19,7 +19,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.queue.queue import Queue
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 EMPTY = tr(
     "Trains the language model at each value of a setting, with each seed, beside the window. Choose a setting and "
@@ -201,20 +201,32 @@ def _status_text(background: BackgroundQueue | None) -> str:
             text = tr("Loading the language model in a process of its own.")
         case QueueState.WORKING:
             text = (
-                tr("{done:,} of {wanted:,} updates.").format(**facts)
+                plural("{done:,} of {wanted:,} update.", "{done:,} of {wanted:,} updates.", wanted).format(**facts)
                 if background.left is None
-                else tr("{done:,} of {wanted:,} updates, about {left} left.").format(
-                    left=duration(background.left), **facts
-                )
+                else plural(
+                    "{done:,} of {wanted:,} update, about {left} left.",
+                    "{done:,} of {wanted:,} updates, about {left} left.",
+                    wanted,
+                ).format(left=duration(background.left), **facts)
             )
         case QueueState.STOPPING:
             text = tr("Stopping.")
         case QueueState.PAUSED:
-            text = tr("Paused at {done:,} of {wanted:,} updates.").format(**facts)
+            text = plural(
+                "Paused at {done:,} of {wanted:,} update.", "Paused at {done:,} of {wanted:,} updates.", wanted
+            ).format(**facts)
         case QueueState.CANCELLED:
-            text = tr("Cancelled at {done:,} of {wanted:,} updates; what was done stays.").format(**facts)
+            text = plural(
+                "Cancelled at {done:,} of {wanted:,} update; what was done stays.",
+                "Cancelled at {done:,} of {wanted:,} updates; what was done stays.",
+                wanted,
+            ).format(**facts)
         case QueueState.DONE:
-            text = tr("Done: {count} runs of {updates:,} updates.").format(count=len(queue.runs), updates=queue.updates)
+            text = plural(
+                "Done: {count} run of {updates:,} updates.",
+                "Done: {count} runs of {updates:,} updates.",
+                len(queue.runs),
+            ).format(count=len(queue.runs), updates=queue.updates)
     troubles = [one.trouble for one in statuses if one.trouble]
     if troubles:
         early = tr("Stopped early: {count} ({reason}).")

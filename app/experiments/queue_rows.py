@@ -19,7 +19,7 @@ from grpo_core.text import tr
 
 MEASURES = (
     ("accuracy_greedy", tr("held-out")),
-    ("accuracy", tr("right")),
+    ("accuracy", tr("right", "correct")),
     ("reward_mean", tr("reward")),
     ("kl", tr("KL")),
 )
@@ -67,7 +67,9 @@ def columns(queue: Queue) -> list[Column]:
     for name, title in MEASURES:
         help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
         columns.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
-    columns.append(Column("left", tr("left"), chars=13, kind="text", help=tr("Time that the run still takes.")))
+    columns.append(
+        Column("left", tr("left", "remaining time"), chars=13, kind="text", help=tr("Time that the run still takes."))
+    )
     return columns
 
 

@@ -17,7 +17,7 @@ from grpo_core.claims.repeats import Repeated
 from grpo_core.config import Settings
 from grpo_core.experiments.outcome import of_repeats
 from grpo_core.experiments.repeats import SERIES, Repeats
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 COUNT = 16
 """Number of repeats in one batch."""
@@ -67,7 +67,11 @@ class RepeatResults:
     @property
     def so_far(self) -> str:
         """One-sentence message about the progress of the repeats."""
-        return tr("As far as it got: {count:,} of {updates:,} updates.").format(count=self.count, updates=self.updates)
+        return plural(
+            "As far as it got: {count:,} of {updates:,} update.",
+            "As far as it got: {count:,} of {updates:,} updates.",
+            self.updates,
+        ).format(count=self.count, updates=self.updates)
 
     @property
     def past_half(self) -> np.ndarray:
@@ -81,8 +85,10 @@ class RepeatResults:
         """Return text about the number of repeats and their differences from a run under ``here``."""
         differs = differences(self.settings, here)
         if not differs:
-            return tr("{count} repeats").format(count=len(self.seeds))
-        return tr("{count} repeats, {differences}").format(count=len(self.seeds), differences=", ".join(differs))
+            return plural("{count} repeat", "{count} repeats", len(self.seeds)).format(count=len(self.seeds))
+        return plural("{count} repeat, {differences}", "{count} repeats, {differences}", len(self.seeds)).format(
+            count=len(self.seeds), differences=", ".join(differs)
+        )
 
     @property
     def numbers(self) -> str:

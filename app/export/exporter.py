@@ -21,7 +21,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.export.checkpoint import CHECKPOINT
 from grpo_core.export.script import step_script
 from grpo_core.hf.trl_script import script
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 
 SHARP = 2
@@ -174,7 +174,9 @@ class Exporter(QObject):
         scale = workspace.scale if choice.scale is None else choice.scale
         self._start(
             folder,
-            tr("{target} holds {count} pictures.").format(target=folder, count=len(choice.steps)),
+            plural("{target} holds {count} picture.", "{target} holds {count} pictures.", len(choice.steps)).format(
+                target=folder, count=len(choice.steps)
+            ),
             *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
             "--steps",
             f"{choice.steps[0]}:{choice.steps[-1]}",

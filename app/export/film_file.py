@@ -27,7 +27,7 @@ from app.workspace.player import STAGED_SPEED
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST = 10_000
 """Maximum number of pictures in a film."""
@@ -77,8 +77,10 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
         made += _shots_of(step, passes(step), speed, rate, alone=len(steps) == 1)
         if len(made) > MOST:
             raise GrpoError(
-                tr(
-                    "A film of more than {most:,} pictures is too long; choose fewer updates, or a higher speed."
+                plural(
+                    "A film of more than {most:,} picture is too long; choose fewer updates, or a higher speed.",
+                    "A film of more than {most:,} pictures is too long; choose fewer updates, or a higher speed.",
+                    MOST,
                 ).format(most=MOST)
             )
     last = made[-1]

@@ -12,7 +12,7 @@ from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.homework import Checker, Collected, Homework, Row, collect
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 BYTE_ORDER_MARK = "utf-8-sig"
 """Encoding that makes Excel recognize a table as UTF-8."""
@@ -101,7 +101,11 @@ def _collect(arguments: Sequence[str]) -> None:
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(
-        tr("{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.").format(
+        plural(
+            "{files} file, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.",
+            "{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.",
+            len(collected.rows),
+        ).format(
             files=len(collected.rows),
             flagged=sum(bool(row.flags) for row in collected.rows),
             agree=states.count("agrees"),

@@ -11,7 +11,7 @@ from app.lessons.prediction import DIRECTIONS
 from app.lessons.readable import number_text, reads_as
 from grpo_core.lessons import Lesson, Prediction, as_told, direction, spoken
 from grpo_core.lessons import holds as in_range
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SEEDS = 5
 """Number of other seeds with which a lesson is checked."""
@@ -148,7 +148,9 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
         else tr(", none has the number")
     )
     report.said.append(
-        tr("{agreed} of {count} other seeds agree{span}.").format(agreed=agreed, count=len(values), span=span)
+        plural(
+            "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", len(values)
+        ).format(agreed=agreed, count=len(values), span=span)
     )
 
 

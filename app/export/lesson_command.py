@@ -11,7 +11,7 @@ from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session_zip import SUFFIX
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST_SEEDS = 16
 
@@ -65,8 +65,16 @@ def _check(options: argparse.Namespace) -> int:
         seconds += report.seconds
         for line in lines_of(lesson, report):
             print(line, flush=True)
-    sentence = tr("{steps} steps, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.")
-    print(sentence.format(steps=len(lesson.steps), asked=lesson.asked, seconds=seconds, faults=faults or tr("none")))
+    sentence = plural(
+        "{steps} step, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.",
+        "{steps} steps, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.",
+        len(lesson.steps),
+    )
+    print(
+        sentence.format(
+            steps=len(lesson.steps), asked=lesson.asked, seconds=seconds, faults=faults or tr("none", "faults")
+        )
+    )
     return faults
 
 

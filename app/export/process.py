@@ -9,7 +9,6 @@ from multiprocessing.connection import Connection
 
 from PySide6.QtCore import QObject, QTemporaryDir, QTimer, Signal, Slot
 
-from app import language
 from grpo_core.child.answering import Poll, answer
 from grpo_core.child.asking import Asked
 from grpo_core.errors import GrpoError
@@ -114,7 +113,6 @@ class _Lines(io.TextIOBase):
 
 def serve(connection: Connection) -> None:
     """Run the process: receive the command, execute it, report the result."""
-    language.choose(())  # before importing any module with translated strings
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {

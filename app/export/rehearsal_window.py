@@ -11,7 +11,7 @@ from app.export.process import ExportProcess
 from app.export.rehearsal import passes
 from app.theme.labels import Label
 from grpo_core.lessons import Lesson
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SIZE = 760, 520
 
@@ -90,9 +90,9 @@ class RehearsalWindow(QDialog):
     def _on_done(self) -> None:
         self._finish()
         self.status.setText(
-            tr("{steps} steps rehearsed. Faults: {faults}.").format(
-                steps=self._steps, faults=self._faults or tr("none")
-            )
+            plural(
+                "{steps} step rehearsed. Faults: {faults}.", "{steps} steps rehearsed. Faults: {faults}.", self._steps
+            ).format(steps=self._steps, faults=self._faults or tr("none", "faults"))
         )
 
     @Slot(str)

@@ -216,5 +216,5 @@ def _spoken(terms: Sequence[Term]) -> str:
         return tr("Formula: {formula}").format(formula=formula)
     old, new = (", ".join(term.name for term in terms if term.change == kind and term.name) for kind in ("old", "new"))
     return tr("Formula, changed: {formula}. Struck out: {old}. New: {new}.").format(
-        formula=formula, old=old or tr("nothing"), new=new or tr("nothing")
+        formula=formula, old=old or tr("nothing", "parts of a formula"), new=new or tr("nothing", "parts of a formula")
     )

@@ -165,7 +165,7 @@ def _entry(id: str, table: Any, text: str) -> Entry:
                     id=id, name=name, known=", ".join(sorted(known))
                 ),
             )
-        texts, form = (value, tr("a list of texts")) if name in _LISTS else ([value], "a text")
+        texts, form = (value, tr("a list of texts")) if name in _LISTS else ([value], tr("a text"))
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise GlossaryError(
                 _line(text, id), tr("“{name}” of “{id}” must be {form}").format(name=name, id=id, form=form)

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.lessons.catalogue import Broken, lesson_in, lesson_titles
 from app.resources import resource
 from grpo_core.lessons import Lesson, LessonError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ENDING = ".toml"
 FIRST = 100
@@ -70,7 +70,14 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
         except LessonError as error:
             broken.append(Broken(path.name, str(error)))
     if len(paths) > MOST:
-        broken.append(Broken(folder.name, tr("Only {most} files of this folder are read.").format(most=MOST)))
+        broken.append(
+            Broken(
+                folder.name,
+                plural(
+                    "Only {most} file of this folder is read.", "Only {most} files of this folder are read.", MOST
+                ).format(most=MOST),
+            )
+        )
     return sorted(good, key=lambda one: one[1].number), broken
 
 

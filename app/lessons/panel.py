@@ -19,7 +19,7 @@ from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Lesson
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class LessonPanel(Panel):
@@ -133,10 +133,13 @@ class LessonPanel(Panel):
 
     def summary(self, view: View) -> str:
         if self._lesson_player is None or self._lesson_player.lesson is None:
+            count, broken = len(self.all), len(self.broken) + len(self.broken_own)
             pattern = (
-                tr("{count} lessons, {broken} broken.") if self.broken or self.broken_own else tr("{count} lessons.")
+                plural("{count} lesson, {broken} broken.", "{count} lessons, {broken} broken.", count)
+                if broken
+                else plural("{count} lesson.", "{count} lessons.", count)
             )
-            return pattern.format(count=len(self.all), broken=len(self.broken) + len(self.broken_own))
+            return pattern.format(count=count, broken=broken)
         lesson = self._lesson_player.lesson
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
             number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title

@@ -101,7 +101,7 @@ class BreakpointRow(QWidget):
 
     def show_place(self, first: int | None) -> None:
         """Show the update at which the condition first became true."""
-        text = f"at {first:,}" if first is not None else "—"
+        text = tr("at {update:,}").format(update=first) if first is not None else "—"
         if text != self.place.text():
             self.place.setText(text)
             self.place.setToolTip(tr("Show the first update of this run at which it became true."))

@@ -24,7 +24,7 @@ from app.widgets.combo import choice_box, fill
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 EMPTY = tr(
     "Choose the folder with the files of your class. Each claimed number of a bandit is computed once more, and what "
@@ -110,7 +110,9 @@ class HomeworkPanel(Panel):
         self.table.set_columns([_column(str(head)) for head in heads])
         self.table.set_rows([[_cell(cell) for cell in row] for row in rows])
         flagged = sum(bool(row[4]) for row in rows)
-        head = tr("{files} files, {flagged} of them flagged.").format(files=len(rows), flagged=flagged)
+        head = plural(
+            "{files} file, {flagged} of them flagged.", "{files} files, {flagged} of them flagged.", len(rows)
+        ).format(files=len(rows), flagged=flagged)
         chosen = max(self.question.currentIndex(), 0)
         names = [tr("{lesson}, step {step}").format(lesson=one["lesson"], step=one["step"]) for one in tallies]
         fill(self.question, names, min(chosen, max(len(names) - 1, 0)))

@@ -26,7 +26,7 @@ CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
 CARDS_RECORDED = ("updates", "reward_mean", "loss", "length", "dead_groups", "clip_fraction")
 CARDS_GAMEABLE = ("updates", "accuracy", "reward_mean", "kl", "length", "dead_groups")
 """Cards of runs in which a completion can be rewarded without being right. They show both accuracy and reward."""
-HELD_OUT = {"accuracy_greedy": "greedy", "accuracy_sampled": "sampled"}
+HELD_OUT = {"accuracy_greedy": tr("greedy"), "accuracy_sampled": tr("sampled")}
 LONGEST_AGO = 1000
 """Minimum age in updates at which a measurement no longer describes the current policy."""
 
@@ -110,7 +110,7 @@ class MetricsPanel(Panel):
             card.setVisible(place < space)
         for card in self.cards:
             if card.name == "updates":
-                title = tr("Step") if view.run.is_recorded else tr("Updates")
+                title = tr("Step", "noun") if view.run.is_recorded else tr("Updates")
                 card.show_number(view.theme, view.scale, title, float(view.run.label(view.cursor.step)), None)
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)

@@ -25,7 +25,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Quantity
 from grpo_core.surrogates import SURROGATES
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
 """Pixels: margins of the panel, gap between two stages, and gap before the label that names the completion and
@@ -205,12 +205,18 @@ def _name(stage: Stage, view: View) -> str:
         times = f"{prompts} × " if prompts > 1 else ""
         return tr("Sample {times}{group_size}").format(times=times, group_size=settings.learner.group_size)
     if stage is Stage.SCORE:
-        return tr("Score")
+        return tr("Score", "stage")
     if stage is Stage.NORMALIZE:
-        return tr("Normalize in group") if BASELINES[settings.objective.baseline].within_group else tr("Compare")
+        return (
+            tr("Normalize in group", "stage")
+            if BASELINES[settings.objective.baseline].within_group
+            else tr("Compare", "stage")
+        )
     passes = view.step.passes or settings.learner.mu
     if view.step.step is None or view.cursor.stage is not Stage.UPDATE:
-        return tr("Update, {passes} passes").format(passes=passes) if passes > 1 else tr("Update")
+        if passes == 1:
+            return tr("Update", "stage")
+        return plural("Update, {passes} pass", "Update, {passes} passes", passes).format(passes=passes)
     return tr("Update, pass {passed} of {passes}").format(passed=view.step.passed + 1, passes=passes)
 
 

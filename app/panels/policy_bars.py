@@ -48,7 +48,7 @@ class PolicyBarsPanel(Panel):
         self._rewards: tuple[object, np.ndarray | None] | None = None
         self._earlier: tuple[tuple[object, ...], EarlierEnds] = (), NO_EARLIER
         self.choice = CalmBox()
-        self.choice.setAccessibleName(tr("Context"))
+        self.choice.setAccessibleName(tr("Context", "of an action"))
         self.choice.activated.connect(self._on_context)
         self.plot = policy_chart(headed=False)
         self.plot.picked.connect(self._on_chosen)

@@ -26,7 +26,7 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import WIDTH, BarPicture, BarSeries, Lane
 from app.plotting.numbers import MINUS, shown
 from app.workspace.cursor import Stage
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NOW = BarSeries(name=tr("now"), key="now", column=tr("π now"), meaning="policy")
 BEFORE = BarSeries(name=tr("before"), key="old", column=tr("π before"), meaning="old", style="outline", width=0.72)
@@ -162,7 +162,7 @@ def _samples(what: PolicyPicture) -> Lane:
     hint = tr("none yet")
     if what.draws is not None:
         counts = landed(what.draws, what.stage, what.progress)
-        hint = tr("{count} draws").format(count=len(what.draws.order))
+        hint = plural("{count} draw", "{count} draws", len(what.draws.order)).format(count=len(what.draws.order))
     series = DRAWN.with_heights(counts, values=counts if what.draws is not None else np.empty(0))
     return Lane(key=SAMPLES, title=tr("Samples"), hint=hint, symbol="n", ruled=False, series=(series,))
 

@@ -66,7 +66,7 @@ class ScorePanel(Panel):
         self.field.returnPressed.connect(self.ask)
         self.field.textChanged.connect(self._on_typed)
         self.field.textEdited.connect(self._on_edited)
-        self.button = QPushButton(tr("Score"))
+        self.button = QPushButton(tr("Score", "verb"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
         self.status = Label()

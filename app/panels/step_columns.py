@@ -60,7 +60,7 @@ SHORT = {
     "ratio": "r",
     "gradient": tr("push"),
     "token_loss": tr("loss"),
-    "clipped": tr("clip"),
+    "clipped": tr("clip", "mark"),
     "action": "a",
 }
 UNTIL: dict[Stage, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ def values_shown(
     if column.name == "advantage":
         return residues(values)
     if column.name == "clipped":
-        word = tr("clip")
+        word = tr("clip", "mark")
         return [word if value else "" for value in values]
     if column.name == "token":
         return [visible_text(str(value)) for value in values]

@@ -22,7 +22,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import step_table
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FOOT = 0.25
 """Maximum share of the panel's height for the sentences on the groups."""
@@ -143,7 +143,9 @@ class StepDetailPanel(Panel):
         bar = self.table.verticalScrollBar().sizeHint().width()
         hidden = self.table.fit_columns(order, self.table.width() - 2 * self.table.frameWidth() - bar)
         names = [self._columns[n].title for n in hidden]
-        self.wider.setText(tr("+ {count} columns").format(count=len(names)) if names else "")
+        self.wider.setText(
+            plural("+ {count} column", "+ {count} columns", len(names)).format(count=len(names)) if names else ""
+        )
         self.wider.setToolTip(
             plain_tip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")
         )
@@ -196,7 +198,11 @@ class StepDetailPanel(Panel):
             return view.run.why_no_step or tr("No update yet.")
         place = [column.name for column in step_table.columns(view.step.step)].index("clipped")
         clipped = sum(1 for row in self.rows if row.cells[place])
-        return tr("Update {step:,}, pass {passed}: {count} tokens, {clipped} clipped.").format(
+        return plural(
+            "Update {step:,}, pass {passed}: {count} token, {clipped} clipped.",
+            "Update {step:,}, pass {passed}: {count} tokens, {clipped} clipped.",
+            len(self.rows),
+        ).format(
             step=view.run.label(view.cursor.step), passed=view.step.passed + 1, count=len(self.rows), clipped=clipped
         )
 
@@ -261,5 +267,7 @@ def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None)
             )
         parts.append(pattern.format(prompt=group.prompt, mean=numbers.shown(group.mean), std=numbers.shown(group.std)))
     if len(groups) > 4 and only is None:
-        parts.append(tr("and {count} more groups").format(count=len(groups) - 4))
+        parts.append(
+            plural("and {count} more group", "and {count} more groups", len(groups) - 4).format(count=len(groups) - 4)
+        )
     return "   ".join(parts)

@@ -29,10 +29,10 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.metrics import METRICS
 from grpo_core.runs.thinning import stretch_at, stretches_text
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
-VERBS = (tr("Update"), tr("Viewing"))
+VERBS = (tr("Update", "noun"), tr("Viewing"))
 """Words before the update's number: for following the newest update, and for viewing an earlier one."""
 GAPS = 72
 """Total width in pixels of the margins and gaps in the row."""
@@ -304,9 +304,11 @@ class TimelinePanel(Panel):
 
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1
-        sentence = tr("Update {step:,} of {head:,}; settings changed {marks} times.").format(
-            step=view.run.label(view.cursor.step), head=view.run.label(view.head), marks=marks
-        )
+        sentence = plural(
+            "Update {step:,} of {head:,}; settings changed {marks} time.",
+            "Update {step:,} of {head:,}; settings changed {marks} times.",
+            marks,
+        ).format(step=view.run.label(view.cursor.step), head=view.run.label(view.head), marks=marks)
         return f"{sentence} {stretches_text(view.run.thinned)}".rstrip()
 
     @Slot(int)
@@ -352,5 +354,11 @@ def preview(run: RunHandle, step: int) -> str:
         lines.append(tr("Settings changed here"))
     stretch = stretch_at(run.thinned, step)
     if stretch is not None:
-        lines.append(tr("Thinned out: of {every:,} updates one is kept here").format(every=stretch.every))
+        lines.append(
+            plural(
+                "Thinned out: of {every:,} update one is kept here",
+                "Thinned out: of {every:,} updates one is kept here",
+                stretch.every,
+            ).format(every=stretch.every)
+        )
     return "<br>".join(lines)

@@ -24,7 +24,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.explain import Quantity
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 PLOT_HEIGHT = 92
 """Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if there is more
@@ -228,9 +228,11 @@ class TrainingHistoryPanel(Panel):
         sentence = tr("No update yet.")
         if len(view.run.series["reward_mean"]):
             first, last = (view.run.series["reward_mean"].values[i] for i in (0, -1))
-            sentence = tr("{head} updates: mean reward from {first} to {last}.").format(
-                head=view.head, first=shown(float(first)), last=shown(float(last))
-            )
+            sentence = plural(
+                "{head} update: mean reward from {first} to {last}.",
+                "{head} updates: mean reward from {first} to {last}.",
+                view.head,
+            ).format(head=view.head, first=shown(float(first)), last=shown(float(last)))
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
@@ -351,6 +353,10 @@ class TrainingHistoryPanel(Panel):
             self.run_shown.emit(trials[-row].run)
         elif row > len(trials) and results is not None:
             seed = results.seeds[row - 1 - len(trials)]
-            sentence = tr("Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.")
+            sentence = plural(
+                "Seed {seed} of the repeats: {updates:,} update repeats what was computed, bit for bit.",
+                "Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.",
+                results.updates,
+            )
             settings = results.settings.replace({"seed": seed})
             self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates), results.updates)

@@ -20,15 +20,18 @@ from app.theme.reasons import allow
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LINE = 28
 """Height in pixels at 100 % of the chips, and maximum height of the sentence."""
 OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
-TIP = tr(
+TIP = plural(
+    "The same settings from {count} other seed, side by side: their range stands behind this run's lines. For a "
+    "language model they are queued as runs in the background.",
     "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
-    "language model they are queued as runs in the background."
+    "language model they are queued as runs in the background.",
+    COUNT,
 ).format(count=COUNT)
 
 
@@ -263,7 +266,9 @@ def trial_text(trial: Trial) -> str:
             name=trial.name, share=shown(held[0], 2), update=held[1]
         )
     if trial.run.origin.settings.is_language:
-        return tr("{name}: {updates} updates").format(name=trial.name, updates=trial.updates)
+        return plural("{name}: {updates} update", "{name}: {updates} updates", trial.updates).format(
+            name=trial.name, updates=trial.updates
+        )
     if trial.past_half is None:
         return tr("{name}: π below 0.5").format(name=trial.name)
     if not trial.action:
@@ -275,7 +280,10 @@ def trial_text(trial: Trial) -> str:
 
 def trial_tip(trial: Trial) -> str:
     """Return the tooltip of a chip: its run, and the available actions."""
-    return tr(
+    return plural(
+        "{title}, {updates:,} update. The update is the first one after which the largest probability, averaged over "
+        "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",
         "{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over "
-        "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it."
+        "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",
+        trial.updates,
     ).format(title=trial.run.title, updates=trial.updates)

@@ -14,7 +14,7 @@ from grpo_core.text import tr
 LAST = ("reward_mean", "max_prob", "kl", "entropy")
 """Series whose last value is shown in a column."""
 COLUMNS = (
-    Column("run", tr("Run"), chars=16, kind="text"),
+    Column("run", tr("Run", "noun"), chars=16, kind="text"),
     Column("seed", tr("Seed"), chars=6, decimals=0),
     Column("differs", tr("Differs in"), chars=14, kind="text"),
     Column(

@@ -26,7 +26,7 @@ _REASONS = {
 
 def reason(error: OSError) -> str:
     """Return the reason for a system error, in plain words without a full stop."""
-    return _REASONS.get(error.errno or 0, error.strerror or "the system refused")
+    return _REASONS.get(error.errno or 0, error.strerror or tr("the system refused"))
 
 
 def exists(path: str | Path) -> bool:

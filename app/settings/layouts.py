@@ -18,7 +18,7 @@ from PySide6.QtCore import QRect, Qt, qVersion
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow
 
 from app.settings.files import reason, write_or_say
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LAYOUT_VERSION = 1
 """Version of stored layouts. It increases when docks are renamed or no longer fit older layouts."""
@@ -47,7 +47,11 @@ class Layouts:
         Floating docks are docked first, since their screen may not exist the next time.
         """
         if not name.strip() or len(name) > LONGEST_NAME:
-            return tr("A layout needs a name of 1 to {longest_name} characters.").format(longest_name=LONGEST_NAME)
+            return plural(
+                "A layout needs a name of 1 to {longest_name} character.",
+                "A layout needs a name of 1 to {longest_name} characters.",
+                LONGEST_NAME,
+            ).format(longest_name=LONGEST_NAME)
         for dock in window.findChildren(QDockWidget):
             if dock.isFloating():
                 dock.setFloating(False)

@@ -17,7 +17,7 @@ from app.workspace.tempo import BANDIT, LANGUAGE, Tempo
 from grpo_core.breakpoints import Breakpoint, breakpoint_from_json
 from grpo_core.config.fields import check, described, setting
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 RECENT = 10
 """Number of recent files kept."""
@@ -34,7 +34,7 @@ def _speed(tempo: Tempo, title: str, whose: str) -> Any:
         tempo.speed,
         tr("Updates per second of {whose}; nothing means as fast as the machine can.").format(whose=whose),
         title,
-        unit="updates per second",
+        unit=tr("updates per second"),
         low=0,
         above=True,
         high=1000,
@@ -48,7 +48,7 @@ def _length(tempo: Tempo, title: str, whose: str) -> Any:
         tempo.length,
         tr("A run of {whose} pauses after this many more updates; nothing means no limit.").format(whose=whose),
         title,
-        unit="updates",
+        unit=tr("updates"),
         low=1,
         high=10**9,
         usual=(1, 1000),
@@ -95,7 +95,12 @@ class Preferences:
         tr("Thin out long runs"),
     )
     kept_runs: int = setting(
-        20, tr("Unsaved runs that are kept before the program asks."), tr("Kept runs"), unit="runs", low=1, high=100_000
+        20,
+        tr("Unsaved runs that are kept before the program asks."),
+        tr("Kept runs"),
+        unit=tr("runs"),
+        low=1,
+        high=100_000,
     )
     kept_size: float = setting(
         5.0,
@@ -244,7 +249,13 @@ def _short(value: object) -> str:
 
 def _check_texts(name: str, values: object) -> None:
     if not isinstance(values, tuple) or len(values) > RECENT:
-        raise SettingsError(name, values, tr("allowed is a list of at most {recent} files").format(recent=RECENT))
+        raise SettingsError(
+            name,
+            values,
+            plural(
+                "allowed is a list of at most {recent} file", "allowed is a list of at most {recent} files", RECENT
+            ).format(recent=RECENT),
+        )
     for value in values:
         _check_text(name, value)
 
@@ -255,7 +266,11 @@ def _check_breakpoints(values: object) -> None:
         raise SettingsError(
             "breakpoints",
             values,
-            tr("allowed is a list of at most {most_breakpoints} breakpoints").format(most_breakpoints=MOST_BREAKPOINTS),
+            plural(
+                "allowed is a list of at most {most_breakpoints} breakpoint",
+                "allowed is a list of at most {most_breakpoints} breakpoints",
+                MOST_BREAKPOINTS,
+            ).format(most_breakpoints=MOST_BREAKPOINTS),
         )
 
 

@@ -172,8 +172,8 @@ TINTS: dict[str, Tint] = {
         quantity="token_loss",
         values=_of_terms("token_loss"),
         limit=largest_advantage,
-        low="negative",
-        high="positive",
+        low=tr("negative"),
+        high=tr("positive"),
     ),
     "ratio": Tint(
         title=tr("Ratio"),
@@ -211,8 +211,8 @@ TINTS: dict[str, Tint] = {
         values=_entropy,
         limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
         signed=False,
-        low="certain",
-        high="uniform",
+        low=tr("certain"),
+        high=tr("uniform"),
         absent=tr("recorded before the first pass and after the last"),
     ),
     "sampler": Tint(

@@ -20,7 +20,7 @@ from app.workspace.step_view import StepView
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.reasons.normalized import normalized, normalized_words
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SCORING = 0.75
 """Fraction of the Score stage in which the rewards appear, one answer after another."""
@@ -109,8 +109,14 @@ def stage_sentence(view: StepView, group: int, cursor: Cursor, *, short: bool = 
 def _sampled(step: Step, group: int, count: int) -> str:
     fork = fork_of(step, group)
     if fork is None:
-        return tr("Sample: {count} answers, all the same.").format(count=count)
-    return tr("Sample: {count} answers; they part at token {fork}.").format(count=count, fork=fork + 1)
+        return plural("Sample: {count} answer, all the same.", "Sample: {count} answers, all the same.", count).format(
+            count=count
+        )
+    return plural(
+        "Sample: {count} answer; they part at token {fork}.",
+        "Sample: {count} answers; they part at token {fork}.",
+        count,
+    ).format(count=count, fork=fork + 1)
 
 
 def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
@@ -120,9 +126,11 @@ def _scored(view: StepView, step: Step, rows: np.ndarray) -> str:
         return tr("Score: none of these answers was scored.")
     right = answers.right(step, view.origin)
     if len(paid) < len(rows):
-        return tr("Score: {scored} of {count} answers get a reward; the mean is {mean}.").format(
-            scored=len(paid), count=len(rows), mean=shown(float(paid.mean()))
-        )
+        return plural(
+            "Score: {scored} of {count} answer gets a reward; the mean is {mean}.",
+            "Score: {scored} of {count} answers get a reward; the mean is {mean}.",
+            len(rows),
+        ).format(scored=len(paid), count=len(rows), mean=shown(float(paid.mean())))
     if right is None:
         return tr("Score: every answer gets its reward; their mean is {mean}.").format(mean=shown(float(paid.mean())))
     return tr("Score: {right} of {count} are right; the mean of the rewards is {mean}.").format(
@@ -157,12 +165,18 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
             else tr("Update {step:,}: nothing here is pushed.")
         )
     elif fork is None:
-        sentence = tr("Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.")
+        sentence = plural(
+            "Update {step:,}: of {count} token, {up} is pushed up and {down} down.",
+            "Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.",
+            counted["count"],
+        )
     elif short:
         sentence = tr("Token {fork}, the fork: {up} pushed up, {down} down.")
     else:
-        sentence = tr(
-            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}."
+        sentence = plural(
+            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answer, down in {down}.",
+            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.",
+            counted["count"],
         )
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)
     if not clipped or short:

@@ -18,10 +18,10 @@ STAGE_HELP = {
     Stage.UPDATE: tr("Each pass steps down the gradient of the loss on the same samples."),
 }
 STAGE_NAMES = {
-    Stage.SAMPLE: tr("Sample"),
-    Stage.SCORE: tr("Score"),
-    Stage.NORMALIZE: tr("Normalize"),
-    Stage.UPDATE: tr("Update"),
+    Stage.SAMPLE: tr("Sample", "stage"),
+    Stage.SCORE: tr("Score", "stage"),
+    Stage.NORMALIZE: tr("Normalize", "stage"),
+    Stage.UPDATE: tr("Update", "stage"),
 }
 
 

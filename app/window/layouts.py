@@ -21,8 +21,8 @@ LAYOUTS = {
     BANDIT: tr("Bandit"),
     LANGUAGE: tr("Language model"),
     RECORDED: tr("Recorded run"),
-    COMPARE: tr("Compare"),
-    PRESENT: tr("Present"),
+    COMPARE: tr("Compare", "layout"),
+    PRESENT: tr("Present", "layout"),
 }
 """The built-in layouts: stored name -> displayed name."""
 ONE_COLUMN = (COMPARE, PRESENT)

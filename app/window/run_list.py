@@ -20,7 +20,7 @@ from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
 from app.workspace.run_handle import RunHandle
 from grpo_core.export.script_words import differing
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 DESCRIPTION = Qt.ItemDataRole.UserRole
 MARGIN = 48
@@ -30,14 +30,16 @@ MARGIN = 48
 def description(run: RunHandle) -> str:
     """Return a one-line description of a run: kind of policy, unusual settings, seed and length."""
     if run.is_recorded:
-        return tr("{source} · {head:,} updates recorded").format(
+        return plural("{source} · {head:,} update recorded", "{source} · {head:,} updates recorded", run.head).format(
             source=run.origin.settings.recorded.source, head=run.head
         )
     settings = run.next_settings or run.origin.settings
     kind = tr("language model") if settings.is_language else tr("bandit")
-    return tr("{kind} · {settings} · seed {seed} · {head:,} updates").format(
-        kind=kind, settings=differing(settings), seed=settings.seed, head=run.head
-    )
+    return plural(
+        "{kind} · {settings} · seed {seed} · {head:,} update",
+        "{kind} · {settings} · seed {seed} · {head:,} updates",
+        run.head,
+    ).format(kind=kind, settings=differing(settings), seed=settings.seed, head=run.head)
 
 
 class _Line(QStyledItemDelegate):
@@ -56,7 +58,7 @@ class RunList(CalmBox):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._runs: tuple[RunHandle, ...] = ()
-        self.setAccessibleName(tr("Run"))
+        self.setAccessibleName(tr("Run", "noun"))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setItemDelegate(_Line(self))
 

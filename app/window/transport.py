@@ -48,7 +48,7 @@ MARGIN, ABOVE = 12, 7
 """Pixels at 100 % scale: margins at both ends of the toolbar, and above and below its buttons."""
 EARLY = 2
 """Number of buttons that lose their labels before the run's status is hidden."""
-RUN_TEXTS = (tr("Run"), tr("Pause"))
+RUN_TEXTS = (tr("Run", "verb"), tr("Pause"))
 
 
 class Transport(QToolBar):
@@ -325,7 +325,11 @@ class Transport(QToolBar):
             return
         self._show_seed()
         origin = (
-            tr("recorded") if is_example(run.path) or run.is_recorded else tr("saved") if run.saved else tr("autosaved")
+            tr("recorded", "run")
+            if is_example(run.path) or run.is_recorded
+            else tr("saved")
+            if run.saved
+            else tr("autosaved")
         )
         written = run.path.exists()  # a branch has no file before its first own update
         text = f"{origin} · {_size(run.path)}" if written else tr("no update yet")

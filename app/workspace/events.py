@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from app.workspace.run_handle import RunHandle
 from grpo_core.text import tr
 
-CLIP, DEAD, BEST, CHANGED = tr("clip"), tr("dead group"), tr("new best action"), tr("settings changed")
+CLIP, DEAD, BEST, CHANGED = tr("clip", "mark"), tr("dead group"), tr("new best action"), tr("settings changed")
 EVENTS = (CLIP, DEAD, BEST, CHANGED)
 
 

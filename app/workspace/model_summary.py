@@ -5,7 +5,7 @@ from __future__ import annotations
 from grpo_core.config import Settings
 from grpo_core.hf.folder import ModelFiles, known
 from grpo_core.hf.memory import need
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.update_time import UNMEASURED, UpdateTime
 
 
@@ -25,8 +25,10 @@ def model_summary(
     if files is None:
         return tr("What the model answers to these prompts comes with the first update.")
     needed = need(files, settings)
-    summary = tr(
-        "{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB."
+    summary = plural(
+        "{parameters:,} parameter, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB.",
+        "{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB.",
+        files.parameters,
     ).format(
         parameters=files.parameters,
         licence=files.licence or tr("not stated"),

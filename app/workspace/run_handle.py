@@ -26,7 +26,7 @@ from grpo_core.runs.files import in_use
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.thinning import Stretch, stretch_at
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.update_time import UpdateTime
 
 KEPT_STEPS = 64
@@ -128,9 +128,11 @@ class RunHandle:
         handle.held = not (is_example(path) or reader.newer) and in_use(path)
         handle.read_only = _hindrance(path, reader.newer, handle.held)
         if not reader.meta.ended:
-            handle.note = tr("{name} was not closed properly. It holds {last:,} updates; go on from the last.").format(
-                name=path.name, last=reader.last
-            )
+            handle.note = plural(
+                "{name} was not closed properly. It holds {last:,} update; go on from the last.",
+                "{name} was not closed properly. It holds {last:,} updates; go on from the last.",
+                reader.last,
+            ).format(name=path.name, last=reader.last)
         handle.note = handle.read_only or handle.note
         return handle
 

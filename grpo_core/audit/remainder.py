@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.audit.compare import Comparison
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 CONSTANT = 1e-3
 """Relative spread below which a quantity counts as constant."""
@@ -22,7 +22,11 @@ def shape(compared: Sequence[Comparison]) -> str:
         return ""
     ours, theirs = (np.array([getattr(c, side) for c in departing]) for side in ("ours", "theirs"))
     off = theirs - ours
-    size = tr("{count} of {all} numbers depart, by {typical:.3g} as a rule and {largest:.3g} at most").format(
+    size = plural(
+        "{count} of {all} number departs, by {typical:.3g} as a rule and {largest:.3g} at most",
+        "{count} of {all} numbers depart, by {typical:.3g} as a rule and {largest:.3g} at most",
+        len(compared),
+    ).format(
         count=len(departing), all=len(compared), typical=float(np.median(np.abs(off))), largest=float(np.abs(off).max())
     )
     return tr("{size}: {shape}.").format(size=size, shape=_common(departing, compared, ours, off))

@@ -12,7 +12,7 @@ from grpo_core.audit.compare import Comparison
 from grpo_core.audit.put_right import PutRight
 from grpo_core.claims.claim import told as sentences
 from grpo_core.errors import NotRecordedError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Source, has_losses
 from grpo_core.typeset import plain
 
@@ -35,7 +35,11 @@ def why_not(source: Source) -> str:
 
 def as_text(source: Source, result: Audit) -> str:
     """Return the audit in sentences."""
-    head = tr("{title}: {source}, {count} updates, {compared} numbers compared.").format(
+    head = plural(
+        "{title}: {source}, {count} update, {compared} numbers compared.",
+        "{title}: {source}, {count} updates, {compared} numbers compared.",
+        len(result.steps),
+    ).format(
         title=source.title, source=source.settings.recorded.source, count=len(result.steps), compared=result.compared
     )
     lines = [head, *_worst(result)]
@@ -56,9 +60,11 @@ def as_text(source: Source, result: Audit) -> str:
     skipped = [s for s in result.steps if s.skipped]
     if skipped:
         lines.append(
-            tr("{count} updates were not compared in full; step {label}: {why}").format(
-                count=len(skipped), label=skipped[0].label, why=skipped[0].skipped
-            )
+            plural(
+                "{count} update was not compared in full; step {label}: {why}",
+                "{count} updates were not compared in full; step {label}: {why}",
+                len(skipped),
+            ).format(count=len(skipped), label=skipped[0].label, why=skipped[0].skipped)
         )
     return "\n".join([*lines, *source.notes])
 
@@ -67,7 +73,7 @@ def sides(one: PutRight) -> Iterator[str]:
     """Yield lines that compare the update as recorded with its correction, one for each differing number."""
     yield one.title
     for row in one.rows:
-        ran, other = (tr("none") if value is None else plain(value) for value in (row.ran, row.other))
+        ran, other = (tr("none", "value") if value is None else plain(value) for value in (row.ran, row.other))
         yield tr("  {title}: {ran} → {other}").format(title=row.title, ran=ran, other=other)
     if one.claims:
         yield sentences(one.claims)
@@ -83,10 +89,16 @@ def _departure(result: Audit) -> Iterator[str]:
             "its settings give {ours:.9g}."
         )
         yield place.format(
-            what=number.what, label=step.label, place=number.place, theirs=number.theirs, ours=number.ours
+            what={"loss": tr("loss"), "advantage": tr("advantage")}[number.what],
+            label=step.label,
+            place=number.place,
+            theirs=number.theirs,
+            ours=number.ours,
         )
         many = sum(bool(s.departing) for s in result.steps)
-        yield tr("{many} of {count} updates depart.").format(many=many, count=len(result.steps))
+        yield plural(
+            "{many} of {count} update departs.", "{many} of {count} updates depart.", len(result.steps)
+        ).format(many=many, count=len(result.steps))
     elif result.compared and any(cause.grade == NAMED for cause in result.causes):
         yield tr("The losses follow from what is recorded, but what is recorded is not what it should be.")
     elif result.compared and result.precision is not None:
@@ -117,9 +129,11 @@ def _given(result: Audit) -> Iterator[str]:
     if not result.compared:
         return
     if result.first_pass:
-        yield tr("Old log-probabilities were held against those of the first pass ({count} tokens).").format(
-            count=result.first_pass
-        )
+        yield plural(
+            "Old log-probabilities were held against those of the first pass ({count} token).",
+            "Old log-probabilities were held against those of the first pass ({count} tokens).",
+            result.first_pass,
+        ).format(count=result.first_pass)
     else:
         yield tr("Log-probabilities are taken as given: no pass of this record was scored by the old policy.")
     if result.figures:

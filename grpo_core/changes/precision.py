@@ -15,7 +15,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
 """Fields of an update from which the loss is computed and which a file may store rounded."""
@@ -42,7 +42,7 @@ class Precision:
         """Name of the precision, for use in a sentence."""
         if self.decimals is None:
             return tr("float16")
-        return tr("{count} decimals").format(count=self.decimals)
+        return plural("{count} decimal", "{count} decimals", self.decimals).format(count=self.decimals)
 
     @property
     def relative(self) -> float:

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from grpo_core import text
 from grpo_core.child.lifeline import live_with_parent
 from grpo_core.child.limits import Limits
 
@@ -31,7 +32,7 @@ NO_MEMORY = 12
 
 
 def command(main: Main, handle: int, limits: Limits) -> list[str]:
-    """Return the command line of a child that calls ``main``.
+    """Return the command line of a child that calls ``main`` and uses the language of this process.
 
     Args:
         main: its main function.
@@ -43,22 +44,29 @@ def command(main: Main, handle: int, limits: Limits) -> list[str]:
     else:
         code = f"import sys; sys.path[:] = {sys.path!r}; from grpo_core.child.start import start; start(sys.argv[1:])"
         begin = [sys.executable, "-c", code]
-    return [*begin, f"{main.__module__}:{main.__qualname__}", str(handle), json.dumps(asdict(limits))]
+    return [*begin, f"{main.__module__}:{main.__qualname__}", str(handle), json.dumps(asdict(limits)), *text.chooser()]
 
 
 def start(arguments: Sequence[str]) -> None:
     """Run a child process as specified by the last three ``arguments`` of its command line."""
-    name, handle, limits = arguments
+    name, handle, limits, *chooser = arguments
     _keep_from_children(int(handle))
     live_with_parent()
     Limits(**json.loads(limits)).apply()
     connection = _connection(int(handle))
-    module, _, function = name.partition(":")
     try:
-        main: Main = getattr(import_module(module), function)
+        if chooser:  # before any module with texts is imported
+            _named(chooser[0])(*chooser[1:])
+        main: Main = _named(name)
         main(connection)
     except MemoryError:
         raise SystemExit(NO_MEMORY) from None
+
+
+def _named(name: str) -> Any:
+    """The function with a name of the form “module:function”."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
 
 
 def _keep_from_children(handle: int) -> None:

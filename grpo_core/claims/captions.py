@@ -13,7 +13,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOVED = 1e-3
 """Change of a probability below which it is not reported as rising or falling."""
@@ -61,9 +61,11 @@ class Sampled(Claim[Drawn]):
         return (self.draws, self.met, self.of) == (len(data.rows), met, policy.shape[-1])
 
     def words(self) -> str:
-        return tr("Sample: {count} draws from the bars; {met} of {actions} actions come up.").format(
-            count=self.draws, met=self.met, actions=self.of
-        )
+        return plural(
+            "Sample: {count} draw from the bars; {met} of {actions} actions come up.",
+            "Sample: {count} draws from the bars; {met} of {actions} actions come up.",
+            self.draws,
+        ).format(count=self.draws, met=self.met, actions=self.of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +87,11 @@ class Scored(Claim[Drawn]):
             return tr("Score: no draw was scored.")
         mean = apart(self.mean)[0]
         if self.scored < self.of:
-            return tr("Score: {scored} of {count} draws get a reward; the mean is {mean}.").format(
-                scored=self.scored, count=self.of, mean=mean
-            )
+            return plural(
+                "Score: {scored} of {count} draw gets a reward; the mean is {mean}.",
+                "Score: {scored} of {count} draws get a reward; the mean is {mean}.",
+                self.of,
+            ).format(scored=self.scored, count=self.of, mean=mean)
         return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=mean)
 
 

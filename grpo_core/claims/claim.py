@@ -34,12 +34,16 @@ class Kind(Generic[Data]):
     """A kind of claim with a single text: a row of a table.
 
     Attributes:
-        text: its text, with a field for each value.
+        text: its text, with a field for each value, or a function of the values that chooses the plural form.
         holds: function that returns whether the data supports the values, which are attributes of its second argument.
     """
 
-    text: str
+    text: str | Callable[[Any], str]
     holds: Callable[[Data, Any], Any]
+
+    def template(self, values: Mapping[str, Any]) -> str:
+        """The text for these values, which are still to be filled in."""
+        return self.text if isinstance(self.text, str) else self.text(SimpleNamespace(**values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,8 @@ class Tabled(Claim[Data]):
         return bool(self.KINDS[self.kind].holds(data, SimpleNamespace(**dict(self.values))))
 
     def words(self) -> str:
-        return Writer().format(self.KINDS[self.kind].text, **dict(self.values))
+        values = dict(self.values)
+        return Writer().format(self.KINDS[self.kind].template(values), **values)
 
 
 class Writer(string.Formatter):

@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
@@ -133,9 +133,11 @@ class Level(Claim[Trained]):
         by, low, high, best = written(self.by, self.low, self.high, self.best)
         (least,), (most,) = written(self.least), written(self.best)
         if np.isinf(self.low):
-            return tr("Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}").format(
-                fewest=FEWEST, first=self.names[0], best=best
-            )
+            return plural(
+                "Fewer than {fewest} seed does not tell who leads; highest is {first}, at {best}",
+                "Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}",
+                FEWEST,
+            ).format(fewest=FEWEST, first=self.names[0], best=best)
         if len(self.names) > NAMED:
             pattern = tr("{count} of {all} end level at {most}, {first} highest")
             if least != most:
@@ -175,7 +177,9 @@ class Failed(Claim[Trained]):
         return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
 
     def words(self) -> str:
-        told = tr("{stuck} of {of} seeds stuck").format(stuck=self.stuck, of=self.of)
+        told = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of).format(
+            stuck=self.stuck, of=self.of
+        )
         return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
 
 

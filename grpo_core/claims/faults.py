@@ -16,7 +16,7 @@ from grpo_core.claims.findings import Run, Seen, idle_groups
 from grpo_core.claims.hacks import HACKS
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.surrogates import SURROGATES
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 PLACES = {
     "reward": tr("the reward “{name}” is {value}"),
@@ -240,12 +240,14 @@ def _few_carry(data: Run, v: Any) -> bool:
     return agrees(v.share, carried[v.label]) and agrees(v.share, max(those))
 
 
-NOT_FINITE = tr("{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {place}.")
-
-
 def _not_finite_at(place: str) -> Kind[Run]:
     return Kind(
-        text=NOT_FINITE.replace("{place}", PLACES[place]), holds=lambda data, v: _are_not_finite(data, place, v)
+        text=lambda v: plural(
+            "{count} of {all} update holds numbers that are not finite; the first, at step {label}: {place}.",
+            "{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {place}.",
+            v.all,
+        ).replace("{place}", PLACES[place]),
+        holds=lambda data, v: _are_not_finite(data, place, v),
     )
 
 
@@ -302,14 +304,17 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=_never_reaches,
     ),
     "far_tokens": Kind(
-        text=tr(
+        text=lambda v: plural(
+            "In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at "
+            "step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).",
             "In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at "
-            "step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π)."
+            "step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).",
+            v.count,
         ),
         holds=_few_carry,
     ),
     "limit": Kind(
-        text=tr("The limit is {limit} tokens."),
+        text=lambda v: plural("The limit is {limit} token.", "The limit is {limit} tokens.", v.limit),
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }

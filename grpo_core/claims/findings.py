@@ -11,7 +11,7 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ALIKE, NEAR = 1e-12, 1e-6
 """Relative differences up to which rewards are equal, and up to which a reward equals the run's highest or lowest.
@@ -201,13 +201,19 @@ class EntropyFar(Claim[Run]):
     def words(self) -> str:
         facts = {"start": self.start, "count": self.count, "all": self.of, "label": self.since, "where": self.where}
         if self.part < 1:
-            return tr(
+            return plural(
+                "The entropy began at {start:.3g} nats a token; in the only update since step {label} it is a tenth of "
+                "that or less, {end:.3g} (step {where}).",
                 "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it "
-                "is a tenth of that or less; the least is {end:.3g} (step {where})."
+                "is a tenth of that or less; the least is {end:.3g} (step {where}).",
+                self.of,
             ).format(end=self.end, **facts)
-        return tr(
+        return plural(
+            "The entropy began at {start:.3g} nats a token; in the only update since step {label} it is three times "
+            "that or more, {end:.3g} (step {where}).",
             "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is "
-            "three times that or more; the most is {end:.3g} (step {where})."
+            "three times that or more; the most is {end:.3g} (step {where}).",
+            self.of,
         ).format(end=self.end, **facts)
 
 

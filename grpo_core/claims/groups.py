@@ -22,12 +22,12 @@ from grpo_core.claims.arrays import (
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def _all_paid(step: Step, v: Any) -> bool:
     values = paid(step, v.group)
-    return len(values) == v.count > 1 and equal(values) and agrees(v.reward, float(values[0]))
+    return len(values) == v.count > 0 and equal(values) and agrees(v.reward, float(values[0]))
 
 
 def _pushes(step: Step, v: Any) -> bool:
@@ -148,13 +148,20 @@ GROUPS: dict[str, Kind[Step]] = {
     "unscored": Kind(
         text=tr("No completion of this group was scored."), holds=lambda step, v: not len(paid(step, v.group))
     ),
-    "one_paid": Kind(
-        text=tr("The one scored completion of this group was paid {reward}."),
-        holds=lambda step, v: len(own := paid(step, v.group)) == 1 and agrees(v.reward, float(own[0])),
+    "all_paid": Kind(
+        text=lambda v: plural(
+            "The one scored completion of this group was paid {reward}.",
+            "All {count} rewards of this group are {reward}.",
+            v.count,
+        ),
+        holds=_all_paid,
     ),
-    "all_paid": Kind(text=tr("All {count} rewards of this group are {reward}."), holds=_all_paid),
     "no_mark": Kind(
-        text=tr("All {count} rewards of this group are {reward}: nothing stands out from the mean."),
+        text=lambda v: plural(
+            "The only reward of this group is {reward}: nothing stands out from the mean.",
+            "All {count} rewards of this group are {reward}: nothing stands out from the mean.",
+            v.count,
+        ),
         holds=lambda step, v: _all_paid(step, v) and within(step),
     ),
     "lone": Kind(
@@ -240,11 +247,17 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=lambda step, v: not any(paid(step, g).any() for g in groups(step)),
     ),
     "dead": Kind(
-        text=tr("{count} of {total} groups hold equal rewards."),
+        text=lambda v: plural(
+            "{count} of {total} group holds equal rewards.", "{count} of {total} groups hold equal rewards.", v.total
+        ),
         holds=lambda step, v: _counted(step, v, unscored=False),
     ),
     "dead_or_empty": Kind(
-        text=tr("{count} of {total} groups hold equal rewards, or none that is scored."),
+        text=lambda v: plural(
+            "{count} of {total} group holds equal rewards, or none that is scored.",
+            "{count} of {total} groups hold equal rewards, or none that is scored.",
+            v.total,
+        ),
         holds=lambda step, v: _counted(step, v, unscored=True),
     ),
     "all_equal": Kind(
@@ -282,10 +295,14 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=lambda step, v: _no_spread(step, v, whole=False),
     ),
     "cut_off": Kind(
-        text=tr(
+        text=lambda v: plural(
+            "{count} of {total} completion was cut off at {limit} tokens, before its end sign, and is scored as it "
+            "stands. Cut off is not clipped: its tokens are pushed like all others. A longer limit gives it room to "
+            "end.",
             "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are scored as "
             "they stand. Cut off is not clipped: their tokens are pushed like all others. A longer limit gives them "
-            "room to end."
+            "room to end.",
+            v.total,
         ),
         holds=_cut_off,
     ),

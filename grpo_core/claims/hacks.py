@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.findings import Run
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def _thirds(values: Sequence[float]) -> tuple[float, float]:
@@ -96,16 +96,24 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 
 HACKS: dict[str, Kind[Run]] = {
     "sparse": Kind(
-        text=tr(
+        text=lambda v: plural(
+            "{live:,} of {all:,} group gives an advantage, and this alone teaches. The mean reward is {before:.3g} "
+            "in the first third of the run and {after:.3g} in the last.",
             "{live:,} of {all:,} groups give an advantage, and these alone teach. The mean reward is {before:.3g} in "
-            "the first third of the run and {after:.3g} in the last."
+            "the first third of the run and {after:.3g} in the last.",
+            v.all,
         ),
         holds=_is_sparse,
     ),
     "of_prompt": Kind(
-        text=tr(
-            "In each of {groups:,} groups all rewards are equal; between groups they run from {low:.4g} to {high:.4g}. "
-            "The reward depends on the prompt and not on the answer, or each prompt is wholly solved or wholly failed."
+        text=lambda v: plural(
+            "In each of {groups:,} group all rewards are equal; between groups they run from {low:.4g} to "
+            "{high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or "
+            "wholly failed.",
+            "In each of {groups:,} groups all rewards are equal; between groups they run from {low:.4g} to "
+            "{high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or "
+            "wholly failed.",
+            v.groups,
         ),
         holds=_is_of_prompt,
     ),

@@ -13,7 +13,7 @@ from grpo_core.claims.arrays import equal
 from grpo_core.claims.claim import Kind, Tabled
 from grpo_core.claims.pushes import on_tokens
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 MOST = 10
 """Maximum number of listed tokens."""
@@ -66,22 +66,59 @@ def _nothing(data: Pass, v: Any, of: str) -> bool:
 
 LEADING: dict[str, Kind[Pass]] = {
     "push": Kind(
-        text=tr("{share:.0%} of the push lies in {count} of {all:,} tokens."), holds=partial(_carried, of="push")
+        text=lambda v: plural(
+            "{share:.0%} of the push lies in {count} of {all:,} token.",
+            "{share:.0%} of the push lies in {count} of {all:,} tokens.",
+            v.all,
+        ),
+        holds=partial(_carried, of="push"),
     ),
-    "kl": Kind(text=tr("{share:.0%} of the KL lies in {count} of {all:,} tokens."), holds=partial(_carried, of="kl")),
+    "kl": Kind(
+        text=lambda v: plural(
+            "{share:.0%} of the KL lies in {count} of {all:,} token.",
+            "{share:.0%} of the KL lies in {count} of {all:,} tokens.",
+            v.all,
+        ),
+        holds=partial(_carried, of="kl"),
+    ),
     "loss": Kind(
-        text=tr("{share:.0%} of the loss lies in {count} of {all:,} tokens."), holds=partial(_carried, of="loss")
+        text=lambda v: plural(
+            "{share:.0%} of the loss lies in {count} of {all:,} token.",
+            "{share:.0%} of the loss lies in {count} of {all:,} tokens.",
+            v.all,
+        ),
+        holds=partial(_carried, of="loss"),
     ),
     "sampler": Kind(
-        text=tr("{share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens."),
+        text=lambda v: plural(
+            "{share:.0%} of the difference from the sampler lies in {count} of {all:,} token.",
+            "{share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens.",
+            v.all,
+        ),
         holds=partial(_carried, of="sampler"),
     ),
     "no_sampler": Kind(
-        text=tr("None of {all:,} tokens differs from what the sampler scored."), holds=partial(_nothing, of="sampler")
+        text=lambda v: plural(
+            "None of {all:,} token differs from what the sampler scored.",
+            "None of {all:,} tokens differs from what the sampler scored.",
+            v.all,
+        ),
+        holds=partial(_nothing, of="sampler"),
     ),
-    "no_push": Kind(text=tr("None of {all:,} tokens is pushed."), holds=partial(_nothing, of="push")),
-    "no_kl": Kind(text=tr("None of {all:,} tokens adds to the KL."), holds=partial(_nothing, of="kl")),
-    "no_loss": Kind(text=tr("None of {all:,} tokens adds to the loss."), holds=partial(_nothing, of="loss")),
+    "no_push": Kind(
+        text=lambda v: plural("None of {all:,} token is pushed.", "None of {all:,} tokens is pushed.", v.all),
+        holds=partial(_nothing, of="push"),
+    ),
+    "no_kl": Kind(
+        text=lambda v: plural("None of {all:,} token adds to the KL.", "None of {all:,} tokens adds to the KL.", v.all),
+        holds=partial(_nothing, of="kl"),
+    ),
+    "no_loss": Kind(
+        text=lambda v: plural(
+            "None of {all:,} token adds to the loss.", "None of {all:,} tokens adds to the loss.", v.all
+        ),
+        holds=partial(_nothing, of="loss"),
+    ),
 }
 """All kinds of claims, by name. Shares are shares of the sum of absolute values."""
 
@@ -120,12 +157,13 @@ def _silent(data: Signals, count: int, every: int) -> bool:
 
 SIGNALS: dict[str, Kind[Signals]] = {
     "silent": Kind(
-        text=tr("{count} of {all} groups give no signal."),
+        text=lambda v: plural("The only group gives no signal.", "{count} of {all} groups give no signal.", v.all),
         holds=lambda data, v: v.count > 0 and _silent(data, v.count, v.all),
     ),
-    "each": Kind(text=tr("Each of {all} groups gives a signal."), holds=lambda data, v: _silent(data, 0, v.all)),
-    "only_silent": Kind(text=tr("The only group gives no signal."), holds=lambda data, v: _silent(data, 1, 1)),
-    "only": Kind(text=tr("The only group gives a signal."), holds=lambda data, v: _silent(data, 0, 1)),
+    "each": Kind(
+        text=lambda v: plural("The only group gives a signal.", "Each of {all} groups gives a signal.", v.all),
+        holds=lambda data, v: _silent(data, 0, v.all),
+    ),
 }
 """All kinds of claims, by name."""
 

@@ -10,7 +10,7 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.findings import Run, Seen
 from grpo_core.recompute import USUAL_CAP
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FACTOR = 2.0
 """Factor between a token's two probabilities at which they count as far apart."""
@@ -232,9 +232,12 @@ class AllCounted(Claim[Run]):
         return count > 0 and (count, of) == (self.count, self.of)
 
     def words(self) -> str:
-        return tr(
+        return plural(
+            "In {count} of {all} completion in which a tool or a user answers, the loss counts every token: words "
+            "that the model did not write are learned.",
             "In {count} of {all} completions in which a tool or a user answers, the loss counts every token: words "
-            "that the model did not write are learned."
+            "that the model did not write are learned.",
+            self.of,
         ).format(count=self.count, all=self.of)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.claims.pushes import Pair
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def turned(data: Pair) -> tuple[int, int]:
@@ -29,11 +29,19 @@ def lengths(data: Pair) -> tuple[float, float]:
 
 PUT_RIGHT: dict[str, Kind[Pair]] = {
     "pushes_turned": Kind(
-        text=tr("Put right, {count} of {all} tokens are pushed the other way."),
+        text=lambda v: plural(
+            "Put right, {count} of {all} token is pushed the other way.",
+            "Put right, {count} of {all} tokens are pushed the other way.",
+            v.all,
+        ),
         holds=lambda data, v: v.count > 0 and (v.count, v.all) == turned(data),
     ),
     "no_push_turned": Kind(
-        text=tr("Put right, none of {all} tokens is pushed the other way."),
+        text=lambda v: plural(
+            "Put right, none of {all} token is pushed the other way.",
+            "Put right, none of {all} tokens is pushed the other way.",
+            v.all,
+        ),
         holds=lambda data, v: v.all > 0 and (0, v.all) == turned(data),
     ),
     "gradient": Kind(

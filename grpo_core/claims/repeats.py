@@ -9,7 +9,7 @@ import numpy as np
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import counted
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 HALF = 0.5
 
@@ -70,17 +70,26 @@ class Passed(Claim[Repeated]):
 
     def words(self) -> str:
         if not self.there:
-            return tr("None of {count} repeats passes π = 0.5 within {updates:,} updates").format(
-                count=self.count, updates=self.updates
-            )
+            return plural(
+                "None of {count} repeat passes π = 0.5 within {updates:,} updates",
+                "None of {count} repeats passes π = 0.5 within {updates:,} updates",
+                self.count,
+            ).format(count=self.count, updates=self.updates)
         facts = {"count": self.count, "there": self.there, "updates": self.updates}
         facts |= {"first": int(self.first), "middle": int(self.middle), "last": int(self.last)}
         if self.there < self.count:
-            return tr(
+            return plural(
+                "{there} of {count} repeat passes π = 0.5 within {updates:,} updates: median of these {middle}, range "
+                "{first} to {last}",
                 "{there} of {count} repeats pass π = 0.5 within {updates:,} updates: median of these {middle}, range "
-                "{first} to {last}"
+                "{first} to {last}",
+                self.count,
             ).format(**facts)
-        return tr("All {count} repeats pass π = 0.5: median update {middle}, range {first} to {last}").format(**facts)
+        return plural(
+            "The one repeat passes π = 0.5: median update {middle}, range {first} to {last}",
+            "All {count} repeats pass π = 0.5: median update {middle}, range {first} to {last}",
+            self.count,
+        ).format(**facts)
 
 
 @dataclass(frozen=True, kw_only=True)

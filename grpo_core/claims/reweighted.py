@@ -9,7 +9,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.claims.pushes import Pair
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def _advantages(data: Pair) -> tuple[np.ndarray, np.ndarray]:
@@ -33,11 +33,16 @@ def _apart(data: Pair, v: Any) -> bool:
 
 REWEIGHTED: dict[str, Kind[Pair]] = {
     "turned": Kind(
-        text=tr("{count} of {all} advantages turn their sign."),
+        text=lambda v: plural(
+            "{count} of {all} advantage turns its sign.", "{count} of {all} advantages turn their sign.", v.all
+        ),
         holds=lambda data, v: v.count > 0 and _turned(data, v.count, v.all),
     ),
     "none_turned": Kind(
-        text=tr("None of {all} advantages turns its sign."), holds=lambda data, v: _turned(data, 0, v.all)
+        text=lambda v: plural(
+            "None of {all} advantage turns its sign.", "None of {all} advantages turns its sign.", v.all
+        ),
+        holds=lambda data, v: _turned(data, 0, v.all),
     ),
     "silent": Kind(
         text=tr("Groups without a signal: {now} of {all}, {then} as recorded."),

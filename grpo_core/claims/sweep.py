@@ -11,7 +11,7 @@ from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed, joined
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import Difference, changed, compared, counted
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,9 +77,11 @@ class Lowest(Claim[Trained]):
         if self.diverged:
             value = tr("{least}; {diverged} of {of} diverged").format(least=least, diverged=self.diverged, of=self.of)
         if len(self.names) > NAMED:
-            return tr("lowest at {first} ({value}), level with {count} others").format(
-                first=self.names[0], value=value, count=len(self.names) - 1
-            )
+            return plural(
+                "lowest at {first} ({value}), level with {count} other",
+                "lowest at {first} ({value}), level with {count} others",
+                len(self.names) - 1,
+            ).format(first=self.names[0], value=value, count=len(self.names) - 1)
         return tr("lowest at {names} ({value})").format(names=joined(self.names), value=value)
 
 
@@ -167,12 +169,16 @@ class StillClimbing(Claim[Swept]):
 
     def words(self) -> str:
         if len(self.names) > NAMED:
-            return tr("Still climbing after {updates:,} updates: {count} of {all} places").format(
-                updates=self.updates, count=len(self.names), all=self.all
-            )
-        return tr("Still climbing after {updates:,} updates: {places}").format(
-            updates=self.updates, places=", ".join(self.names)
-        )
+            return plural(
+                "Still climbing after {updates:,} update: {count} of {all} places",
+                "Still climbing after {updates:,} updates: {count} of {all} places",
+                self.updates,
+            ).format(updates=self.updates, count=len(self.names), all=self.all)
+        return plural(
+            "Still climbing after {updates:,} update: {places}",
+            "Still climbing after {updates:,} updates: {places}",
+            self.updates,
+        ).format(updates=self.updates, places=", ".join(self.names))
 
 
 def falls(courses: np.ndarray) -> np.ndarray:

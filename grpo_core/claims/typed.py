@@ -104,7 +104,7 @@ class Typed(Tabled[Joined]):
             facts["times"] = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
         if "parts" in facts:
             facts["parts"] = ", ".join(_part(*one) for one in facts["parts"]) or tr("no part of it pays")
-        return self.KINDS[self.kind].text.format(**facts)
+        return self.KINDS[self.kind].template(facts).format(**facts)
 
 
 def _part(name: str, value: float, weight: float) -> str:

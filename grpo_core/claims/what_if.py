@@ -17,7 +17,7 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SAME = 1e-12
 """Relative difference up to which numbers are equal."""
@@ -158,10 +158,11 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     **_unity("first", True, tr("First pass: every ratio is 1, so no clip can differ.")),
     **_unity("first", False, tr("First pass: every ratio is 1, so no clip can act.")),
     "none_clipped": Kind(text=tr("No token is clipped in either."), holds=lambda data, v: _clipped_alike(data, 0)),
-    "one_clipped": Kind(text=tr("The same token is clipped in both."), holds=lambda data, v: _clipped_alike(data, 1)),
     "same_clipped": Kind(
-        text=tr("The same {count} tokens are clipped in both."),
-        holds=lambda data, v: v.count > 1 and _clipped_alike(data, v.count),
+        text=lambda v: plural(
+            "The same token is clipped in both.", "The same {count} tokens are clipped in both.", v.count
+        ),
+        holds=lambda data, v: v.count > 0 and _clipped_alike(data, v.count),
     ),
     "same_reduction": Kind(
         text=tr("Every token weighs the same: both take {reductions}."),
@@ -202,9 +203,12 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         holds=lambda data, v: not dead(data.ran),
     ),
     "would_resample": Kind(
-        text=tr(
-            "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded "
-            "batch cannot show with what."
+        text=lambda v: plural(
+            "Resampling would have drawn {dead} of {groups} group again, because its rewards are equal; a recorded "
+            "batch cannot show with what.",
+            "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a "
+            "recorded batch cannot show with what.",
+            v.groups,
         ),
         holds=_resample,
     ),

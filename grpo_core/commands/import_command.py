@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpo_core.command_numbers import count
 from grpo_core.foreign.readers import recorded
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.conversion import convert
 
 
@@ -45,9 +45,11 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         left_out = convert(source, options.out, range(first, len(source) + 1), progress)
         written = len(source) - first + 1 - len(left_out)
         print(
-            tr("{out} holds {count} updates of {title}, {bytes:,} bytes.").format(
-                out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size
-            )
+            plural(
+                "{out} holds {count} update of {title}, {bytes:,} bytes.",
+                "{out} holds {count} updates of {title}, {bytes:,} bytes.",
+                written,
+            ).format(out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size)
         )
         for sentence in left_out:
             print(tr("Left out: {sentence}").format(sentence=sentence), file=sys.stderr)

@@ -14,7 +14,7 @@ from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
 from grpo_core.foreign.readers import recorded
 from grpo_core.foreign.watching import Event, Watch
 from grpo_core.health.grade import Grade
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SOUND, FOUND = 0, 1
 PATIENCE = 60.0
@@ -183,6 +183,8 @@ def _summary(watch: Watch) -> str:
     diagnosis = watch.diagnosis
     if diagnosis is None:
         return tr("Nothing was read.")
-    return tr("{updates} updates were watched; findings at the end: {count}.").format(
-        updates=diagnosis.updates, count=watch.found
-    )
+    return plural(
+        "{updates} update was watched; findings at the end: {count}.",
+        "{updates} updates were watched; findings at the end: {count}.",
+        diagnosis.updates,
+    ).format(updates=diagnosis.updates, count=watch.found)

@@ -7,7 +7,7 @@ from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LARGEST = 1e9
 """Upper bound on the magnitude of a task's numbers, far below the limit of a float."""
@@ -109,13 +109,19 @@ class BanditTask:
             object.__setattr__(self, name, _numbers(name, getattr(self, name)))
         if self.landscape == "custom" and len(self.custom) != self.actions:
             raise SettingsError(
-                "custom", self.custom, tr("give {actions} rewards, one an action").format(actions=self.actions)
+                "custom",
+                self.custom,
+                plural(
+                    "give {actions} reward, one an action", "give {actions} rewards, one an action", self.actions
+                ).format(actions=self.actions),
             )
         if self.landscape in LANDSCAPES and self.bias and not self.bias_action <= self.actions:
             raise SettingsError(
                 "bias_action",
                 self.bias_action,
-                tr("allowed is one of the {actions} actions").format(actions=self.actions),
+                plural(
+                    "allowed is one of the {actions} action", "allowed is one of the {actions} actions", self.actions
+                ).format(actions=self.actions),
             )
         if not self.levels or len(self.levels) > 64:
             raise SettingsError("levels", self.levels, tr("give 1 to 64 numbers, one a prompt"))

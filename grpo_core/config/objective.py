@@ -31,7 +31,7 @@ class Objective:
             "group_mean": tr("group mean"),
             "leave_one_out": tr("leave one out"),
             "batch_mean": tr("batch mean"),
-            "none": tr("none"),
+            "none": tr("none", "value"),
             "given": tr("given"),
         },
         section=tr("Advantage"),
@@ -44,7 +44,12 @@ class Objective:
         ),
         tr("Standard deviation"),
         symbol="σ",
-        choices={"sample": tr("sample"), "population": tr("population"), "batch": tr("batch"), "none": tr("none")},
+        choices={
+            "sample": tr("sample", "standard deviation"),
+            "population": tr("population"),
+            "batch": tr("batch"),
+            "none": tr("none", "value"),
+        },
     )
     std_epsilon: float = setting(
         1e-4,
@@ -77,7 +82,7 @@ class Objective:
         tr("How the ratio and the advantage combine into the term that is maximised."),
         tr("Surrogate"),
         choices={
-            "clip": tr("clip"),
+            "clip": tr("clip", "surrogate"),
             "cispo": "CISPO",
             "sapo": "SAPO",
             "vespo": "VESPO",

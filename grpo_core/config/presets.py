@@ -114,7 +114,7 @@ PRESETS: dict[str, Preset] = {
         group="grpo",
         objective=Objective(),
         mu=1,
-        source="arXiv:2402.03300, equations 3 and 4",
+        source=tr("arXiv:2402.03300, equations 3 and 4"),
         not_covered=tr(
             "The paper states neither the clip range nor how the standard deviation is estimated; "
             "0.2, n − 1 and 0.0001 are TRL's."
@@ -138,7 +138,7 @@ PRESETS: dict[str, Preset] = {
         group="clipping",
         objective=Objective(clip_low=0.2, clip_high=0.28, beta=0.0, reduction="token"),
         resample_dead=True,
-        source="arXiv:2503.14476, equations 8 to 12",
+        source=tr("arXiv:2503.14476, equations 8 to 12"),
         not_covered=tr(
             "The soft punishment of overlong answers, overlong filtering and the paper's sixteen mini-batches of a "
             "batch are not here. Dead groups are drawn again ten times at most; the paper goes on until the batch is "
@@ -148,7 +148,7 @@ PRESETS: dict[str, Preset] = {
     "Dr. GRPO": Preset(
         group="normalisation",
         objective=Objective(std="none", beta=0.0, reduction="constant", max_tokens=3000),
-        source="arXiv:2503.20783 and its code (oat)",
+        source=tr("arXiv:2503.20783 and its code (oat)"),
         not_covered=tr("The constant is the task's longest completion instead of 3000 tokens."),
     ),
     "BNPO": Preset(
@@ -162,7 +162,7 @@ PRESETS: dict[str, Preset] = {
     "GSPO": Preset(
         group="level",
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
-        source="arXiv:2507.18071, equations 5 to 7",
+        source=tr("arXiv:2507.18071, equations 5 to 7"),
         not_covered=tr(
             "The paper splits each batch into four mini-batches; here a batch is one, so its clip acts from the second "
             "pass on."
@@ -171,14 +171,14 @@ PRESETS: dict[str, Preset] = {
     "CISPO": Preset(
         group="clipping",
         objective=Objective(surrogate="cispo", clip_high=5.0, beta=0.0, reduction="token"),
-        source="arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL",
+        source=tr("arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL"),
         not_covered=tr("Only the upper cap acts, as in TRL; verl also has a lower one."),
     ),
     "SAPO": Preset(group="clipping", objective=Objective(surrogate="sapo", beta=0.0), source="arXiv:2511.20347"),
     "LUSPO": Preset(
         group="level",
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0, reduction="sequence_sum"),
-        source="arXiv:2602.05261; TRL 1.16, loss_type “luspo” with sequence-level ratios",
+        source=tr("arXiv:2602.05261; TRL 1.16, loss_type “luspo” with sequence-level ratios"),
     ),
     "VESPO": Preset(
         group="clipping",
@@ -228,7 +228,7 @@ PRESETS: dict[str, Preset] = {
         group="baseline",
         objective=Objective(baseline="given", std="none", beta=0.0, reduction="token"),
         critic=True,
-        source="arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438",
+        source=tr("arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438"),
         not_covered=tr("Advantages are not whitened and the value loss is not clipped."),
     ),
 }

@@ -36,7 +36,7 @@ class RecordedTask:
         None,
         tr("The trainer's limit on a completion."),
         tr("Longest completion"),
-        unit="tokens",
+        unit=tr("tokens"),
         low=1,
         high=10**9,
         optional=True,

@@ -17,7 +17,7 @@ from grpo_core.config.objective import Objective
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.config.training import Learner, Optimizer
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.versions import FIRST, newest
 
 
@@ -63,7 +63,11 @@ class Settings:
             raise SettingsError(
                 "task.max_tokens",
                 self.task.max_tokens,
-                tr("prompt and completion share a context of {context} tokens; choose fewer").format(context=context),
+                plural(
+                    "prompt and completion share a context of {context} token; choose fewer",
+                    "prompt and completion share a context of {context} tokens; choose fewer",
+                    context,
+                ).format(context=context),
             )
 
     def _check_model(self, task: LanguageTask) -> None:

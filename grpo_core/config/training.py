@@ -86,7 +86,7 @@ class Optimizer:
     """Settings of the optimizer."""
 
     kind: str = setting(
-        "sgd", "Plain gradient step, or Adam (arXiv:1412.6980).", tr("Optimizer"), choices=("sgd", "adam")
+        "sgd", tr("Plain gradient step, or Adam (arXiv:1412.6980)."), tr("Optimizer"), choices=("sgd", "adam")
     )
     learning_rate: float = setting(
         0.3,

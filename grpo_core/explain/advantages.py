@@ -14,7 +14,7 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.records import Rule
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.typeset import number, plain, series, signed, total
 
 PAPER = DEEPSEEKMATH
@@ -98,11 +98,11 @@ def std(n: Numbers, q: Quantity) -> Formula:
     symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
     below, letter = "n" if freedom == free else "n - 1", _letter(n)
     if freedom < 1:
-        note = (
-            tr("With one scored completion there is no standard deviation.")
-            if free == 1
-            else tr("With {free} scored completions there is no standard deviation.").format(free=free)
-        )
+        note = plural(
+            "With one scored completion there is no standard deviation.",
+            "With {free} scored completions there is no standard deviation.",
+            free,
+        ).format(free=free)
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=symbol,

@@ -24,7 +24,7 @@ def explain_card(n: Numbers, q: Quantity) -> Formula:
     if q.name in n.step.measurements and not known:
         return measured(n, q)
     if math.isnan(n[q]):
-        return absent(rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}", ABSENT.get(q.name, "not recorded"))
+        return absent(rf"\mathrm{{{q.name.replace('_', chr(92) + ' ')}}}", ABSENT.get(q.name, tr("not recorded")))
     return CARDS[q.name](n, q)
 
 
@@ -236,7 +236,7 @@ def length(n: Numbers, q: Quantity) -> Formula:
         values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
         value=math.fsum(values) / len(values),
         inputs=tuple(inputs),
-        unit="tokens",
+        unit=tr("tokens"),
     )
 
 

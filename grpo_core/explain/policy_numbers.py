@@ -14,7 +14,7 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.readings import alternative_logp
 from grpo_core.explain.records import Rule
 from grpo_core.expression import exponential
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.typeset import number, series, signed, squared, total
 
 
@@ -47,9 +47,12 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
     """Explain the probability of one of the most likely tokens at a position, from its recorded log-probability."""
     log, top = alternative_logp(n.step, q), n.step.top_tokens
     policy = r"\pi_{\mathrm{ref}}" if q.name == "ref_alternative" else r"\pi"
-    note = tr(
+    note = plural(
+        "The {count} likeliest token of this place before the update, recorded for display with three digits; not "
+        "the whole distribution. No KL and no entropy follows from it.",
         "One of the {count} likeliest tokens of this place before the update, the sampled one among them, recorded for "
-        "display with three digits; not the whole distribution. No KL and no entropy follows from them."
+        "display with three digits; not the whole distribution. No KL and no entropy follows from them.",
+        0 if top is None else top.shape[-1],
     ).format(count=0 if top is None else top.shape[-1])
     return Formula(
         symbol=rf"{policy}({_name(q)})",

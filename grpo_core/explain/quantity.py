@@ -80,7 +80,7 @@ KINDS: dict[str, Kind] = {
     "log_ratio": Kind(tr("log-ratio"), _NOW),
     "ratio": Kind(tr("ratio"), _NOW),
     "surrogate": Kind(tr("surrogate"), _NOW),
-    "clipped": Kind(tr("clip"), _NOW),
+    "clipped": Kind(tr("clip", "mark"), _NOW),
     "clipped_tokens": Kind(tr("clipped tokens"), ("pass", "row")),
     "kl": Kind(tr("KL estimate"), _NOW),
     "tokens": Kind(tr("number of tokens"), ("row",)),

@@ -10,7 +10,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import PARTS, Quantity
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.typeset import number, plain
 
 Rule = Callable[[Numbers, Quantity], Formula]
@@ -20,7 +20,9 @@ def reward(n: Numbers, q: Quantity) -> Formula:
     value = n[q]
     if n.step.settings.is_language and n.step.reward_parts is not None:
         return _paid(n, q)
-    return Formula(symbol=f"R_{n.at(q)}", value=value, note=tr("not scored") if math.isnan(value) else "recorded")
+    return Formula(
+        symbol=f"R_{n.at(q)}", value=value, note=tr("not scored") if math.isnan(value) else tr("recorded", "number")
+    )
 
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
@@ -40,7 +42,7 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
 
 
 def tokens(n: Numbers, q: Quantity) -> Formula:
-    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=tr("counted: the completion's tokens"), unit="tokens")
+    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=tr("counted: the completion's tokens"), unit=tr("tokens"))
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
@@ -60,7 +62,7 @@ def gate(n: Numbers, q: Quantity) -> Formula:
     if n.gate(q.passed) is None:
         return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
     if n.step.gate is not None or cap is None:
-        return Formula(symbol=symbol, value=value, note="recorded")
+        return Formula(symbol=symbol, value=value, note=tr("recorded", "number"))
     old, sampled = n.token("old_logp", q), n.token("sampling_logp", q)
     return Formula(
         symbol=symbol,
@@ -77,7 +79,7 @@ def recorded(letter: str, unit: str = "") -> Rule:
     """Return the rule for a per-token number that is recorded directly."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
-        return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note="recorded", unit=unit)
+        return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note=tr("recorded", "number"), unit=unit)
 
     return rule
 
@@ -86,7 +88,9 @@ def of_policy(policy: str) -> Rule:
     """Return the rule for the log-probability of an action in a recorded distribution."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
-        return Formula(symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note="recorded", unit="nats")
+        return Formula(
+            symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note=tr("recorded", "number"), unit="nats"
+        )
 
     return rule
 
@@ -139,7 +143,11 @@ def _without_alternative(step: Step, q: Quantity) -> str:
     if q.name == "alternative" and q.passed not in (0, step.passes):
         return tr("the likeliest tokens are recorded before the update and after its last pass, not in between")
     if (q.action or 0) not in step.top_tokens[q.row or 0, q.token or 0]:
-        return tr("it is not one of the {count} tokens that were recorded here").format(count=step.top_tokens.shape[-1])
+        return plural(
+            "it is not the {count} token that was recorded here",
+            "it is not one of the {count} tokens that were recorded here",
+            step.top_tokens.shape[-1],
+        ).format(count=step.top_tokens.shape[-1])
     return ""
 
 

@@ -10,6 +10,7 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.reading import TokenReading
 from grpo_core.explain.records import Rule
 from grpo_core.surrogates import SURROGATES
+from grpo_core.text import tr
 from grpo_core.typeset import number, total
 
 
@@ -62,7 +63,7 @@ def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
         values=total(values),
         value=math.fsum(values),
         inputs=tuple(inputs),
-        unit="tokens",
+        unit=tr("tokens"),
     )
 
 

@@ -14,7 +14,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions, Report, Texts
 
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
@@ -25,7 +25,16 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     """Return the notes on a source, limited to the number and length that a window can show."""
     kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
     more = len(notes) - len(kept)
-    return (*kept, tr("There are {count:,} more such notes.").format(count=more)) if more else kept
+    return (
+        (
+            *kept,
+            plural("There is {count:,} more such note.", "There are {count:,} more such notes.", more).format(
+                count=more
+            ),
+        )
+        if more
+        else kept
+    )
 
 
 class RemoteSource:

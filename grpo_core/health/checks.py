@@ -28,7 +28,7 @@ CHECKS: dict[str, Check] = {
             "See for which answers the reward function gives None or NaN (an exception, a timeout, an answer that it "
             "cannot read), and give these the reward that they deserve."
         ),
-        source="TRL, GRPOTrainer: a reward function may return None",
+        source=tr("TRL, GRPOTrainer: a reward function may return None"),
     ),
     "reward_of_prompt": Check(
         title=tr("A reward that the prompt alone decides"),
@@ -77,7 +77,7 @@ CHECKS: dict[str, Check] = {
             "Read the longest completions: if they are no better, take what pays for length out of the reward, or "
             "subtract what length alone earns."
         ),
-        source="Singhal and others, arXiv:2310.03716",
+        source=tr("Singhal and others, arXiv:2310.03716"),
     ),
     "shortness_hack": Check(
         title=tr("A reward that shorter completions earn"),
@@ -86,7 +86,7 @@ CHECKS: dict[str, Check] = {
             "Read the shortest completions: if they are no answers, pay for shortness only beside a right answer, or "
             "only beyond a length."
         ),
-        source="Singhal and others, arXiv:2310.03716",
+        source=tr("Singhal and others, arXiv:2310.03716"),
     ),
     "entropy_collapse": Check(
         title=tr("Entropy collapse"),

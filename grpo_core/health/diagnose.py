@@ -14,7 +14,7 @@ from grpo_core.health.checks import CHECKS
 from grpo_core.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
 from grpo_core.health.healthy import measured
 from grpo_core.health.update import read
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Source
 
 
@@ -87,9 +87,11 @@ class Diagnosing:
         for name, check in CHECKS.items():
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)
-                missing[name] = tr("{count} updates are too few: it is judged from {least} on.").format(
-                    count=len(measures[name]), least=check.least
-                )
+                missing[name] = plural(
+                    "{count} update is too few: it is judged from {least} on.",
+                    "{count} updates are too few: it is judged from {least} on.",
+                    len(measures[name]),
+                ).format(count=len(measures[name]), least=check.least)
         unreadable = tuple(one.unreadable for one in every if one.unreadable)
         return Diagnosis(
             updates=len(every) - len(unreadable),

@@ -8,7 +8,7 @@ from grpo_core.claims.claim import Claim, told
 from grpo_core.claims.findings import Run
 from grpo_core.claims.measured import Measured
 from grpo_core.health.grade import Grade
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 SHORT = 9
 """Minimum number of updates for comparing thirds of a run."""
@@ -129,7 +129,10 @@ class Diagnosis:
         """Warning that a short run proves little. Empty if it is long enough."""
         if not 0 < self.updates < SHORT:
             return ""
-        return tr(
+        return plural(
+            "A run of {updates} update proves little: what develops slowly is judged from {least} updates on, and "
+            "nothing found in so few is no proof of health.",
             "A run of {updates} updates proves little: what develops slowly is judged from {least} updates on, and "
-            "nothing found in so few is no proof of health."
+            "nothing found in so few is no proof of health.",
+            self.updates,
         ).format(updates=self.updates, least=SHORT)

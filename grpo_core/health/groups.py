@@ -16,7 +16,7 @@ from grpo_core.health.finding import Evidence
 from grpo_core.health.grade import Grade
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions
 
 SHOWN = 3
@@ -78,9 +78,11 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
             step=update.label,
             row=int(members[0]) + 1,
             quote=update.quote(int(members[0])),
-            what=tr("all {count} completions of this prompt have the reward {reward:.4g}").format(
-                count=len(members), reward=table.rewards[members[0]]
-            ),
+            what=plural(
+                "the only completion of this prompt has the reward {reward:.4g}",
+                "all {count} completions of this prompt have the reward {reward:.4g}",
+                len(members),
+            ).format(count=len(members), reward=table.rewards[members[0]]),
         )
         for members in (*low, *between[:SHOWN], *high)
     )

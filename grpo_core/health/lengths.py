@@ -18,7 +18,7 @@ from grpo_core.health.groups import counted
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
 from grpo_core.reductions import REDUCTIONS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions
 
 
@@ -136,11 +136,15 @@ def cut_off(update: Update) -> Measure | None:
     count, rows = known
     table = update.table
     rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
-    what = tr("{share:.0%} of {rows} completions are cut off").format(share=count / rows, rows=rows)
+    what = plural(
+        "{share:.0%} of {rows} completion is cut off", "{share:.0%} of {rows} completions are cut off", rows
+    ).format(share=count / rows, rows=rows)
     if rewards:
-        what = tr("{share:.0%} of {rows} completions are cut off; mean reward {reward}").format(
-            share=count / rows, rows=rows, reward=rewards
-        )
+        what = plural(
+            "{share:.0%} of {rows} completion is cut off; mean reward {reward}",
+            "{share:.0%} of {rows} completions are cut off; mean reward {reward}",
+            rows,
+        ).format(share=count / rows, rows=rows, reward=rewards)
     first = None
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())

@@ -12,7 +12,7 @@ from grpo_core.health.check import Measure, Verdict, worst
 from grpo_core.health.finding import Evidence
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import LONGEST_QUOTE, Update
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.trajectory import Turn
 
 
@@ -46,7 +46,11 @@ def unwritten(update: Update) -> Measure | None:
     if share:
         row = max(range(len(rows)), key=others.__getitem__)
         turn = max((turn for turn in rows[row] if not turn.sampled), key=lambda turn: turn.in_loss or 0)
-        what = tr("{count} tokens of a turn of “{role}” are in the loss").format(count=turn.in_loss, role=turn.role)
+        what = plural(
+            "{count} token of a turn of “{role}” is in the loss",
+            "{count} tokens of a turn of “{role}” are in the loss",
+            turn.in_loss or 0,
+        ).format(count=turn.in_loss, role=turn.role)
         text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
         evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
     return Measure(

@@ -15,7 +15,7 @@ from grpo_core.health.groups import counted, no_rewards
 from grpo_core.health.lengths import changed
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def no_lengths(update: Update) -> str:
@@ -50,9 +50,11 @@ def together(update: Update) -> Measure | None:
                 step=update.label,
                 row=row + 1,
                 quote=update.quote(row),
-                what=tr("{length} tokens, reward {reward:.4g}").format(
-                    length=int(table.length[row]), reward=table.rewards[row]
-                ),
+                what=plural(
+                    "{length} token, reward {reward:.4g}",
+                    "{length} tokens, reward {reward:.4g}",
+                    int(table.length[row]),
+                ).format(length=int(table.length[row]), reward=table.rewards[row]),
             )
             for row in (longest, shortest)
         ),

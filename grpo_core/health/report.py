@@ -9,7 +9,7 @@ from typing import Any
 
 from grpo_core.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.health.healthy import by_figure
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Source
 
 
@@ -53,8 +53,16 @@ def headline(source: Source, result: Diagnosis) -> str:
     if not result.updates:
         return tr("{title}: {source}; no update could be looked at.").format(**facts)
     if not result.findings:
-        return tr("{title}: {source}, {updates} updates; nothing found.").format(**facts)
-    return tr("{title}: {source}, {updates} updates; findings: {count}.").format(count=len(result.findings), **facts)
+        return plural(
+            "{title}: {source}, {updates} update; nothing found.",
+            "{title}: {source}, {updates} updates; nothing found.",
+            result.updates,
+        ).format(**facts)
+    return plural(
+        "{title}: {source}, {updates} update; findings: {count}.",
+        "{title}: {source}, {updates} updates; findings: {count}.",
+        result.updates,
+    ).format(count=len(result.findings), **facts)
 
 
 def place(one: Evidence) -> str:

@@ -15,7 +15,7 @@ from grpo_core.health.finding import Evidence
 from grpo_core.health.groups import counted
 from grpo_core.health.limits import grade, limit
 from grpo_core.health.update import Update
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions
 
 
@@ -121,7 +121,12 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
     if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
-    seen = Evidence(step=first, what=tr("{count} completions").format(count=int(sum(m.value for m in measures))))
+    seen = Evidence(
+        step=first,
+        what=plural("{count} completion", "{count} completions", int(sum(m.value for m in measures))).format(
+            count=int(sum(m.value for m in measures))
+        ),
+    )
     return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=[seen])
 
 

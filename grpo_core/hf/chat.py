@@ -11,7 +11,7 @@ from grpo_core.errors import GrpoError, shortened
 from grpo_core.hf.template_limit import LONGEST, SECONDS, TemplateTimeError, limited
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import padded
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class Chat:
@@ -71,9 +71,11 @@ class Chat:
             ) from None
         if not tokens or (self._longest is not None and len(tokens) >= self._longest):
             raise GrpoError(
-                tr("The prompt “{text}” has {count} tokens; the model has room for 1 to {longest}.").format(
-                    text=shortened(text, 60), count=len(tokens), longest=self._longest
-                )
+                plural(
+                    "The prompt “{text}” has {count} token; the model has room for 1 to {longest}.",
+                    "The prompt “{text}” has {count} tokens; the model has room for 1 to {longest}.",
+                    len(tokens),
+                ).format(text=shortened(text, 60), count=len(tokens), longest=self._longest)
             )
         return [int(token) for token in tokens]
 
@@ -84,8 +86,10 @@ class Chat:
             whole = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         if len(whole) > LONGEST:
             raise GrpoError(
-                tr(
-                    "The model's chat template makes {count:,} characters of a prompt; at most {longest:,} are read."
+                plural(
+                    "The model's chat template makes {count:,} character of a prompt; at most {longest:,} are read.",
+                    "The model's chat template makes {count:,} characters of a prompt; at most {longest:,} are read.",
+                    len(whole),
                 ).format(count=len(whole), longest=LONGEST)
             )
         return str(whole)

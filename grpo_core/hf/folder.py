@@ -23,7 +23,7 @@ from grpo_core.hf.gguf_header import MAGIC, header_of
 from grpo_core.hf.refusal import refuse
 from grpo_core.hf.tensors import Shapes, numbers, shapes_of, weight_files
 from grpo_core.regular_file import opened_regular, read_limited
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LARGEST_JSON = 128 << 20
 """Maximum size in bytes of a JSON file in the folder. Large vocabularies take about 35 MB."""
@@ -88,8 +88,10 @@ class ModelFiles:
     def description(self) -> str:
         """Description of the model, in one sentence."""
         if self.adapter is not None:
-            return tr(
-                "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}."
+            return plural(
+                "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameter, licence {licence}.",
+                "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}.",
+                self.parameters,
             ).format(
                 name=self.name,
                 rank=self.adapter.rank,
@@ -98,9 +100,11 @@ class ModelFiles:
                 parameters=self.parameters,
                 licence=self.licence or tr("not stated"),
             )
-        return tr("{name}: {kind}, {parameters:,} parameters, licence {licence}.").format(
-            name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated")
-        )
+        return plural(
+            "{name}: {kind}, {parameters:,} parameter, licence {licence}.",
+            "{name}: {kind}, {parameters:,} parameters, licence {licence}.",
+            self.parameters,
+        ).format(name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated"))
 
     @property
     def reading(self) -> str:
@@ -269,7 +273,11 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED
         if (layers or name.startswith("num_")) and type(value) in (int, float) and not 0 <= value <= most:
-            sentence = tr("its config.json asks for {name} = {value}, and its files hold {count} tensors")
+            sentence = plural(
+                "its config.json asks for {name} = {value}, and its files hold {count} tensor",
+                "its config.json asks for {name} = {value}, and its files hold {count} tensors",
+                len(shapes),
+            )
             raise refuse(path, sentence.format(name=shortened(name, 40), value=shortened(value, 30), count=len(shapes)))
 
 

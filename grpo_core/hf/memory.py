@@ -11,7 +11,7 @@ from grpo_core.hf.attention import is_one, targets_in
 from grpo_core.hf.folder import ModelFiles
 from grpo_core.hf.refusal import refuse
 from grpo_core.memory import GIB
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LIBRARIES = 0.42 * GIB
 """Memory used by torch, transformers and peft themselves, measured on Linux."""
@@ -76,9 +76,11 @@ class Need:
     @property
     def sentence(self) -> str:
         """Sentence that states the memory need."""
-        return tr("Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.").format(
-            trained=self.trained, whole=self.whole / 1e9
-        )
+        return plural(
+            "Trains {trained:,} number and needs about {whole:.1f} GB of memory.",
+            "Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.",
+            self.trained,
+        ).format(trained=self.trained, whole=self.whole / 1e9)
 
 
 def need(files: ModelFiles, settings: Settings) -> Need:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from grpo_core.errors import GrpoError, SettingsError, shortened
 from grpo_core.snapshot_file import entry
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 _WEIGHT = "weight"
 """Prefix of a weight's name. In the optimizer's state, the kind of state is the prefix instead."""
@@ -129,7 +129,9 @@ def require_folder(folder: str, size: float) -> None:
         raise SettingsError(
             "model.snapshot_folder",
             folder,
-            tr("{count} snapshots of {size:.1f} GB do not fit there: {free:.1f} GB are free").format(
-                count=KEPT + 1, size=size / 1e9, free=free / 1e9
-            ),
+            plural(
+                "{count} snapshot of {size:.1f} GB does not fit there: {free:.1f} GB are free",
+                "{count} snapshots of {size:.1f} GB do not fit there: {free:.1f} GB are free",
+                KEPT + 1,
+            ).format(count=KEPT + 1, size=size / 1e9, free=free / 1e9),
         )

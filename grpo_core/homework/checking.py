@@ -13,7 +13,7 @@ from grpo_core.homework.file import Homework, HomeworkAnswer
 from grpo_core.learners import learner, origin
 from grpo_core.lessons import answered
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
 CLOSE = 1e-9
@@ -105,9 +105,11 @@ def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
     updates = max(answer.update, answer.answer.update or 0, answer.answer.since or 0)
     samples = updates * settings.learner.group_size * settings.task.prompts * settings.learner.mu
     if updates > MOST_UPDATES or samples > MOST_SAMPLES:
-        return tr("Its run is too large to be computed again: {updates:,} updates, {samples:,} completions.").format(
-            updates=updates, samples=samples
-        )
+        return plural(
+            "Its run is too large to be computed again: {updates:,} update, {samples:,} completions.",
+            "Its run is too large to be computed again: {updates:,} updates, {samples:,} completions.",
+            updates,
+        ).format(updates=updates, samples=samples)
     return ""
 
 

@@ -13,7 +13,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.lessons import KINDS, Answer
 from grpo_core.regular_file import read_limited
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FORMAT = "grpo-lab-homework-1"
 ENDING = ".homework.json"
@@ -181,7 +181,11 @@ def _of(data: Any, key: str, kind: type) -> Any:
 def _text(data: Any, key: str, longest: int) -> str:
     text: str = _of(data, key, str)
     if len(text) > longest:
-        raise HomeworkError(tr("“{key}” is longer than {longest} letters.").format(key=key, longest=longest))
+        raise HomeworkError(
+            plural(
+                "“{key}” is longer than {longest} letter.", "“{key}” is longer than {longest} letters.", longest
+            ).format(key=key, longest=longest)
+        )
     return text
 
 

@@ -18,7 +18,7 @@ from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import GrpoError
 from grpo_core.homework.checking import DIFFERS, REFUSED, Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST_FILES = 2000
 RANGES = 8
@@ -204,7 +204,11 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
     if not paths:
         raise GrpoError(tr("There is no homework in {folder}: no file ends in .json.").format(folder=folder))
     if len(paths) > MOST_FILES:
-        raise GrpoError(tr("{folder} holds more than {most:,} files.").format(folder=folder, most=MOST_FILES))
+        raise GrpoError(
+            plural(
+                "{folder} holds more than {most:,} file.", "{folder} holds more than {most:,} files.", MOST_FILES
+            ).format(folder=folder, most=MOST_FILES)
+        )
     seen: dict[bytes, str] = {}
     for path in paths:
         try:

@@ -12,7 +12,7 @@ from grpo_core.learners import Earlier, language_learner, leading_to, origin
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 if TYPE_CHECKING:
@@ -103,7 +103,11 @@ class LanguageModels:
             from grpo_core.lm.checkpoint import devices
 
             return tuple(devices())
-        return (tr("cpu ({cpu_count} cores, with NumPy)").format(cpu_count=os.cpu_count() or 1),)
+        return (
+            plural(
+                "cpu ({cpu_count} core, with NumPy)", "cpu ({cpu_count} cores, with NumPy)", os.cpu_count() or 1
+            ).format(cpu_count=os.cpu_count() or 1),
+        )
 
     def learner(
         self,

@@ -14,7 +14,7 @@ from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
 from grpo_core.runs.writer import LIMIT
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 Updates = Sequence[tuple[Step, Mapping[str, float]]]
 """Finished updates with their metrics, oldest first."""
@@ -160,9 +160,11 @@ class RunOutput:
         lost = self._buffer.head - self._buffer.committed
         if reason is not None and lost:
             raise RunFileError(
-                tr("The last {lost} updates could not be written to {name}. {reason}").format(
-                    lost=lost, name=self._begin.path.name, reason=reason
-                )
+                plural(
+                    "The last update could not be written to {name}. {reason}",
+                    "The last {lost} updates could not be written to {name}. {reason}",
+                    lost,
+                ).format(lost=lost, name=self._begin.path.name, reason=reason)
             )
 
     def _opened(self, settings: Settings) -> Writer:
@@ -172,9 +174,12 @@ class RunOutput:
             self._writer = writer
             if not self._buffer.committed <= writer.committed <= self._buffer.head:
                 raise RunFileError(
-                    tr(
+                    plural(
+                        "{name} holds {committed} update, but this run goes on from update {head}; open the file "
+                        "again, or branch into a new one.",
                         "{name} holds {committed} updates, but this run goes on from "
-                        "update {head}; open the file again, or branch into a new one."
+                        "update {head}; open the file again, or branch into a new one.",
+                        writer.committed,
                     ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
                 )
             self._appended = writer.committed

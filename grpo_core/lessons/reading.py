@@ -72,10 +72,12 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
 def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
     id = t.text("id")
     if not _ID.fullmatch(id):
-        raise t.error("id", f"“{id}” is no id; small letters, digits and _ are, beginning with a letter")
+        raise t.error(
+            "id", tr("“{id}” is no id; small letters, digits and _ are, beginning with a letter").format(id=id)
+        )
     title = t.text("title")
     if not title.endswith("?"):
-        raise t.error("title", "a title is a question and ends with “?”")
+        raise t.error("title", tr("a title is a question and ends with “?”"))
     name = t.text("interactive", "")
     if name and name not in vocabulary.interactives:
         t.word("interactive", sorted(vocabulary.interactives))
@@ -118,6 +120,6 @@ def _words(t: Table) -> dict[str, Word]:
             hover=entry.said("hover"), click=entry.said("click", ""), latex=entry.any("latex", "")
         )
         if not isinstance(words[term.casefold()].latex, str):
-            raise entry.error("latex", "a text is expected")
+            raise entry.error("latex", tr("a text is expected"))
         entry.done()
     return words

@@ -18,7 +18,7 @@ from grpo_core.lessons.limits import check_choices, check_step
 from grpo_core.lessons.place import LessonError
 from grpo_core.lessons.table import MISSING, Table, nearest
 from grpo_core.metrics import METRICS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST_WORDS = 40
 """Maximum number of words next to a picture."""
@@ -82,7 +82,7 @@ class Steps:
         start.done()
         steps = t.tables("steps", ())
         if not steps:
-            raise t.error("steps", "a lesson has at least one [[steps]]")
+            raise t.error("steps", tr("a lesson has at least one [[steps]]"))
         self.steps = tuple(self._step(step) for step in steps)
 
     def _start(self, t: Table) -> Settings:
@@ -113,8 +113,13 @@ class Steps:
         state = t.table("state", {})
         for key in state:
             if key not in self._offer.state:
-                known = ", ".join(self._offer.state) or "no state"
-                raise state.error(key, f"the interactive knows {known}{nearest(key, self._offer.state)}")
+                known = ", ".join(self._offer.state) or tr("no state")
+                raise state.error(
+                    key,
+                    tr("the interactive knows {known}{nearest}").format(
+                        known=known, nearest=nearest(key, self._offer.state)
+                    ),
+                )
         self._state |= state.plain()
         before = self._last
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
@@ -140,7 +145,7 @@ class Steps:
             predict=self._prediction(t.table("predict")) if "predict" in t else None,
         )
         if recorded and (settings.plain() or step.knobs):
-            raise t.error("recorded", "a recorded run is what it is: it has neither “settings” nor “knobs”")
+            raise t.error("recorded", tr("a recorded run is what it is: it has neither “settings” nor “knobs”"))
         t.done()
         check_step(t, step, here)
         if step.predict is not None:
@@ -151,26 +156,43 @@ class Steps:
         text = t.text(key, default)
         count = len(spoken(text).split())
         if count > MOST_WORDS:
-            raise t.error(key, f"{count} words are too many beside a picture; at most {MOST_WORDS} are read")
+            raise t.error(
+                key,
+                plural(
+                    "{count} word is too many beside a picture; at most {most} are read",
+                    "{count} words are too many beside a picture; at most {most} are read",
+                    count,
+                ).format(count=count, most=MOST_WORDS),
+            )
         for term in terms_in(text):
             if term.casefold() not in self._terms:
                 close = nearest(term.casefold(), sorted(self._terms))
                 raise t.error(
-                    key, f"“{term}” stands in brackets, but neither [words] nor the glossary defines it{close}"
+                    key,
+                    tr("“{term}” stands in brackets, but neither [words] nor the glossary defines it{close}").format(
+                        term=term, close=close
+                    ),
                 )
         return tr(text) if text else ""
 
     def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
         knobs = t.texts("knobs", ())
         if len(knobs) > MOST_KNOBS:
-            raise t.error("knobs", f"a lesson shows at most {MOST_KNOBS} knobs; the whole program shows all")
+            raise t.error(
+                "knobs",
+                plural(
+                    "a lesson shows at most {most} knob; the whole program shows all",
+                    "a lesson shows at most {most} knobs; the whole program shows all",
+                    MOST_KNOBS,
+                ).format(most=MOST_KNOBS),
+            )
         for knob in knobs:
             try:
                 described_at(knob)
                 settings.get(knob)
             except (KeyError, AttributeError):
-                close = nearest(knob, flat(settings)) or "; an example is objective.beta"
-                raise t.error("knobs", f"“{knob}” is no setting{close}") from None
+                close = nearest(knob, flat(settings)) or tr("; an example is objective.beta")
+                raise t.error("knobs", tr("“{knob}” is no setting{close}").format(knob=knob, close=close)) from None
         return knobs
 
     def _known_panels(self, t: Table) -> tuple[str, ...]:
@@ -180,7 +202,9 @@ class Steps:
                 known = self._vocabulary.panels
                 raise t.error(
                     "panels",
-                    f"there is no panel “{panel}”; there are {', '.join(sorted(known))}{nearest(panel, known)}",
+                    tr("there is no panel “{panel}”; there are {names}{nearest}").format(
+                        panel=panel, names=", ".join(sorted(known)), nearest=nearest(panel, known)
+                    ),
                 )
         return panels
 
@@ -188,11 +212,11 @@ class Steps:
         kind = t.word("kind", KINDS)
         choices = tuple(_choice(choice) for choice in t.tables("choices", ()))
         if (kind == "choice") != (len(choices) > 1):
-            raise t.error("choices" if choices else "", "a choice, and nothing else, has two or more [[choices]]")
+            raise t.error("choices" if choices else "", tr("a choice, and nothing else, has two or more [[choices]]"))
         check_choices(t, choices)
         low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
         if kind in ("number", "ghost") and not low < high:
-            raise t.error("range", "the range has no width")
+            raise t.error("range", tr("the range has no width"))
         whole = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
         shown = t.word("shown", SHOWN, "count" if whole else "digits")
         if shown == "count" and kind in ("number", "ghost") and not whole:
@@ -219,14 +243,19 @@ class Steps:
         parts = t.texts("hides", ())
         for part in parts:
             if part not in self._offer.parts:
-                known = ", ".join(self._offer.parts) or "nothing"
-                raise t.error("hides", f"the interactive can hide {known}{nearest(part, self._offer.parts)}")
+                known = ", ".join(self._offer.parts) or tr("nothing", "value")
+                raise t.error(
+                    "hides",
+                    tr("the interactive can hide {known}{nearest}").format(
+                        known=known, nearest=nearest(part, self._offer.parts)
+                    ),
+                )
         return parts
 
     def _answer(self, t: Table) -> Answer:
         given = [key for key in ("metric", "quantity", "check") if key in t]
         if len(given) != 1:
-            raise t.error("", "an answer has exactly one of “metric”, “quantity” and “check”")
+            raise t.error("", tr("an answer has exactly one of “metric”, “quantity” and “check”"))
         answer = Answer(
             metric=t.word("metric", sorted(METRICS)) if "metric" in t else "",
             quantity=_quantity(t.table("quantity")) if "quantity" in t else None,
@@ -236,7 +265,7 @@ class Steps:
         )
         t.done()
         if answer.check and (answer.update, answer.since) != (None, None):
-            raise t.error("check", "a check is of what the interactive shows and has neither “update” nor “since”")
+            raise t.error("check", tr("a check is of what the interactive shows and has neither “update” nor “since”"))
         return answer
 
 
@@ -255,14 +284,24 @@ def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> Lesso
 def _minutes(t: Table) -> float:
     minutes = t.number("minutes", 0.0)
     if not 0 <= minutes <= LONGEST_MINUTES:
-        raise t.error("minutes", tr("a step takes 0 to {most} minutes").format(most=LONGEST_MINUTES))
+        raise t.error(
+            "minutes",
+            plural("a step takes 0 to {most} minute", "a step takes 0 to {most} minutes", LONGEST_MINUTES).format(
+                most=LONGEST_MINUTES
+            ),
+        )
     return minutes
 
 
 def _updates(t: Table, before: int) -> int:
     updates = t.whole("update", before)
     if updates > MOST_UPDATES:
-        raise t.error("update", f"a lesson trains at most {MOST_UPDATES} updates")
+        raise t.error(
+            "update",
+            plural(
+                "a lesson trains at most {most} update", "a lesson trains at most {most} updates", MOST_UPDATES
+            ).format(most=MOST_UPDATES),
+        )
     return updates
 
 
@@ -278,7 +317,7 @@ def _quantity(t: Table) -> Quantity:
     name = t.word("name", sorted({*QUANTITIES, *METRICS}))
     parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
     if "pass" in t and "after" in t:
-        raise t.error("after", "a number is of a pass or stands after so many passes, not both")
+        raise t.error("after", tr("a number is of a pass or stands after so many passes, not both"))
     passed = t.whole("pass", low=1) - 1 if "pass" in t else t.whole("after", 0)
     t.done()
     return Quantity(name, passed=passed, **parts)

@@ -28,7 +28,7 @@ class Table:
         """
         self.source, self.place = source, place
         if not isinstance(data, dict):
-            raise source.error(place, f"a table is expected here, not {_named(data)}")
+            raise source.error(place, tr("a table is expected here, not {found}").format(found=_named(data)))
         self._data: dict[str, Any] = data
         self._asked: list[str] = []
 
@@ -51,14 +51,14 @@ class Table:
         self._asked.append(key)
         value = self._data.get(key, default)
         if value is MISSING:
-            raise self.error("", f"“{key}” is missing")
+            raise self.error("", tr("“{key}” is missing").format(key=key))
         return value
 
     def text(self, key: str, default: Any = MISSING) -> str:
         """Read a string, without surrounding spaces and line breaks."""
         value = self.any(key, default)
         if not isinstance(value, str) or (default is MISSING and not value.strip()):
-            raise self.error(key, f"a text is expected, not {_named(value)}")
+            raise self.error(key, tr("a text is expected, not {found}").format(found=_named(value)))
         return " ".join(value.split())
 
     def said(self, key: str, default: Any = MISSING) -> str:
@@ -70,28 +70,35 @@ class Table:
         """Read a number, which can be infinite."""
         value = self.any(key, default)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
-            raise self.error(key, f"a number is expected, not {_named(value)}")
+            raise self.error(key, tr("a number is expected, not {found}").format(found=_named(value)))
         return float(value)
 
     def whole(self, key: str, default: Any = MISSING, low: int = 0) -> int:
         """Read an integer of at least ``low``."""
         value = self.any(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < low:
-            raise self.error(key, f"a whole number from {low} on is expected, not {_named(value)}")
+            raise self.error(
+                key, tr("a whole number from {low} on is expected, not {found}").format(low=low, found=_named(value))
+            )
         return value
 
     def word(self, key: str, allowed: Sequence[str], default: Any = MISSING) -> str:
         """Read a string that must be one of ``allowed``."""
         value = self.text(key, default)
         if value not in allowed:
-            raise self.error(key, f"“{value}” is not known here; there {_there_is(allowed)}{nearest(value, allowed)}")
+            raise self.error(
+                key,
+                tr("“{value}” is not known here; there {known}{nearest}").format(
+                    value=value, known=_there_is(allowed), nearest=nearest(value, allowed)
+                ),
+            )
         return value
 
     def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
         """Read a list of strings."""
         values = self.any(key, default)
         if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
-            raise self.error(key, f"a list of texts is expected, not {_named(values)}")
+            raise self.error(key, tr("a list of texts is expected, not {found}").format(found=_named(values)))
         return tuple(values)
 
     def pair(self, key: str, default: Any = MISSING) -> tuple[float, float]:
@@ -99,9 +106,9 @@ class Table:
         values = self.any(key, default)
         good = isinstance(values, (list, tuple)) and len(values) == 2
         if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
-            raise self.error(key, f"two numbers [low, high] are expected, not {_named(values)}")
+            raise self.error(key, tr("two numbers [low, high] are expected, not {found}").format(found=_named(values)))
         if not values[0] <= values[1]:
-            raise self.error(key, "the lower number comes first")
+            raise self.error(key, tr("the lower number comes first"))
         return float(values[0]), float(values[1])
 
     def table(self, key: str, default: Any = MISSING) -> Table:
@@ -112,7 +119,9 @@ class Table:
         """Read the array of tables ``key``. Returns ``default`` if the file does not have it."""
         values = self.any(key, default)
         if not isinstance(values, (list, tuple)):
-            raise self.error(key, f"a list of tables, [[{key}]], is expected, not {_named(values)}")
+            raise self.error(
+                key, tr("a list of tables, [[{key}]], is expected, not {found}").format(key=key, found=_named(values))
+            )
         return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
 
     def done(self) -> None:
@@ -124,7 +133,12 @@ class Table:
         for key in self._data:
             if key not in self._asked:
                 known = sorted(set(self._asked))
-                raise self.error(key, f"this key is not known here; there {_there_is(known)}{nearest(key, known)}")
+                raise self.error(
+                    key,
+                    tr("this key is not known here; there {known}{nearest}").format(
+                        known=_there_is(known), nearest=nearest(key, known)
+                    ),
+                )
 
     def plain(self) -> dict[str, Any]:
         """Return the complete table as a dictionary, with lists as tuples, for settings."""
@@ -139,7 +153,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _there_is(words: Sequence[str]) -> str:
-    words = [f"“{word}”" if word else "nothing" for word in words]
+    words = [f"“{word}”" if word else tr("nothing", "value") for word in words]
     if len(words) < 2:
         return tr("is only {words}").format(words=words[0]) if words else tr("is nothing")
     return tr("are {words} and {words2}").format(words=", ".join(words[:-1]), words2=words[-1])

@@ -18,7 +18,7 @@ from grpo_core.lm.passes import array_of
 from grpo_core.lm.vocabulary import STOP, decode, encode
 from grpo_core.questions import Answer, AnyAnswer, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class Answering:
@@ -100,8 +100,10 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
     tokens, longest = encoded(question.completion), step.settings.language.max_tokens
     if len(tokens) > longest:
         raise GrpoError(
-            tr(
-                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}."
+            plural(
+                "“{completion}” has {count} token with its end sign; completions of this run have at most {longest}.",
+                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}.",
+                len(tokens),
             ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
         )
     return step.prompt_tokens[question.group][None], tokens

@@ -15,7 +15,7 @@ from grpo_core.lm.checkpoint_file import SIZE, checkpoint_path, read_checkpoint
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.regular_file import opened_regular, write_whole
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def started(size: Model, seed: int, device: torch.device) -> Transformer:
@@ -85,7 +85,11 @@ def device_named(name: str) -> torch.device:
 
 def devices() -> list[str]:
     """Return the names of the devices available for models. A kind that has never been tested is marked as untried."""
-    names = [tr("cpu ({cpu_count} cores)").format(cpu_count=os.cpu_count() or 1)]
+    names = [
+        plural("cpu ({cpu_count} core)", "cpu ({cpu_count} cores)", os.cpu_count() or 1).format(
+            cpu_count=os.cpu_count() or 1
+        )
+    ]
     if torch.cuda.is_available():
         names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))
     return names

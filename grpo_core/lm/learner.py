@@ -27,7 +27,7 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
 
@@ -345,7 +345,10 @@ def _watches_reference(settings: Settings) -> bool:
 
 def _too_large(settings: Settings, step: int) -> str:
     completions = settings.language.prompts * settings.learner.group_size
-    return tr(
+    return plural(
+        "There is not enough memory for {completions} completion of up to {max_tokens} tokens. The run stands at "
+        "update {step}; halve the prompts or the group size, or choose shorter completions.",
         "There is not enough memory for {completions} completions of up to {max_tokens} tokens. The "
-        "run stands at update {step}; halve the prompts or the group size, or choose shorter completions."
+        "run stands at update {step}; halve the prompts or the group size, or choose shorter completions.",
+        completions,
     ).format(completions=completions, max_tokens=settings.language.max_tokens, step=step)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grpo_core.lm.trained_weights import Policy
 from grpo_core.memory import Block
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 
 def counted(policy: Policy) -> list[Block]:
@@ -58,7 +58,9 @@ def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
         model=model,
         part=part,
         bytes=float(size),
-        formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
-            numbers=numbers, kinds=", ".join(kinds), count=len(storages)
-        ),
+        formula=plural(
+            "{numbers:,} numbers of {kinds} in {count:,} tensor",
+            "{numbers:,} numbers of {kinds} in {count:,} tensors",
+            len(storages),
+        ).format(numbers=numbers, kinds=", ".join(kinds), count=len(storages)),
     )

@@ -108,7 +108,7 @@ def verdict(prompt: str, text: str, *, ended: bool = True) -> Verdict:
 def _words(expression: str, text: str, right: bool) -> str:
     wrong_way = working(expression, left_to_right=True)
     if right:
-        return tr("right") if well_formed(expression, text) else tr("right, but not a working")
+        return tr("right", "correct") if well_formed(expression, text) else tr("right, but not a working")
     if text == wrong_way:
         return tr("went left to right")
     if not well_formed(expression, text):

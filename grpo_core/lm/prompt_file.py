@@ -14,7 +14,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import encode
 from grpo_core.regular_file import read_limited
 from grpo_core.shipped import resource
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LARGEST = 20_000_000
 """Maximum size of a prompt file in bytes."""
@@ -155,9 +155,11 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
         _check_characters(where, prompt, longest)
     if len(answer) > LONGEST_ANSWER:
         raise GrpoError(
-            tr("{where}: the answer has {count:,} characters; {longest:,} are the most.").format(
-                where=where, count=len(answer), longest=LONGEST_ANSWER
-            )
+            plural(
+                "{where}: the answer has {count:,} character; {longest:,} are the most.",
+                "{where}: the answer has {count:,} characters; {longest:,} are the most.",
+                len(answer),
+            ).format(where=where, count=len(answer), longest=LONGEST_ANSWER)
         )
     if checker == "number" and not _is_number(answer):
         raise GrpoError(
@@ -188,9 +190,12 @@ def _check_characters(where: str, prompt: str, longest: int) -> None:
         raise GrpoError(f"{where}: {error}") from None
     if len(tokens) > longest:
         raise GrpoError(
-            tr(
+            plural(
+                "{where}: the prompt has {count} character; beside the completion there is room for {longest}. "
+                "Shorten it, or choose a shorter completion or a larger context.",
                 "{where}: the prompt has {count} characters; beside the completion there is room for {longest}. "
-                "Shorten it, or choose a shorter completion or a larger context."
+                "Shorten it, or choose a shorter completion or a larger context.",
+                len(tokens),
             ).format(where=where, count=len(tokens), longest=longest)
         )
 

@@ -27,7 +27,7 @@ def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bo
     if rule == "regex":
         return Verdict(None, "" if ended else tr("cut off"))
     if CHECKERS[rule](text, prompt.answer):
-        return Verdict(True, tr("right") if ended else tr("right, cut off"))
+        return Verdict(True, tr("right", "correct") if ended else tr("right, cut off"))
     if not ended:
         return Verdict(False, tr("cut off"))
     if rule == "number" and _DIGIT.search(text) is None:

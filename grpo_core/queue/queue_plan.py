@@ -14,7 +14,7 @@ from grpo_core.config import Settings, described_at, settings_from_json
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.sweep import grid
 from grpo_core.runs.files import replacing
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MANIFEST = "queue.json"
 VERSION = 1
@@ -76,7 +76,11 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
         raise SettingsError(
             "runs",
             len(points) * len(seeds),
-            tr("a queue has at most {most_runs:,} runs; choose fewer").format(most_runs=MOST_RUNS),
+            plural(
+                "a queue has at most {most_runs:,} run; choose fewer",
+                "a queue has at most {most_runs:,} runs; choose fewer",
+                MOST_RUNS,
+            ).format(most_runs=MOST_RUNS),
         )
     runs = [point.replace({"seed": seed}) for seed in seeds for point in points]
     return Queue(

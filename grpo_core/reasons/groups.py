@@ -103,8 +103,6 @@ def _alike(group: int, scored: np.ndarray) -> Card:
     """Return which kind of equal rewards a group has."""
     if len(scored) == 0:
         return Card.of("unscored", group=group)
-    if len(scored) == 1:
-        return Card.of("one_paid", group=group, reward=float(scored[0]))
     return Card.of("all_paid", group=group, count=len(scored), reward=float(scored[0]))
 
 

@@ -20,7 +20,7 @@ from grpo_core.errors import RunFileError, shortened
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.limits import LONGEST_AXIS, MOST_ARRAYS, MOST_AXES
 from grpo_core.runs.soundness import check
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 _ALIGNMENT = 8
 _PLAIN = "biuf"
@@ -76,9 +76,11 @@ def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
     size, places = _places(layout)
     if len(record) != size:
         raise RunFileError(
-            tr("A record of {count} bytes stands where {size} belong; it is damaged.").format(
-                count=len(record), size=size
-            )
+            plural(
+                "A record of {count} byte stands where {size} belong; it is damaged.",
+                "A record of {count} bytes stands where {size} belong; it is damaged.",
+                len(record),
+            ).format(count=len(record), size=size)
         )
     return {name: np.ndarray(shape, kind, record, offset) for name, kind, shape, offset in places}
 

@@ -11,7 +11,7 @@ from grpo_core import __version__
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError
 from grpo_core.runs.meta import written_by
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FORMAT, VERSION = "grpo-lab-session", 1
 MOST_RUNS = 200
@@ -77,9 +77,11 @@ class Manifest:
     def __post_init__(self) -> None:
         if len(self.runs) > MOST_RUNS:
             raise SessionError(
-                tr("A session holds at most {most_runs} runs, not {count}.").format(
-                    most_runs=MOST_RUNS, count=len(self.runs)
-                )
+                plural(
+                    "A session holds at most {most_runs} run, not {count}.",
+                    "A session holds at most {most_runs} runs, not {count}.",
+                    MOST_RUNS,
+                ).format(most_runs=MOST_RUNS, count=len(self.runs))
             )
         for run in self.runs:
             _check_text("title", run.title)
@@ -97,7 +99,7 @@ class Manifest:
             _check(
                 len(texts) <= LONGEST_LIST,
                 name,
-                tr("{count} entries").format(count=len(texts)),
+                plural("{count} entry", "{count} entries", len(texts)).format(count=len(texts)),
                 tr("a list of at most {longest_list}").format(longest_list=LONGEST_LIST),
             )
             for text in texts:
@@ -184,7 +186,14 @@ def _is_number(value: object) -> bool:
 
 def _check_text(name: str, value: object, longest: int = LONGEST_NAME) -> None:
     good = isinstance(value, str) and "\0" not in value and len(value) <= longest
-    _check(good, name, value, tr("a text of at most {longest:,} characters").format(longest=longest))
+    _check(
+        good,
+        name,
+        value,
+        plural("a text of at most {longest:,} character", "a text of at most {longest:,} characters", longest).format(
+            longest=longest
+        ),
+    )
 
 
 def _check(good: bool, name: str, value: object, allowed: str) -> None:

@@ -35,7 +35,7 @@ from grpo_core.runs.limits import (
 )
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
 from grpo_core.runs.series_chunks import read_series
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class RunReader:
@@ -219,9 +219,11 @@ class RunReader:
         self._check_table("settings", tr("Its settings"))
         if not 0 < len(rows) <= MOST_CHANGES:
             raise RunFileError(
-                tr("{name} says that its settings changed {count} times or more; the file is damaged.").format(
-                    name=self.path.name, count=len(rows)
-                )
+                plural(
+                    "{name} says that its settings changed {count} time or more; the file is damaged.",
+                    "{name} says that its settings changed {count} times or more; the file is damaged.",
+                    len(rows),
+                ).format(name=self.path.name, count=len(rows))
             )
         return [(row[0], self._settings_row(row[0])) for row in rows]
 

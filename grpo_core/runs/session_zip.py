@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.database import CANNOT, explained
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SUFFIX = ".grposession"
 MANIFEST = "manifest.json"
@@ -111,9 +111,11 @@ def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
     names = [entry.filename for entry in entries]
     if len(entries) > MOST_ENTRIES:
         raise SessionError(
-            tr("{name} holds {count:,} files; a session holds a manifest and its runs.").format(
-                name=path.name, count=len(entries)
-            )
+            plural(
+                "{name} holds {count:,} file; a session holds a manifest and its runs.",
+                "{name} holds {count:,} files; a session holds a manifest and its runs.",
+                len(entries),
+            ).format(name=path.name, count=len(entries))
         )
     for name in names:
         if name.startswith(("/", "\\")) or "\\" in name or ":" in name or ".." in name.split("/"):
@@ -134,9 +136,11 @@ def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
     for number in range(1, len(manifest.runs) + 1):
         if entry_name(number) not in by_name:
             raise SessionError(
-                tr("{name} names {count} runs, but run {number} is not in it.").format(
-                    name=path.name, count=len(manifest.runs), number=number
-                )
+                plural(
+                    "{name} names {count} run, but run {number} is not in it.",
+                    "{name} names {count} runs, but run {number} is not in it.",
+                    len(manifest.runs),
+                ).format(name=path.name, count=len(manifest.runs), number=number)
             )
         _check_entry(path, by_name[entry_name(number)], LARGEST)
     return manifest

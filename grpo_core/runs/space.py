@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NEARLY_FULL = 100_000_000
 """Number of free bytes on the disk below which a run is paused."""
@@ -25,13 +25,17 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
         may_thin: whether the user could still thin out older updates.
     """
     if updates >= MOST_UPDATES:
-        return tr("{name} has reached the {most:,} updates that a run may have; go on in a new run.").format(
-            name=path.name, most=MOST_UPDATES
-        )
+        return plural(
+            "{name} has reached the {most:,} update that a run may have; go on in a new run.",
+            "{name} has reached the {most:,} updates that a run may have; go on in a new run.",
+            MOST_UPDATES,
+        ).format(name=path.name, most=MOST_UPDATES)
     if changes >= MOST_CHANGES:
-        return tr("The settings of {name} have changed {most:,} times, the most in one run; branch from it.").format(
-            name=path.name, most=MOST_CHANGES
-        )
+        return plural(
+            "The settings of {name} have changed {most:,} time, the most in one run; branch from it.",
+            "The settings of {name} have changed {most:,} times, the most in one run; branch from it.",
+            MOST_CHANGES,
+        ).format(name=path.name, most=MOST_CHANGES)
     if not below_limit:
         sentence = (
             tr(

@@ -14,7 +14,7 @@ from grpo_core.runs.files import size_of
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.series_chunks import count_values
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 TOLD = 20
 """Maximum number of damaged updates that are named."""
@@ -68,7 +68,11 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
             names = reader.series_names
             most = size_of(path) // (8 * CHUNK)
             values, bad_values, unchecked = count_values(connection, names, last=reader.last, most=most)
-    said = tr("{count} values are not those that were written. They are computed anew when they are shown.")
+    said = plural(
+        "{count} value is not the one that was written. It is computed anew when it is shown.",
+        "{count} values are not those that were written. They are computed anew when they are shown.",
+        bad_values,
+    )
     parts.append(
         Part(
             what=tr("values of the series"),

@@ -139,7 +139,7 @@ def _condition(r: str, o: Objective) -> str:
 def _branch(o: Objective, r: float, a: float) -> str:
     """Return a sentence that says which branch of the minimum is active."""
     (low, high), cap = band(o), o.dual_clip
-    width = f"{plain(low)} to {plain(high)}"
+    width = tr("{low} to {high}").format(low=plain(low), high=plain(high))
     if a == 0:
         return tr("The advantage is 0, so both branches are 0.")
     if cap is not None and r > cap and min(r, cap) * a <= min(max(r, low), high) * a:

@@ -18,7 +18,7 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.claims.reweighted import Reweighted
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.trace_rewards import weighted
 
 FOLLOWS = 1e-3
@@ -88,9 +88,11 @@ def scores_in(text: str, count: int) -> np.ndarray:
         cells = cells[1:]
     if len(cells) != count:
         raise GrpoError(
-            tr("The clipboard holds {found} lines of scores, and this step has {count} completions.").format(
-                found=len(cells), count=count
-            )
+            plural(
+                "The clipboard holds {found} line of scores, and this step has {count} completions.",
+                "The clipboard holds {found} lines of scores, and this step has {count} completions.",
+                len(cells),
+            ).format(found=len(cells), count=count)
         )
     for place, cell in enumerate(cells, 1):
         if cell and not _is_number(cell):

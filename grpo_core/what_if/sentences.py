@@ -108,10 +108,7 @@ def _ratios(w: WhatIf, passed: int) -> Iterator[Same]:
         yield Same.of(":".join(("ratios", where, "differ" if turned else "act")))
     elif np.array_equal(terms[0].clipped, terms[1].clipped):
         count = int(terms[0].clipped.sum())
-        if count < 2:
-            yield Same.of("one_clipped" if count else "none_clipped")
-        else:
-            yield Same.of("same_clipped", count=count)
+        yield Same.of("same_clipped", count=count) if count else Same.of("none_clipped")
 
 
 def _weights(w: WhatIf, passed: int) -> Iterator[Same]:

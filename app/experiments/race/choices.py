@@ -18,7 +18,7 @@ from app.widgets.calm import CalmBox
 from app.widgets.wrap import Wrap
 from grpo_core.config import Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FAIR = {
     "updates": (tr("Equal updates"), tr("One batch of the same size each, and as many updates.")),
@@ -84,14 +84,19 @@ class RaceChoices(QWidget):
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
-        self.seeds = self._box(tr("Seeds"), [tr("{count} seeds").format(count=count) for count in SEEDS])
-        self.updates = self._box(tr("Updates"), [tr("{count:,} updates").format(count=count) for count in UPDATES])
+        self.seeds = self._box(
+            tr("Seeds"), [plural("{count} seed", "{count} seeds", count).format(count=count) for count in SEEDS]
+        )
+        self.updates = self._box(
+            tr("Updates"),
+            [plural("{count:,} update", "{count:,} updates", count).format(count=count) for count in UPDATES],
+        )
         self.constant = self._box(
             tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
         )
         self.passes = self._box(tr("Passes"), [title for title, _ in PASSES], [told for _, told in PASSES])
         self.prompts = self._box(
-            tr("Prompts"), [tr("1 prompt"), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
+            tr("Prompts"), [_prompts_text(1), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
         )
         self.measure = self._box(
             tr("Measure shown"), [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
@@ -194,9 +199,7 @@ class RaceChoices(QWidget):
     def show_state(self, prompts: int, *, busy: bool) -> None:
         """Offer the run's prompts as the first choice of prompts, and make the button stop a race that is running."""
         with QSignalBlocker(self.prompts):
-            self.prompts.setItemText(
-                0, tr("1 prompt") if prompts == 1 else tr("{prompts} prompts, as set").format(prompts=prompts)
-            )
+            self.prompts.setItemText(0, _prompts_text(prompts))
         if busy != self._busy:
             self._busy = busy
             self._name()
@@ -210,10 +213,10 @@ class RaceChoices(QWidget):
         """Set the button's text. Its width fits either text, so that nothing moves when they alternate."""
         self.race.setMinimumWidth(0)
         widths = []
-        for word in (tr("Race"), tr("Cancel")):
+        for word in (tr("Race", "verb"), tr("Cancel")):
             self.race.setText(word)
             widths.append(self.race.sizeHint().width())
-        self.race.setText(tr("Cancel") if self._busy else tr("Race"))
+        self.race.setText(tr("Cancel") if self._busy else tr("Race", "verb"))
         self.race.setMinimumWidth(max(widths))
         tip = (
             tr("The algorithms that have come in stay")
@@ -233,3 +236,7 @@ class RaceChoices(QWidget):
             self.cancelled.emit()
         else:
             self.pressed.emit()
+
+
+def _prompts_text(prompts: int) -> str:
+    return plural("{prompts} prompt", "{prompts} prompts, as set", prompts).format(prompts=prompts)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from app.theme.labels import plain_tip
 from grpo_core.config import PRESETS
 from grpo_core.experiments.race import SIX
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class StayingMenu(QMenu):
@@ -78,7 +78,7 @@ class PresetMenu(QToolButton):
 
     def _name(self) -> None:
         count = len(self.names)
-        self.setText(tr("{count} algorithm{value}…").format(count=count, value="" if count == 1 else "s"))
+        self.setText(plural("{count} algorithm…", "{count} algorithms…", count).format(count=count))
         self.setAccessibleName(tr("Algorithms"))
         self.setAccessibleDescription(", ".join(self.names))
         self.setToolTip(plain_tip(", ".join(self.names) or tr("Choose who races.")))

@@ -17,7 +17,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.experiments.race import spoken
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 BANDS = tr("Bands hold the middle half of the seeds.")
 
@@ -110,9 +110,11 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
     titles = [tr("“{title}”").format(title=described_at(path).title) for path in paths]
     if len(titles) <= 3:
         return tr("Raced before a change of {settings}; press Race.").format(settings=joined(titles))
-    return tr("Raced before a change of {settings} and {count} more settings; press Race.").format(
-        settings=", ".join(titles[:2]), count=len(titles) - 2
-    )
+    return plural(
+        "Raced before a change of {settings} and {count} more setting; press Race.",
+        "Raced before a change of {settings} and {count} more settings; press Race.",
+        len(titles) - 2,
+    ).format(settings=", ".join(titles[:2]), count=len(titles) - 2)
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
@@ -122,12 +124,16 @@ def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble])
     """
     updates = len(runs.measures["reward"]) - 1
     if runs.beside is not None:
-        return tr("{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}").format(
-            name=spoken(name), seeds=runs.seeds[place], updates=updates, apart=sentence(*of_fast(by_both(lanes)))
-        )
-    return tr("{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.").format(
-        name=spoken(name), seeds=runs.seeds[place], updates=updates
-    )
+        return plural(
+            "{name}, seed {seeds}: {updates:,} update by NumPy. {apart}",
+            "{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}",
+            updates,
+        ).format(name=spoken(name), seeds=runs.seeds[place], updates=updates, apart=sentence(*of_fast(by_both(lanes))))
+    return plural(
+        "{name}, seed {seeds}: {updates:,} update repeats what the race computed, bit for bit.",
+        "{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.",
+        updates,
+    ).format(name=spoken(name), seeds=runs.seeds[place], updates=updates)
 
 
 def summary(results: RaceResults) -> str:
@@ -138,9 +144,11 @@ def summary(results: RaceResults) -> str:
         return tr("No algorithm has come in yet.")
     lost = [name for name, runs in results.lanes.items() if runs.diverged.any()]
     sentences = [
-        tr("Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.").format(
-            seeds=plan.seeds, updates=plan.updates, best=", ".join(best)
-        ),
+        plural(
+            "Race over {seeds} seed and {updates:,} updates; mean of the final reward, the best first: {best}.",
+            "Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.",
+            plan.seeds,
+        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
         of_same(results),
         tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
         results.note,

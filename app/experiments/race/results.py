@@ -14,7 +14,7 @@ from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import details, outcome, trained
 from grpo_core.experiments.race import spoken
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 BEHIND = tr("95 % interval of what it is behind, over paired seeds, corrected for several comparisons (Holm)")
 COLUMNS = (
@@ -85,9 +85,11 @@ class RaceResults:
     @property
     def so_far(self) -> str:
         """Message stating how many of all algorithms have been computed."""
-        return tr("As far as it got: {count} of {wanted} algorithms.").format(
-            count=self.count, wanted=len(self.plan.names)
-        )
+        return plural(
+            "As far as it got: {count} of {wanted} algorithm.",
+            "As far as it got: {count} of {wanted} algorithms.",
+            len(self.plan.names),
+        ).format(count=self.count, wanted=len(self.plan.names))
 
     def take(self, digest: Digest) -> None:
         """Add the results of the next algorithm."""

@@ -13,7 +13,7 @@ from app.workspace.recorded_run import RecordedRun
 from grpo_core.config import flat
 from grpo_core.config.value_names import worded
 from grpo_core.recorded_series import OURS, TRAINER, metric
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 PAIRS = {
     "reward_mean": ("reward",),
@@ -144,7 +144,9 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
                 return tr("They part at step {label}: {title} is {one:.6g} here and {two:.6g} there.").format(
                     label=label, title=OURS[name].title, one=one, two=two
                 )
-    return tr("Of {count} steps in common, all are the same.").format(count=len(shared))
+    return plural(
+        "The one step in common is the same.", "Of {count} steps in common, all are the same.", len(shared)
+    ).format(count=len(shared))
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:

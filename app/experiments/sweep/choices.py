@@ -121,7 +121,7 @@ class SweepChoices(QWidget):
         return self.value_label.text()
 
     def _build_parts(self) -> None:
-        self.view, self.measure = choice_box(tr("View")), choice_box(tr("Measure shown"))
+        self.view, self.measure = choice_box(tr("View", "noun")), choice_box(tr("Measure shown"))
         self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
         self.estimators = toggle(ESTIMATORS_LONG, tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL"))
         self.estimators.setAccessibleName(ESTIMATORS_LONG)

@@ -16,7 +16,7 @@ from app.jobs.runner import Poll
 from app.jobs.shared_job import shared_ensembles
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 TELL_MS = 100
 """Minimum number of milliseconds between two progress reports."""
@@ -101,13 +101,23 @@ class SweepController(ExperimentController[SweepResults]):
         here = min((self._polls - self._before) // passes, coming.sweep.updates)
         words = {"done": coming.count, "wanted": coming.wanted, "here": here, "updates": coming.sweep.updates}
         if self._elsewhere:  # the workers of a cluster do not report single passes
-            return tr("{done} of {wanted} places done, on the cluster.").format(**words)
+            return plural(
+                "{done} of {wanted} place done, on the cluster.",
+                "{done} of {wanted} places done, on the cluster.",
+                coming.wanted,
+            ).format(**words)
         if not coming.count:
-            return tr("{done} of {wanted} places done; update {here:,} of {updates:,}.").format(**words)
+            return plural(
+                "{done} of {wanted} place done; update {here:,} of {updates:,}.",
+                "{done} of {wanted} places done; update {here:,} of {updates:,}.",
+                coming.wanted,
+            ).format(**words)
         seconds = (time.monotonic() - self._began) / coming.count * (coming.wanted - coming.count)
-        return tr("{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.").format(
-            **words, seconds=max(round(seconds), 1)
-        )
+        return plural(
+            "{done} of {wanted} place done; update {here:,} of {updates:,}, about {seconds} s left.",
+            "{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.",
+            coming.wanted,
+        ).format(**words, seconds=max(round(seconds), 1))
 
     def _take(self, coming: SweepResults, result: object) -> None:
         assert isinstance(result, Ensemble)

@@ -97,7 +97,7 @@ def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> 
 
 def name(value: object) -> str:
     """Return a short label for the value of a setting."""
-    return tr("none") if value is None else worded(value)
+    return tr("none", "value") if value is None else worded(value)
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import SIDE_BY_SIDE
 from grpo_core.experiments.sweep import BETAS, ESTIMATORS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 BETA = "objective.beta"
 ESTIMATOR = "estimator"
@@ -139,7 +139,11 @@ class Sweep:
             raise SettingsError(
                 "sweep",
                 f"{len(self.keys):,} places",
-                tr("choose fewer values or seeds: at most {most_places} places").format(most_places=MOST_PLACES),
+                plural(
+                    "choose fewer values or seeds: at most {most_places} place",
+                    "choose fewer values or seeds: at most {most_places} places",
+                    MOST_PLACES,
+                ).format(most_places=MOST_PLACES),
             )
 
     @property

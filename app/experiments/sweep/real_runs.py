@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from app.experiments.sweep.grid_axis import GridAxis
 from app.plotting.line_data import Line, PointSet, Tag
 from grpo_core.config import Settings
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 REAL = tr("real runs")
 MEANING = "reference"
@@ -106,9 +106,12 @@ class RealRuns:
 
     def sentence(self, grid: GridAxis, path: str) -> str:
         """Return sentences about the number of runs, runs without a mark, and the meaning of their numbers."""
-        told = tr(
+        told = plural(
+            "Marks: {count} run that TRL has trained, of “{folder}”. Its KL is estimated from the samples of the "
+            "last update, its reward is the mean of these.",
             "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
-            "last update, their reward is the mean of these."
+            "last update, their reward is the mean of these.",
+            len(self.runs),
         ).format(count=len(self.runs), folder=self.folder.name)
         drawn = max(len(self.placed(grid, path, measure)[0]) for measure in ("kl", "reward"))
         if drawn == len(self.runs):

@@ -9,7 +9,7 @@ import numpy as np
 from app.experiments.sweep import theory
 from app.experiments.sweep.plan import Sweep
 from grpo_core.experiments.ensemble import Ensemble, band
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
@@ -71,7 +71,9 @@ class SweepResults:
     @property
     def so_far(self) -> str:
         """Message stating how many of all points have been computed."""
-        return tr("As far as it got: {count} of {wanted} places.").format(count=self.count, wanted=self.wanted)
+        return plural(
+            "As far as it got: {count} of {wanted} place.", "As far as it got: {count} of {wanted} places.", self.wanted
+        ).format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
         """Return the spread of a measure after the last update, at every position."""

@@ -24,7 +24,7 @@ from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column, Rows
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
@@ -135,7 +135,9 @@ def _setting_table(
             table.append([*row_name(sweep, row), value if numeric else name(value), *numbers, exact])
     if real is not None:
         columns.insert(0, Column("runs", tr("Runs"), chars=9, kind="text"))
-        table = [[tr("{count} seeds").format(count=sweep.seeds), *cells] for cells in table]
+        table = [
+            [plural("{count} seed", "{count} seeds", sweep.seeds).format(count=sweep.seeds), *cells] for cells in table
+        ]
         second = [] if sweep.across is None else [ABSENT]
         for run in real.runs:
             value, one = run.value(sweep.over.path), run.measure(measure)

@@ -14,7 +14,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LANGUAGE = tr(
     "Side by side only the bandit runs: Sweep uses the bandit’s defaults. "
@@ -32,7 +32,11 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
     come = len(runs.measures["kl"]) - 1
     pattern = (
-        tr("{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
+        plural(
+            "{symbol} {value} after {come:,} of {updates:,} update: KL {kl} ({kl2}–{kl3}), mean reward {reward}.",
+            "{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.",
+            sweep.updates,
+        )
         if come < sweep.updates
         else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
     )
@@ -47,12 +51,19 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         reward=shown(reward[0]),
     )
     if runs.diverged.any():
-        lost = tr("{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.")
-        text = f"{text} {lost.format(diverged=int(runs.diverged.sum()), of=len(runs.seeds))}"
+        diverged, of = int(runs.diverged.sum()), len(runs.seeds)
+        lost = plural(
+            "{diverged} of {of} run diverged; its KL counts as infinite, its reward as the least there is.",
+            "{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.",
+            of,
+        )
+        text = f"{text} {lost.format(diverged=diverged, of=of)}"
     if has_optimum(runs.settings):
         best = tilt_measures(runs.settings, resting_beta(runs.settings))
-        optimum = tr(
-            "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it."
+        optimum = plural(
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} update the median KL is {gap} nats from it.",
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it.",
+            come,
         )
         optimum = optimum.format(
             best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"]))
@@ -78,9 +89,11 @@ def of_change(sweep: Sweep, wanted: Sweep) -> str:
         return tr("Computed with another kind of task; press Sweep.")
     settings = ", ".join(tr("“{title}”").format(title=described_at(path).title) for path in paths[:3])
     if len(paths) > 3:
-        return tr("Computed before a change of {settings} and {count} more settings; press Sweep.").format(
-            settings=settings, count=len(paths) - 3
-        )
+        return plural(
+            "Computed before a change of {settings} and {count} more setting; press Sweep.",
+            "Computed before a change of {settings} and {count} more settings; press Sweep.",
+            len(paths) - 3,
+        ).format(settings=settings, count=len(paths) - 3)
     return tr("Computed before a change of {settings}; press Sweep.").format(settings=settings)
 
 
@@ -92,9 +105,17 @@ def summary(results: SweepResults, *, known: bool) -> str:
     if not there:
         return tr("No place of the sweep has been computed yet.")
     pattern = (
-        tr("REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.")
+        plural(
+            "REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seed.",
+            "REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.",
+            sweep.seeds,
+        )
         if known
-        else tr("After {updates:,} updates, median KL and mean reward of {seeds} seeds.")
+        else plural(
+            "After {updates:,} updates, median KL and mean reward of {seeds} seed.",
+            "After {updates:,} updates, median KL and mean reward of {seeds} seeds.",
+            sweep.seeds,
+        )
     )
     ends = [
         tr("At {symbol} {value} KL is {kl} nats and reward {reward}.").format(

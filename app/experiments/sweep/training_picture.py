@@ -130,7 +130,7 @@ def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spr
     """Return one row per update: the selected runs, the current run, and the centre at every position drawn."""
     unit = UNITS[measure]
     columns = [
-        Column("update", tr("Update"), decimals=0),
+        Column("update", tr("Update", "noun"), decimals=0),
         Column("middle", titled(measure), unit=unit),
         Column("low", tr("Quarter below"), unit=unit),
         Column("high", tr("Quarter above"), unit=unit),

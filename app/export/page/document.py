@@ -14,7 +14,7 @@ from grpo_core.assignments import described_settings
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.shipped import resource
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 POLICY = "default-src 'none'; style-src '{style}'; script-src '{program}'; base-uri 'none'; form-action 'none'"
 """The content security policy. Only the inline style and script are allowed."""
@@ -114,7 +114,11 @@ def _cut(explained: Explained) -> Markup | None:
     """
     if not explained.cut:
         return None
-    sentence = tr("{count:,} numbers further down are named with their value, and not explained: the page has no room.")
+    sentence = plural(
+        "{count:,} number further down is named with its value, and not explained: the page has no room.",
+        "{count:,} numbers further down are named with their value, and not explained: the page has no room.",
+        explained.cut,
+    )
     return element("p", sentence.format(count=explained.cut), class_="muted")
 
 
@@ -175,7 +179,7 @@ def _written(value: object) -> str:
         return ", ".join(map(_written, value))
     if isinstance(value, bool):
         return tr("on") if value else tr("off")
-    return tr("none") if value is None else str(value)
+    return tr("none", "value") if value is None else str(value)
 
 
 def command_section(words: str, note: str = "") -> Markup:

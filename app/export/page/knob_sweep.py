@@ -16,7 +16,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
 from grpo_core.experiments.sweep import grid
 from grpo_core.lessons import Lesson
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 KNOBS = ("objective.beta", "learner.group_size", "objective.clip_high")
 """Knobs of a lesson for which its page shows the results of many runs."""
@@ -79,9 +79,11 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
     rows = [
         [value, *_row(runs, actions)] for value, runs in zip(values, ensembles(points, SEEDS, updates), strict=True)
     ]
-    title = tr("{count} runs of {updates} updates at each value of {setting}").format(
-        count=len(SEEDS), updates=updates, setting=columns[0].title
-    )
+    title = plural(
+        "{count} run of {updates} updates at each value of {setting}",
+        "{count} runs of {updates} updates at each value of {setting}",
+        len(SEEDS),
+    ).format(count=len(SEEDS), updates=updates, setting=columns[0].title)
     return SweepTable(title=title, columns=columns, rows=rows)
 
 

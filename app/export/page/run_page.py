@@ -18,7 +18,7 @@ from grpo_core.export.script_words import caption, one_line
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST_UPDATES = 50
 
@@ -40,7 +40,11 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             raise GrpoError(tr("{name} has no update yet.").format(name=path.name))
         wanted = [*(updates or range(reader.last, reader.last + 1))]
         if len(wanted) > MOST_UPDATES:
-            raise GrpoError(tr("A page holds {most} updates at most.").format(most=MOST_UPDATES))
+            raise GrpoError(
+                plural(
+                    "A page holds {most} update at most.", "A page holds {most} updates at most.", MOST_UPDATES
+                ).format(most=MOST_UPDATES)
+            )
         if wanted[-1] > reader.last:
             raise GrpoError(
                 tr("{name} has updates 1 to {last}, and no update {number}.").format(

@@ -21,7 +21,7 @@ from grpo_core import step_table
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MOST_ROWS = 64
 """Maximum number of completions in an update's table. The window shows all of them."""
@@ -121,9 +121,11 @@ def _table(update: ShownUpdate) -> Markup:
             group=update.group + 1, passed=passed + 1, passes=step.passes
         )
     if len(update.rows) > MOST_ROWS:
-        caption = tr("{caption}, the first {most} of {count} completions").format(
-            caption=caption, most=MOST_ROWS, count=len(update.rows)
-        )
+        caption = plural(
+            "{caption}, the first {most} of {count} completion",
+            "{caption}, the first {most} of {count} completions",
+            len(update.rows),
+        ).format(caption=caption, most=MOST_ROWS, count=len(update.rows))
     table = element(
         "table", element("caption", caption), element("thead", element("tr", *heads)), element("tbody", *body)
     )

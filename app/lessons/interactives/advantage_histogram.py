@@ -25,7 +25,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("rewards", "histogram")
 BATCHES, MOST = 1000, 5000
@@ -189,9 +189,11 @@ class AdvantageHistogram(Interactive):
         if not len(found.advantage):
             return " ".join([pays, tr("It was never drawn.")])
         shares = [percent(answers[name]()) for name in ("punished", "silent", "praised")]
-        drawn_text = tr("Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.").format(
-            count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2]
-        )
+        drawn_text = plural(
+            "Of {count:,} sample {shares} were pushed down, {shares2} not at all, {shares3} up.",
+            "Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.",
+            len(found.advantage),
+        ).format(count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2])
         return f"{pays} {drawn_text}"
 
     def summary(self, view: View) -> str:

@@ -112,7 +112,7 @@ def signed_bars(
     )
     return BarPicture(
         names=tuple(str(n + 1) for n in range(count)),
-        label=tr("sample"),
+        label=tr("sample", "noun"),
         x_label=None if labelled else "",
         lanes=(lane,),
         chosen=chosen if chart.drag else None,

@@ -26,7 +26,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.lessons import Offer
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 ASKED = 0.5
@@ -180,9 +180,11 @@ class BetaSweep(Interactive):
         if self.trained.problem or self.ready:
             return self.trained.problem
         done = sum(len(self.trained.results((self._base, name))) for name in self._names)
-        return tr("{done} of {count} places of β done, {seeds} runs each.").format(
-            done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS)
-        )
+        return plural(
+            "{done} of {count} place of β done, {seeds} runs each.",
+            "{done} of {count} places of β done, {seeds} runs each.",
+            len(self._names) * len(BETAS),
+        ).format(done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS))
 
     def draw(self, view: View) -> None:
         if view.next_settings != self._base:

@@ -23,7 +23,7 @@ from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.lessons import Offer
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LOWEST = 1.0
 """Minimum upper end of the axis of rewards."""
@@ -144,9 +144,11 @@ class BuildGroup(Interactive):
         sentences = [
             tr("Sum {sum}. Largest {max}.").format(sum=total, max=largest)
             if most is None
-            else tr("Sum {sum}. Largest {max}, at most {most} with {count} samples.").format(
-                sum=total, max=largest, most=shown(most), count=len(now)
-            )
+            else plural(
+                "Sum {sum}. Largest {max}, at most {most} with {count} sample.",
+                "Sum {sum}. Largest {max}, at most {most} with {count} samples.",
+                len(now),
+            ).format(sum=total, max=largest, most=shown(most), count=len(now))
         ]
         if equal_rewards(self.rewards[None])[0]:
             sentences.append(tr("All rewards are equal: no signal."))

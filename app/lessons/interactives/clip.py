@@ -26,7 +26,7 @@ from grpo_core.config import Objective
 from grpo_core.lessons import Offer
 from grpo_core.objective import Terms, evaluate
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 POINTS = 161
 """Number of ratios at which a curve is computed."""
@@ -70,7 +70,7 @@ def side(objective: Objective, sign: int, ratio: np.ndarray, clipped: np.ndarray
         Column("clip", tr("Clip"), kind="chip"),
     ]
     numbers = zip(ratio.tolist(), height.tolist(), clipped.tolist(), strict=True)
-    rows: list[list[object]] = [[r, h, tr("clip") if c else ""] for r, h, c in numbers]
+    rows: list[list[object]] = [[r, h, tr("clip", "mark") if c else ""] for r, h, c in numbers]
     return LinePicture(
         x=Scale(label=tr("ratio r"), low=0, high=reach),
         y=Scale(low=0, high=reach) if sign > 0 else Scale(low=-reach, high=0),
@@ -152,9 +152,11 @@ class Clip(Interactive):
             ratio, clipped = terms.ratio[chosen], terms.clipped[chosen]
             plot.show_picture(side(self._objective, of_sign, ratio, clipped, reach))
             plot.set_summary(
-                tr("{title}: {count} tokens, {clipped} clipped.").format(
-                    title=plot.title, count=len(ratio), clipped=int(clipped.sum())
-                )
+                plural(
+                    "{title}: {count} token, {clipped} clipped.",
+                    "{title}: {count} tokens, {clipped} clipped.",
+                    len(ratio),
+                ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
             )
         self.foot.setFont(view.theme.font("strong", view.scale))
         self.foot.setText(self.summary(view))
@@ -172,7 +174,11 @@ class Clip(Interactive):
             return tr("No update yet.")
         terms = recompute.terms(step, view.step.passed)
         ratio, clipped = terms.ratio[step.mask], terms.clipped[step.mask]
-        return tr("Pass {passed} of {passes}: {sum} of {count} tokens are clipped; ratios from {min} to {max}.").format(
+        return plural(
+            "Pass {passed} of {passes}: {sum} of {count} token is clipped; ratios from {min} to {max}.",
+            "Pass {passed} of {passes}: {sum} of {count} tokens are clipped; ratios from {min} to {max}.",
+            len(clipped),
+        ).format(
             passed=view.step.passed + 1,
             passes=step.passes,
             sum=int(clipped.sum()),

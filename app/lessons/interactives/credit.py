@@ -26,7 +26,7 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LENGTHS = (
     Line(name="wrong", label=tr("wrong answers"), meaning="push_down"),
@@ -76,7 +76,11 @@ class Credit(Interactive):
     def progress_text(self) -> str:
         if self.trained.problem:
             return self.trained.problem
-        waiting = tr("{seeds} runs of {updates} updates are being computed…").format(seeds=len(SEEDS), updates=UPDATES)
+        waiting = plural(
+            "{seeds} run of {updates} updates is being computed…",
+            "{seeds} runs of {updates} updates are being computed…",
+            len(SEEDS),
+        ).format(seeds=len(SEEDS), updates=UPDATES)
         return "" if self.ready else waiting
 
     def _train(self, settings: Settings) -> None:
@@ -127,7 +131,9 @@ class Credit(Interactive):
             )
             for name, line in self.plot.lines.items()
         }
-        return tr("Median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends.values()))
+        return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
+            seeds=len(SEEDS), ends=", ".join(ends.values())
+        )
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

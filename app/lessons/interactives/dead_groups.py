@@ -27,7 +27,7 @@ from grpo_core.config import Settings
 from grpo_core.lessons import Offer
 from grpo_core.lessons.theory import bias_of, dead_share
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SEEDS = range(64)
 """Seeds of the runs in which dead groups are counted."""
@@ -138,8 +138,10 @@ class DeadGroups(Interactive):
         )
         if self.settings.learner.resample_dead:
             theory = tr("dead ones were drawn again")
-        return tr(
-            "p = {chance:.2f}, G = {size}: {sum} of these {count} groups are dead; {dead} of {groups:,} ({theory})."
+        return plural(
+            "p = {chance:.2f}, G = {size}: {sum} of this {count} group is dead; {dead} of {groups:,} ({theory}).",
+            "p = {chance:.2f}, G = {size}: {sum} of these {count} groups are dead; {dead} of {groups:,} ({theory}).",
+            len(drawn),
         ).format(
             chance=chance,
             size=size,

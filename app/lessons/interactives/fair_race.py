@@ -29,7 +29,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
 from grpo_core.experiments.race import spoken
 from grpo_core.lessons import Offer
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 GRPO, GLOBAL, CRITIC, PLAIN = "GRPO (DeepSeekMath)", "REINFORCE + baseline", "PPO-clip", "REINFORCE"
 EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_length": tr("equal step length")}
@@ -52,7 +52,7 @@ class FairRace(Interactive):
         self._base = Settings()
         self.controller = RaceController(workspace.jobs, self)
         self.controller.changed.connect(self._on_changed)
-        self.plot = LineChart(tr("Race"), pickable=True)
+        self.plot = LineChart(tr("Race", "noun"), pickable=True)
         self.twin = TwinStack(self.plot)
         self.head, self.foot = Label(), Label()
         self.head.setObjectName("section")
@@ -114,9 +114,11 @@ class FairRace(Interactive):
             self.plot.show_picture(race_picture(results, "best_prob", samples=wanted.fairness == "samples"))
         self.plot.set_stale(results is None)
         self.head.setText(
-            tr("Probability of the best action, {equal}, {seeds} seeds").format(
-                equal=EQUAL[wanted.fairness], seeds=wanted.seeds
-            )
+            plural(
+                "Probability of the best action, {equal}, {seeds} seed",
+                "Probability of the best action, {equal}, {seeds} seeds",
+                wanted.seeds,
+            ).format(equal=EQUAL[wanted.fairness], seeds=wanted.seeds)
         )
         self.foot.setText(self.summary(view))
         self.twin.set_summary(self.summary(view))

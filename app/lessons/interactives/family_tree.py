@@ -28,7 +28,7 @@ from grpo_core.config import Settings, described_at
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
 from grpo_core.lessons.experiments.family_members import FAMILY
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 FIRST = "GRPO"
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
@@ -110,9 +110,11 @@ class FamilyTree(Interactive):
             return self.comparisons.problem
         before = forebear(self.member)
         against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
-        return tr("{members}: {seeds} seeds each, {left} switches to go…").format(
-            members=against, seeds=SEEDS, left=self._left
-        )
+        return plural(
+            "{members}: {seeds} seeds each, {left} switch to go…",
+            "{members}: {seeds} seeds each, {left} switches to go…",
+            self._left,
+        ).format(members=against, seeds=SEEDS, left=self._left)
 
     def _train(self, settings: Settings) -> None:
         """Compute the comparison shown unless it is already available."""
@@ -171,7 +173,7 @@ class FamilyTree(Interactive):
         if found is None or path not in found.turned:
             return Marked("…", "muted")
         if found.same(path):
-            return Marked(tr("nothing"), "muted")
+            return Marked(tr("nothing", "effect"), "muted")
         value = float(found.share(path).mean())
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
@@ -189,7 +191,11 @@ class FamilyTree(Interactive):
             return tr("{name} and {before}: the same runs, on every seed.").format(
                 name=self.member.name, before=before.name
             )
-        return tr("Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.").format(
+        return plural(
+            "Seed {seed}: {own}, {before} {other}. On average over {count} seed: {change}.",
+            "Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.",
+            len(found.own.seeds),
+        ).format(
             seed=found.own.seeds[0],
             own=shown(own, 2),
             before=before.name,
@@ -234,7 +240,7 @@ def _columns() -> list[Column]:
 
 def _values_text(values: tuple[object, ...]) -> str:
     """Return the values of settings as text."""
-    plain = {True: tr("on"), False: tr("off"), None: tr("nothing")}
+    plain = {True: tr("on"), False: tr("off"), None: tr("nothing", "value")}
     words = [
         plain[value]
         if value is None or isinstance(value, bool)

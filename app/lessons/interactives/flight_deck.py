@@ -24,7 +24,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("dials", "remedies")
 TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
@@ -94,9 +94,11 @@ class FlightDeck(Interactive):
     def progress_text(self) -> str:
         if self.problem or self.ready or self.shows != "remedies":
             return self.problem
-        return tr("{seeds} seeds each: {done} of {all} remedies tried…").format(
-            seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES)
-        )
+        return plural(
+            "{seeds} seed each: {done} of {all} remedies tried…",
+            "{seeds} seeds each: {done} of {all} remedies tried…",
+            len(SEEDS),
+        ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
     def _train(self, settings: Settings) -> None:
         """Compute the results that the page is missing."""
@@ -148,7 +150,11 @@ class FlightDeck(Interactive):
         if len(self.runs) <= len(REMEDIES):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]
-        return tr("Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.").format(
+        return plural(
+            "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
+            "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
+            len(SEEDS),
+        ).format(
             seeds=len(SEEDS),
             ill=shown(self._mean(""), 2),
             treated=shown(self._mean(name), 2),

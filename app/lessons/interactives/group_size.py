@@ -31,14 +31,20 @@ from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments import group_sizes
 from grpo_core.lessons.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("silent", "reward", "left")
 SMALL = (2, 3, 4, 5, 6)
 """Sizes for which all possible groups can be enumerated."""
 PARTS = {
-    "updates": BarSeries(name=tr("{updates} updates").format(updates=UPDATES), meaning="reward", style="outline"),
-    "samples": BarSeries(name=tr("{samples} samples").format(samples=SAMPLES), meaning="reward"),
+    "updates": BarSeries(
+        name=plural("{updates} update", "{updates} updates", UPDATES).format(updates=UPDATES),
+        meaning="reward",
+        style="outline",
+    ),
+    "samples": BarSeries(
+        name=plural("{samples} sample", "{samples} samples", SAMPLES).format(samples=SAMPLES), meaning="reward"
+    ),
     "scaled": BarSeries(name=tr("{samples}, rate ∝ G").format(samples=SAMPLES), meaning="reward", style="hatch"),
 }
 SILENT = BarSeries(name=tr("first group silent"), meaning="dead")
@@ -139,9 +145,11 @@ class GroupSize(Interactive):
     def progress_text(self) -> str:
         if self.trained.problem or self.ready or self.trained.coming is None:
             return self.trained.problem
-        return tr("{count} runs at each group size: {done} of {sizes} sizes done…").format(
-            count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES)
-        )
+        return plural(
+            "{count} run at each group size: {done} of {sizes} sizes done…",
+            "{count} runs at each group size: {done} of {sizes} sizes done…",
+            len(SEEDS),
+        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES))
 
     def _train(self, settings: Settings) -> None:
         """Compute the missing budgets one after another."""

@@ -27,7 +27,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments import by_hand
 from grpo_core.lessons.experiments.divergence import ANSWERS, Divergence
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("policies", "values", "running", "gradients")
 """Views: the two policies alone, or with one of the charts below them."""
@@ -115,7 +115,11 @@ class KlExplorer(Interactive):
         logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
         if len(logp) != len(ref_logp):
             raise SettingsError(
-                "reference", tuple(reference), tr("give {count} numbers, one an action").format(count=len(logp))
+                "reference",
+                tuple(reference),
+                plural("give {count} number, one an action", "give {count} numbers, one an action", len(logp)).format(
+                    count=len(logp)
+                ),
             )
         return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
 

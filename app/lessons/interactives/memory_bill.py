@@ -30,7 +30,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.memory import WORDS, Training, total
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
@@ -196,8 +196,10 @@ class MemoryBill(Interactive):
     def _sentence(self, what: str) -> str:
         answers = self.bill.answers()
         if what == "compute":
-            return tr(
-                "{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion."
+            return plural(
+                "{generated} completion of {length:,} tokens: {shown} times the work of PPO with one completion.",
+                "{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion.",
+                self.bill.training.generated,
             ).format(
                 generated=self.bill.training.generated,
                 length=self.bill.training.length,

@@ -21,7 +21,7 @@ from grpo_core.config import Objective
 from grpo_core.explain import Node, Numbers, Quantity, explain_from
 from grpo_core.lessons import Offer
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
 """The stages in order. The last one compares other reductions on the same batch."""
@@ -38,7 +38,7 @@ QUANTITIES = {
 }
 """The quantity that each stage introduces."""
 COLUMNS = (
-    Column("sample", tr("Sample"), chars=4, kind="text"),
+    Column("sample", tr("Sample", "noun"), chars=4, kind="text"),
     Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
     Column("advantage", "A", chars=8.5, kind="push", help=tr("Advantage: its reward, compared with its group.")),
     Column("ratio", "r", chars=6, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
@@ -182,7 +182,11 @@ class OneUpdate(Interactive):
         self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
         if node is None:
             self.foot.setText(
-                tr("{count} samples of the policy as it was before the update.").format(count=len(self._step.group))
+                plural(
+                    "{count} sample of the policy as it was before the update.",
+                    "{count} samples of the policy as it was before the update.",
+                    len(self._step.group),
+                ).format(count=len(self._step.group))
             )
             return
         if node.latex:
@@ -196,9 +200,11 @@ class OneUpdate(Interactive):
     def summary(self, view: View) -> str:
         if self._step is None:
             return tr("No update yet.")
-        return tr("Stage {stage}, {count} samples. {text} {text2}").format(
-            stage=self.shows, count=len(self._step.group), text=self.name.text(), text2=self.foot.text()
-        )
+        return plural(
+            "Stage {stage}, {count} sample. {text} {text2}",
+            "Stage {stage}, {count} samples. {text} {text2}",
+            len(self._step.group),
+        ).format(stage=self.shows, count=len(self._step.group), text=self.name.text(), text2=self.foot.text())
 
     # -- answers and input ---------------------------------------------------------------------------------------------
 

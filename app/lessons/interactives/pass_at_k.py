@@ -19,7 +19,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Offer
 from grpo_core.lessons.theory import pass_at
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ATTEMPTS, MANY = (1, 2, 4, 8, 16, 32, 64, 128, 256), 64
 LOST = 0.01
@@ -123,9 +123,12 @@ class PassAtK(Interactive):
             return tr("Update {update}: pass@1 {one} %.").format(
                 update=len(chances) - 1, one=f"{100 * pass_at(chances[-1], 1):.1f}"
             )
-        text = tr(
+        text = plural(
             "Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of "
-            "{count} prompts."
+            "{count} prompt.",
+            "Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of "
+            "{count} prompts.",
+            len(chances[-1]),
         )
         return text.format(
             update=len(chances) - 1,
@@ -173,5 +176,7 @@ def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
         y=SHARE,
         lines=lines,
         x_ticks=[(float(place), str(k)) for place, k in enumerate(ATTEMPTS)],
-        x_name=lambda place: tr("{k} attempts").format(k=ATTEMPTS[min(max(round(place), 0), len(ATTEMPTS) - 1)]),
+        x_name=lambda place: plural(
+            "{k} attempt", "{k} attempts", ATTEMPTS[min(max(round(place), 0), len(ATTEMPTS) - 1)]
+        ).format(k=ATTEMPTS[min(max(round(place), 0), len(ATTEMPTS) - 1)]),
     )

@@ -26,7 +26,7 @@ from grpo_core import recompute
 from grpo_core.lessons import Offer
 from grpo_core.lessons.theory import dead_share
 from grpo_core.record import Origin, Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.texts import answer_tokens, question_text, tokens_text
 
 ANSWERS, CURVE = "answers", "curve"
@@ -115,9 +115,11 @@ class Pretrained(Interactive):
         if step is None or judged is None:
             return ""
         dead = recompute.dead_groups(step)
-        return tr("Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.").format(
-            update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead)
-        )
+        return plural(
+            "Update {update}: {right} of {count} answer right; {dead} of {groups} groups dead.",
+            "Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.",
+            len(judged),
+        ).format(update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead))
 
     def summary(self, view: View) -> str:
         recorded = RECORDED if view.run.read_only else ""

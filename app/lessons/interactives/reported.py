@@ -21,7 +21,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.lessons import Offer
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ANSWERS, EVOLUTION = "answers", "evolution"
 COLUMNS = (
@@ -86,9 +86,11 @@ class Reported(Interactive):
         count, right = len(view.run.origin.watched), self._right()
         if math.isnan(right):
             return recorded
-        answers = tr("Update {step}: {right} of {count} answers are right.").format(
-            step=view.cursor.step, right=round(right), count=count
-        )
+        answers = plural(
+            "Update {step}: {right} of {count} answer is right.",
+            "Update {step}: {right} of {count} answers are right.",
+            count,
+        ).format(step=view.cursor.step, right=round(right), count=count)
         return f"{answers} {recorded}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

@@ -24,7 +24,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments import stale_samples
 from grpo_core.lessons.experiments.stale_samples import AGES, SEEDS
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
 SAMPLER = BarSeries(name=tr("the older one, which sampled"), meaning="old", style="outline", width=FRAME)
@@ -97,9 +97,11 @@ class StaleSamples(Interactive):
     def progress_text(self) -> str:
         if self.trained.problem or self.ready or self.trained.coming is None:
             return self.trained.problem
-        return tr("{count} runs at each age: {done} of {ages} ages done…").format(
-            count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), ages=len(AGES)
-        )
+        return plural(
+            "{count} run at each age: {done} of {ages} ages done…",
+            "{count} runs at each age: {done} of {ages} ages done…",
+            len(SEEDS),
+        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), ages=len(AGES))
 
     def _train(self, settings: Settings) -> None:
         """Compute the missing runs, first those without weights, then those with weights."""

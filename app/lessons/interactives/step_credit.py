@@ -28,7 +28,7 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("tokens", "race", "faulty")
 """Views: a group token by token, right decisions over training, and the same with rewards from a faulty checker."""
@@ -101,9 +101,11 @@ class StepCredit(Interactive):
     def progress_text(self) -> str:
         if self.trained.problem or self.ready:
             return self.trained.problem
-        return tr("{seeds} runs of {updates} updates are being computed…").format(
-            seeds=len(SEEDS), updates=self._updates
-        )
+        return plural(
+            "{seeds} run of {updates} updates is being computed…",
+            "{seeds} runs of {updates} updates are being computed…",
+            len(SEEDS),
+        ).format(seeds=len(SEEDS), updates=self._updates)
 
     def _train(self, settings: Settings) -> None:
         """Train the first missing lane. The next one follows when it has finished."""
@@ -172,11 +174,15 @@ class StepCredit(Interactive):
             return self.progress_text
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
-            return tr("Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.").format(
-                seeds=len(SEEDS), ends=", ".join(ends)
-            )
+            return plural(
+                "Updates until nine decisions of ten are right, median of {seeds} run: {ends}.",
+                "Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.",
+                len(SEEDS),
+            ).format(seeds=len(SEEDS), ends=", ".join(ends))
         ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
-        return tr("At the end, median of {seeds} runs: {ends}.").format(seeds=len(SEEDS), ends=", ".join(ends))
+        return plural(
+            "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", len(SEEDS)
+        ).format(seeds=len(SEEDS), ends=", ".join(ends))
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

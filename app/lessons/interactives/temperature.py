@@ -38,7 +38,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lessons import Offer
 from grpo_core.lessons.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SHOWS = ("groups", "language", "scoring")
 SAMPLED_AT = tr("sampled at T")
@@ -143,9 +143,11 @@ class Temperature(Interactive):
             return ""
         if self.ready:
             return self.sampled.problem
-        return tr("The language model is sampled: {done} of {count} temperatures done…").format(
-            done=self._done, count=len(LANGUAGE_TEMPERATURES)
-        )
+        return plural(
+            "The language model is sampled: {done} of {count} temperature done…",
+            "The language model is sampled: {done} of {count} temperatures done…",
+            len(LANGUAGE_TEMPERATURES),
+        ).format(done=self._done, count=len(LANGUAGE_TEMPERATURES))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 GAP = 0.18
 """Gap between tiles, as a share of the distance between their centres."""
@@ -31,7 +31,9 @@ class Tiles(QWidget):
         """Draw which samples were right, boolean (P, G), and which groups are dead, boolean (P,)."""
         self.theme, self._right, self._dead = theme, right, dead
         self.setAccessibleDescription(
-            tr("{sum} of {count} groups are dead.").format(sum=int(dead.sum()), count=len(dead))
+            plural("{sum} of {count} group is dead.", "{sum} of {count} groups are dead.", len(dead)).format(
+                sum=int(dead.sum()), count=len(dead)
+            )
         )
         self.update()
 

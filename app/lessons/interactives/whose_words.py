@@ -24,7 +24,7 @@ from grpo_core.lessons import Offer
 from grpo_core.lm.calculator import exchanges, written
 from grpo_core.lm.vocabulary import decode
 from grpo_core.record import Origin, Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.texts import question_text
 
 TURNS, CURVE = "turns", "curve"
@@ -120,7 +120,11 @@ class WhoseWords(Interactive):
         judged = None if step is None else right(step, view.run.origin)
         if step is None or judged is None:
             return ""
-        text = tr("Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.")
+        text = plural(
+            "Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.",
+            "Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.",
+            len(judged),
+        )
         return text.format(
             update=step.step,
             right=int(judged.sum()),

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.plotting.numbers import shown
 from app.theme.tokens import Theme
 from grpo_core.record import Origin, Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.texts import tokens_text
 from grpo_core.traces.trajectory import Trajectory, Turn, turns_in
 
@@ -73,9 +73,11 @@ def passages(
     if trajectory is not None and trajectory.shared > len(trajectory.prompt):
         after.append(
             Passage(
-                text=tr("The first {count} turns are those of an earlier branch, where the loss counts them.").format(
-                    count=trajectory.shared - len(trajectory.prompt)
-                ),
+                text=plural(
+                    "The first {count} turn is that of an earlier branch, where the loss counts it.",
+                    "The first {count} turns are those of an earlier branch, where the loss counts them.",
+                    trajectory.shared - len(trajectory.prompt),
+                ).format(count=trajectory.shared - len(trajectory.prompt)),
                 look=NOTE,
             )
         )
@@ -162,9 +164,13 @@ def _facts(turn: Turn) -> Iterator[str]:
         yield tr("reads as an error")
     if turn.tokens is not None and turn.in_loss is not None:
         if turn.in_loss:
-            yield tr("{tokens} tokens, {counted} in the loss").format(tokens=turn.tokens, counted=turn.in_loss)
+            yield plural(
+                "{tokens} token, {counted} in the loss", "{tokens} tokens, {counted} in the loss", turn.tokens
+            ).format(tokens=turn.tokens, counted=turn.in_loss)
         else:
-            yield tr("{tokens} tokens, not in the loss").format(tokens=turn.tokens)
+            yield plural("{tokens} token, not in the loss", "{tokens} tokens, not in the loss", turn.tokens).format(
+                tokens=turn.tokens
+            )
     if turn.also_trained:
         yield tr("{count} trained by a weight of their own").format(count=turn.also_trained)
     if turn.seconds is not None:

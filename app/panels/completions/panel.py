@@ -35,7 +35,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NONE_YET = tr("The completions of an update appear here as texts. Press Step to compute one.")
 SEARCH = 120
@@ -331,12 +331,18 @@ class CompletionsPanel(Panel):
         if self._batch is None:
             return self.empty.text()
         if self.by_prompt.isChecked() and self._prompts is not None:
-            return tr("Step {step:,}: {listed} of {count} prompts listed.").format(
+            return plural(
+                "Step {step:,}: {listed} of {count} prompt listed.",
+                "Step {step:,}: {listed} of {count} prompts listed.",
+                len(self._prompts.cells),
+            ).format(
                 step=view.run.label(view.cursor.step), listed=len(self._prompts_listed), count=len(self._prompts.cells)
             )
-        return tr("Step {step:,}: {listed} of {count} completions listed.").format(
-            step=view.run.label(view.cursor.step), listed=len(self._listed), count=len(self._batch.cells)
-        )
+        return plural(
+            "Step {step:,}: {listed} of {count} completion listed.",
+            "Step {step:,}: {listed} of {count} completions listed.",
+            len(self._batch.cells),
+        ).format(step=view.run.label(view.cursor.step), listed=len(self._listed), count=len(self._batch.cells))
 
     # -- input -------------------------------------------------------------------------------------------------------
 

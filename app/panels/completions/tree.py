@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.panels.completions.conversation import HEADING, NOTE, SPEAKER, Passage, look_of
 from app.panels.completions.rows import preview
 from app.plotting.numbers import shown
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.branches import Branch, tree_of
 from grpo_core.traces.trajectory import Trajectory, lines_of
 
@@ -54,6 +54,6 @@ def _who(rows: Sequence[int]) -> str:
     """Return the numbers of the completions in a branch as a string."""
     if len(rows) == 1:
         return f"#{rows[0] + 1}"
-    return tr("{numbers} ({count} rollouts)").format(
+    return plural("{numbers} ({count} rollout)", "{numbers} ({count} rollouts)", len(rows)).format(
         numbers=" ".join(f"#{row + 1}" for row in rows[:12]) + (" …" if len(rows) > 12 else ""), count=len(rows)
     )

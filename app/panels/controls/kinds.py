@@ -7,7 +7,7 @@ from pathlib import Path
 from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.lm.size import parameters
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 KINDS = (tr("Bandit"), tr("Language model"))
 PARTS: tuple[tuple[str, str, type], ...] = (
@@ -68,6 +68,6 @@ def described_model(settings: Settings) -> str:
         return tr("{name} · {device}").format(
             name=Path(settings.model.folder).name, device=settings.model.device.upper()
         )
-    return tr("{model:,} parameters · {device}").format(
-        model=parameters(settings.model), device=settings.model.device.upper()
-    )
+    return plural(
+        "{model:,} parameter · {device}", "{model:,} parameters · {device}", parameters(settings.model)
+    ).format(model=parameters(settings.model), device=settings.model.device.upper())

@@ -14,7 +14,7 @@ from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.workspace.editing import Editing
 from app.workspace.view import View
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +68,24 @@ class Restraints(QFrame):
 
 def _restraints_text(locked: int, hidden: int) -> str:
     """Return a sentence that says how many controls a session locks and hides."""
-    patterns = {
-        (1, 0): tr("{locked} control is locked for this session."),
-        (2, 0): tr("{locked} controls are locked for this session."),
-        (0, 1): tr("{hidden} control is hidden for this session."),
-        (0, 2): tr("{hidden} controls are hidden for this session."),
-        (1, 1): tr("{locked} control is locked and {hidden} control is hidden for this session."),
-        (1, 2): tr("{locked} control is locked and {hidden} controls are hidden for this session."),
-        (2, 1): tr("{locked} controls are locked and {hidden} control is hidden for this session."),
-        (2, 2): tr("{locked} controls are locked and {hidden} controls are hidden for this session."),
-    }
-    if not locked and not hidden:
-        return ""
-    return patterns[min(locked, 2), min(hidden, 2)].format(locked=locked, hidden=hidden)
+    if locked and hidden:
+        return tr("{locked_controls} and {hidden_controls} for this session.").format(
+            locked_controls=plural("{count} control is locked", "{count} controls are locked", locked).format(
+                count=locked
+            ),
+            hidden_controls=plural("{count} control is hidden", "{count} controls are hidden", hidden).format(
+                count=hidden
+            ),
+        )
+    if locked:
+        return plural(
+            "{count} control is locked for this session.", "{count} controls are locked for this session.", locked
+        ).format(count=locked)
+    if hidden:
+        return plural(
+            "{count} control is hidden for this session.", "{count} controls are hidden for this session.", hidden
+        ).format(count=hidden)
+    return ""
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:

@@ -129,7 +129,7 @@ class TextRow(Row):
         super().__init__(paths, about, parent)
         self.field = QLineEdit()
         self.field.setMinimumWidth(1)
-        self.field.setPlaceholderText(tr("none"))
+        self.field.setPlaceholderText(tr("none", "text"))
         self.field.editingFinished.connect(self._on_typed)
         self.field.returnPressed.connect(self.field.clearFocus)
         self.field.textEdited.connect(self.error.hide)

@@ -14,7 +14,7 @@ from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.health import CHECKS, Evidence
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 class DiagnosisPanel(Panel):
@@ -45,9 +45,11 @@ class DiagnosisPanel(Panel):
         self.button.clicked.connect(self._on_button)
         self.button.setToolTip(
             plain_tip(
-                tr("Read every update, look for {count} faults, and recompute losses and advantages.").format(
-                    count=len(CHECKS)
-                )
+                plural(
+                    "Read every update, look for {count} fault, and recompute losses and advantages.",
+                    "Read every update, look for {count} faults, and recompute losses and advantages.",
+                    len(CHECKS),
+                ).format(count=len(CHECKS))
             )
         )
         top = QHBoxLayout()

@@ -11,12 +11,12 @@ from grpo_core.audit.put_right import Moved, PutRight
 from grpo_core.health import CHECKS, Diagnosis, Evidence, Finding, Healthy
 from grpo_core.health.grade import Grade
 from grpo_core.jobs.recorded_jobs import Verdict
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.typeset import plain
 
 EVIDENCE = (
     Column("about", tr("Looked at"), chars=34, kind="text"),
-    Column("step", tr("Step"), chars=6, decimals=0),
+    Column("step", tr("Step", "noun"), chars=6, decimals=0),
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
     Column("quote", tr("Completion"), chars=14, kind="text"),
@@ -30,9 +30,11 @@ SIDES = (
 KEPT = (0, 5, 1, 2, 3, 4)
 """Columns of :data:`EVIDENCE` by priority: the description, its location, the completion's text."""
 CHECKED = "✓ "
-NOTHING_YET = tr("Looks for {count} faults of training and recomputes the loss; press “Examine this run”.").format(
-    count=len(CHECKS)
-)
+NOTHING_YET = plural(
+    "Looks for {count} fault of training and recomputes the loss; press “Examine this run”.",
+    "Looks for {count} faults of training and recomputes the loss; press “Examine this run”.",
+    len(CHECKS),
+).format(count=len(CHECKS))
 DEPARTS = tr("departs")
 """The grade of a recorded loss that differs from the one recomputed from its settings."""
 
@@ -174,9 +176,11 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     if diagnosis is None:
         return NOTHING_YET
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)
-    sentence = tr("{updates} updates examined; findings: {count}.").format(
-        updates=diagnosis.updates, count=len(diagnosis.findings)
-    )
+    sentence = plural(
+        "{updates} update examined; findings: {count}.",
+        "{updates} updates examined; findings: {count}.",
+        diagnosis.updates,
+    ).format(updates=diagnosis.updates, count=len(diagnosis.findings))
     if diagnosis.caution:
         sentence = " ".join((sentence, diagnosis.caution))
     if more <= 0:

@@ -10,7 +10,7 @@ from app.panels.home.previews import Preview
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 WIDE, CURVE, PAD = 168, 56, 8
 """Pixels at 100 %: width of the card, height of the curve, and padding around both."""
@@ -34,9 +34,11 @@ class RunCard(QAbstractButton):
     def detail(self) -> str:
         """The run's number of updates, and its last mean reward."""
         if not len(self.preview.rewards):
-            return tr("{steps:,} updates").format(steps=self.preview.steps)
+            return plural("{steps:,} update", "{steps:,} updates", self.preview.steps).format(steps=self.preview.steps)
         last = shown(float(self.preview.rewards[-1]), 3)
-        return tr("{steps:,} updates · reward {last}").format(steps=self.preview.steps, last=last)
+        return plural(
+            "{steps:,} update · reward {last}", "{steps:,} updates · reward {last}", self.preview.steps
+        ).format(steps=self.preview.steps, last=last)
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale."""

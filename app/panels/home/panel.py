@@ -16,7 +16,7 @@ from app.widgets.panel import Panel
 from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NO_RUNS = tr("Every run saves itself; those with an update appear here the next time.")
 
@@ -94,7 +94,11 @@ class HomePanel(Panel):
             card.set_look(view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        return tr("{count} runs to open, {begin} ways to begin.").format(count=len(self.cards), begin=len(self.begin))
+        return plural(
+            "{count} run to open, {begin} ways to begin.",
+            "{count} runs to open, {begin} ways to begin.",
+            len(self.cards),
+        ).format(count=len(self.cards), begin=len(self.begin))
 
     def on_frame(self) -> None:
         """If the panel has come to the front, request the runs. Then draw."""

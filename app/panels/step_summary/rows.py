@@ -89,7 +89,12 @@ def _prompts(view: View, step: Step) -> dict[int, str]:
 
 def _summary(groups: Sequence[Group], prompts: dict[int, str]) -> Summary:
     rows: list[list[object]] = [
-        [one.number + 1, tr("none") if one.silent else "", _ends(one), " ".join(prompts[one.number].split())[:PREVIEW]]
+        [
+            one.number + 1,
+            tr("none", "signal") if one.silent else "",
+            _ends(one),
+            " ".join(prompts[one.number].split())[:PREVIEW],
+        ]
         for one in groups
     ]
     return Summary(groups=tuple(groups), groups_sentence=of_groups(groups).words(), group_rows=rows)

@@ -17,7 +17,7 @@ from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 NONE_YET = tr("All tokens of an update appear here at once. Press Step to compute one.")
 TITLES = {
@@ -136,7 +136,11 @@ class TokenOverviewPanel(Panel):
         self.text.setFont(view.theme.font("mono", view.scale))
         self.whole.setEnabled(self.strips.enlarged)
         self.count.setText(
-            tr("{tokens:,} tokens of {count:,} completions").format(tokens=int(step.there.sum()), count=len(step.group))
+            plural(
+                "{tokens:,} tokens of {count:,} completion",
+                "{tokens:,} tokens of {count:,} completions",
+                len(step.group),
+            ).format(tokens=int(step.there.sum()), count=len(step.group))
         )
 
     def _arrange(self, view: View, step: Step, tint: Tint, values: np.ndarray | None, limit: float) -> None:

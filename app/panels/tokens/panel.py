@@ -27,7 +27,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.texts import question_text
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
@@ -222,9 +222,11 @@ class TokenInspectorPanel(Panel):
         if view.cursor != Cursor(step=view.cursor.step):
             return stage_sentence(view.step, self.group, view.cursor)
         clipped = int(view.step.terms.clipped.sum())
-        return tr("Update {step:,}: {count} completions, {clipped} clipped tokens.").format(
-            step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped
-        )
+        return plural(
+            "Update {step:,}: {count} completion, {clipped} clipped tokens.",
+            "Update {step:,}: {count} completions, {clipped} clipped tokens.",
+            len(step.group),
+        ).format(step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -69,7 +69,7 @@ class WhatIfHeader(QWidget):
         self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.passes = _combo(tr("Pass"), self._on_pass)
-        self.shows = _combo(tr("Show"), self._on_show)
+        self.shows = _combo(tr("Show", "label of a choice"), self._on_show)
         self.tint = _combo(tr("Tint"), self._on_tint)
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))

@@ -15,7 +15,7 @@ from grpo_core.bandit.tabular_policy import Completions, log_probs
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 MOST_GROUPS = 20_000
 """Maximum number of enumerated groups."""
@@ -35,15 +35,21 @@ def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray 
     work, size, actions = task(settings.bandit), settings.learner.group_size, len(logits)
     if work.action_rewards is None or len(work.action_rewards) != 1 or work.action_rewards.shape[1] != actions:
         raise SettingsError(
-            "task", settings.bandit.landscape, tr("one prompt with {actions} actions is needed").format(actions=actions)
+            "task",
+            settings.bandit.landscape,
+            plural(
+                "one prompt with {actions} action is needed", "one prompt with {actions} actions is needed", actions
+            ).format(actions=actions),
         )
     if actions**size > MOST_GROUPS:
         raise SettingsError(
             "group_size",
             size,
-            tr("{actions} actions allow at most {most_groups:,} groups here").format(
-                actions=actions, most_groups=MOST_GROUPS
-            ),
+            plural(
+                "{actions} action allows at most {most_groups:,} groups here",
+                "{actions} actions allow at most {most_groups:,} groups here",
+                actions,
+            ).format(actions=actions, most_groups=MOST_GROUPS),
         )
     groups = np.array(list(product(range(actions), repeat=size)))  # (A^G, G)
     streams = Streams(range(len(groups)))

@@ -13,6 +13,7 @@ from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.text import tr
 
 ANSWER, RIGHT, WRONG = range(3)
 """States of the toy: before the answer, after a right answer, after a wrong answer."""
@@ -62,7 +63,7 @@ def tried(
         SettingsError: the task is not the length toy.
     """
     if settings.is_language or settings.bandit.landscape != "length":
-        raise SettingsError("task.landscape", settings.task, "only the length toy has answers of a free length")
+        raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of a free length"))
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     readings = [_read(settings, state.logits, len(seeds))]

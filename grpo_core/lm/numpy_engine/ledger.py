@@ -8,7 +8,7 @@ import numpy as np
 
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy
 from grpo_core.memory import Block
-from grpo_core.text import tr
+from grpo_core.text import plural
 
 
 def counted(policy: NumpyPolicy) -> list[Block]:
@@ -30,7 +30,9 @@ def _block(model: str, part: str, arrays: Iterable[np.ndarray], tensors: int) ->
         model=model,
         part=part,
         bytes=float(sum(x.nbytes for x in held)),
-        formula=tr("{numbers:,} numbers of {kinds} in {count:,} tensors").format(
-            numbers=sum(x.size for x in held), kinds=", ".join(kinds), count=tensors
-        ),
+        formula=plural(
+            "{numbers:,} numbers of {kinds} in {count:,} tensor",
+            "{numbers:,} numbers of {kinds} in {count:,} tensors",
+            tensors,
+        ).format(numbers=sum(x.size for x in held), kinds=", ".join(kinds), count=tensors),
     )

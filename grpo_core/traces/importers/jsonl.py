@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.regular_file import opened_regular
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 LONGEST_LINE = 64 << 20
 """Maximum size of one line in bytes."""
@@ -96,13 +96,17 @@ def placed_lines(
                 notes.append(sentence.format(number=number, name=path.name))
         if bad > MOST_BAD:
             notes.append(
-                tr("More than {most:,} lines of {name} are not JSON; the rest is left out.").format(
-                    most=MOST_BAD, name=path.name
-                )
+                plural(
+                    "More than {most:,} line of {name} is not JSON; the rest is left out.",
+                    "More than {most:,} lines of {name} are not JSON; the rest is left out.",
+                    MOST_BAD,
+                ).format(most=MOST_BAD, name=path.name)
             )
         elif bad > NOTED:
             notes.append(
-                tr("{count:,} more lines of {name} are not JSON and are left out.").format(
-                    count=bad - NOTED, name=path.name
-                )
+                plural(
+                    "{count:,} more line of {name} is not JSON and is left out.",
+                    "{count:,} more lines of {name} are not JSON and are left out.",
+                    bad - NOTED,
+                ).format(count=bad - NOTED, name=path.name)
             )

@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.regular_file import opened_regular, read_limited
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import NEEDS_PYARROW
 
 LARGEST = 1 << 30
@@ -164,9 +164,11 @@ class Columns:
         column = self._of_numbers(name, (0,), tr("one number a row"))
         if column.null_count and not np.issubdtype(kind, np.floating):
             raise RunFileError(
-                tr("Column “{name}” of {file} has no value in {count} of its {rows} rows.").format(
-                    name=name, file=self._path.name, count=column.null_count, rows=self.rows
-                )
+                plural(
+                    "Column “{name}” of {file} has no value in {count} of its {rows} row.",
+                    "Column “{name}” of {file} has no value in {count} of its {rows} rows.",
+                    self.rows,
+                ).format(name=name, file=self._path.name, count=column.null_count, rows=self.rows)
             )
         try:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind)

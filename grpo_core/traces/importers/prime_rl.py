@@ -26,7 +26,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers import prime_rl_settings
 from grpo_core.traces.importers.jsonl import complete_lines
 from grpo_core.traces.importers.source import file_stamp
@@ -353,7 +353,11 @@ def _parsed(path: Path) -> dict[str, Any]:
     with opened_regular(path) as file:
         text = file.read(LARGEST_CONFIG + 1)
     if len(text) > LARGEST_CONFIG:
-        raise ValueError(tr("it is longer than {most:,} bytes").format(most=LARGEST_CONFIG))
+        raise ValueError(
+            plural("it is longer than {most:,} byte", "it is longer than {most:,} bytes", LARGEST_CONFIG).format(
+                most=LARGEST_CONFIG
+            )
+        )
     value = tomllib.loads(text.decode("utf-8")) if path.suffix == ".toml" else json.loads(text)
     if not isinstance(value, dict):
         raise ValueError(tr("it is no object"))

@@ -15,7 +15,7 @@ from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions, Report, Texts, read_twice
 
 LARGEST_GROUP = 4096
@@ -132,9 +132,12 @@ class TextRun:
             self._usual_group = usual
         elif usual != self._usual_group:
             self.note(
-                tr(
+                plural(
+                    "Step {label} has groups of {size} completion where others have {usual}: perhaps an evaluation "
+                    "was written over it.",
                     "Step {label} has groups of {size} completions where others have {usual}: perhaps an evaluation "
-                    "was written over it."
+                    "was written over it.",
+                    usual,
                 ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
             )
 

@@ -22,7 +22,7 @@ from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers import trl_settings, verl_settings
 from grpo_core.traces.importers.arrays import Arrays, columns_of
 from grpo_core.traces.importers.jsonl import complete_lines
@@ -166,7 +166,11 @@ class Trace:
         dropped = last_line(steps[-1]).get("dropped") if steps else None
         if is_whole(dropped) and dropped:
             notes.append(
-                tr("{count} steps were dropped while recording, because the disk was slower.").format(count=dropped)
+                plural(
+                    "{count} step was dropped while recording, because the disk was slower.",
+                    "{count} steps were dropped while recording, because the disk was slower.",
+                    dropped,
+                ).format(count=dropped)
             )
         self.steps, self.notes = steps, notes
         return len(steps)

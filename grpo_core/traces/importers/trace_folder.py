@@ -15,7 +15,7 @@ from typing import Any
 
 from grpo_core.errors import RunFileError
 from grpo_core.regular_file import read_limited
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.jsonl import complete_lines
 from grpo_core.traces.importers.text_run import numbered
 
@@ -182,8 +182,10 @@ def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str
         kept.append(step)
     if len(kept) < len(steps):
         notes.append(
-            tr(
-                "The run was started again: {count} steps of earlier attempts were trained again and are left out."
+            plural(
+                "The run was started again: {count} step of earlier attempts was trained again and is left out.",
+                "The run was started again: {count} steps of earlier attempts were trained again and are left out.",
+                len(steps) - len(kept),
             ).format(count=len(steps) - len(kept))
         )
     return kept, notes
@@ -195,7 +197,9 @@ def _missing_ranks(steps: list[StepFiles]) -> list[str]:
         return []
     ranks = sorted({rank for step in incomplete for rank in step.missing})
     return [
-        tr("Of {count} steps the files of process {ranks} are missing: their losses cannot be compared.").format(
-            count=len(incomplete), ranks=", ".join(map(str, ranks))
-        )
+        plural(
+            "Of {count} step the files of process {ranks} are missing: its loss cannot be compared.",
+            "Of {count} steps the files of process {ranks} are missing: their losses cannot be compared.",
+            len(incomplete),
+        ).format(count=len(incomplete), ranks=", ".join(map(str, ranks)))
     ]

@@ -19,7 +19,7 @@ from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions, Report
 from grpo_core.traces.importers.text_run import TextRun, recorded_settings
 from grpo_core.traces.importers.trackio_database import (
@@ -107,9 +107,12 @@ class TrackioRun(TextRun):
         self.siblings = tuple(self.file / name for run, name in runs if run != self._run)
         if self.siblings and not wanted:
             self.note(
-                tr(
+                plural(
+                    "The database holds {count} run; the newest, “{name}”, is shown. Another is opened by its name: "
+                    "{example}.",
                     "The database holds {count} runs; the newest, “{name}”, is shown. Another is opened by its name: "
-                    "{example}."
+                    "{example}.",
+                    len(runs),
                 ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
         self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()

@@ -21,7 +21,7 @@ import numpy as np
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers import prime_rl
 from grpo_core.traces.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.traces.importers.line_index import (
@@ -178,9 +178,11 @@ class VerifiersRun(TextRun):
             )
         if count and training.any():
             self._of_index += (
-                tr("{count} episodes of evaluation stand among those of training; they are left out.").format(
-                    count=count
-                ),
+                plural(
+                    "{count} episode of evaluation stands among those of training; it is left out.",
+                    "{count} episodes of evaluation stand among those of training; they are left out.",
+                    count,
+                ).format(count=count),
             )
         elif count:
             self._of_index += (tr("These are episodes of an evaluation; nothing was trained on them."),)
@@ -265,9 +267,12 @@ class VerifiersRun(TextRun):
         tokens, trained, left = prime_rl.matched(exported, rows.tokens)
         left += sum(not row.exact for row, is_in in zip(tokens, trained, strict=True) if is_in and row is not None)
         if left:
-            return tr(
+            return plural(
+                "{count} of {all} sequences of the token export of step {label} is in no rollout with all its "
+                "numbers, so its loss is not whole.",
                 "{count} of {all} sequences of the token export of step {label} are in no rollout with all their "
-                "numbers, so its loss is not whole."
+                "numbers, so its loss is not whole.",
+                left,
             ).format(count=left, all=len(exported.sequences), label=label)
         return ""
 
@@ -320,8 +325,10 @@ class VerifiersRun(TextRun):
             rows.add(as_dict(episode))
         if rows.errors:
             notes.append(
-                tr(
-                    "Step {label}: {count} traces are not what verifiers writes and are left out; the first: {why}."
+                plural(
+                    "Step {label}: {count} trace is not what verifiers writes and is left out; the first: {why}.",
+                    "Step {label}: {count} traces are not what verifiers writes and are left out; the first: {why}.",
+                    rows.errors,
                 ).format(label=self.labels[position - 1], count=rows.errors, why=rows.why)
             )
         if rows.trajectories and rows.trajectories[-1] is None:

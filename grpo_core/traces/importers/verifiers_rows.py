@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.errors import shortened
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions
 from grpo_core.traces.importers.text_run import equal_groups
 from grpo_core.traces.importers.verifiers_tokens import RowTokens, row_tokens
@@ -89,7 +89,13 @@ class EpisodeRows:
                 for number, branch in enumerate(_branches(trace["nodes"])):
                     self.messages += len(branch)
                     if self.messages > MOST_MESSAGES:
-                        raise ValueError(tr("there are more than {most:,} messages").format(most=MOST_MESSAGES))
+                        raise ValueError(
+                            plural(
+                                "there is more than {most:,} message",
+                                "there are more than {most:,} messages",
+                                MOST_MESSAGES,
+                            ).format(most=MOST_MESSAGES)
+                        )
                     self._add_branch(graph, branch, key, counted=number == 0)
                     self.staleness.append(age)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:

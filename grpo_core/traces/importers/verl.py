@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.errors import RunFileError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers.jsonl import complete_lines
 from grpo_core.traces.importers.source import Completions, file_stamp
 from grpo_core.traces.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
@@ -83,9 +83,11 @@ class VerlRollouts(TextRun):
         strange = sum(row["score"] is not None and not isinstance(row["score"], int | float) for row in rows)
         if strange:
             self.note(
-                tr("The score of {count} completions of {name} is no number: they are taken as unscored.").format(
-                    count=strange, name=file.name
-                )
+                plural(
+                    "The score of {count} completion of {name} is no number: it is taken as unscored.",
+                    "The score of {count} completions of {name} is no number: they are taken as unscored.",
+                    strange,
+                ).format(count=strange, name=file.name)
             )
         return Completions(
             prompts=tuple(_text(row["input"]) for row in rows),
@@ -105,15 +107,21 @@ class VerlRollouts(TextRun):
             characters += len(str(row["input"])) + len(str(row["output"]))
             if len(rows) >= MOST_ROWS or characters > MOST_CHARACTERS:
                 notes.append(
-                    tr(
-                        "{name} is larger than what is read of one step; its first {count} completions are shown."
+                    plural(
+                        "{name} is larger than what is read of one step; its first {count} completion is shown.",
+                        "{name} is larger than what is read of one step; its first {count} completions are shown.",
+                        len(rows),
                     ).format(name=file.name, count=len(rows))
                 )
                 break
             rows.append(row)
         if strange:
             notes.append(
-                tr("{count} lines of {name} are no completions and are left out.").format(count=strange, name=file.name)
+                plural(
+                    "{count} line of {name} is no completion and is left out.",
+                    "{count} lines of {name} are no completions and are left out.",
+                    strange,
+                ).format(count=strange, name=file.name)
             )
         for sentence in notes:
             self.note(sentence)

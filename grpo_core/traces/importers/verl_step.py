@@ -11,7 +11,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError
 from grpo_core.kl import estimate
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 from grpo_core.traces.importers import verl_settings
 from grpo_core.traces.importers.trace_folder import StepFiles
 from grpo_core.traces.importers.trace_step import StepAssembly
@@ -53,8 +53,10 @@ class VerlAssembly(StepAssembly):
             cut = int((step.mask & (estimate("k3", step.logp, step.ref_logp) > verl_settings.LARGEST_KL)).sum())
         if cut:
             raise NotRecordedError(
-                tr(
-                    "verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed."
+                plural(
+                    "verl cut the KL of {count} token at {limit:g}, so the loss of this update cannot be recomputed.",
+                    "verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed.",
+                    cut,
                 ).format(count=cut, limit=verl_settings.LARGEST_KL)
             )
 

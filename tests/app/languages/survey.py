@@ -21,25 +21,33 @@ from app import language
 
 language.choose(["--language", sys.argv[1]])  # before the panels are imported, whose constants are texts
 
-from PySide6.QtCore import QEvent, QEventLoop, Qt, QTimer
+from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialogButtonBox,
+    QDockWidget,
     QGroupBox,
+    QHeaderView,
     QLabel,
     QLineEdit,
+    QMenu,
     QSizePolicy,
     QTabBar,
     QTableView,
+    QTextBrowser,
     QWidget,
 )
 
 from app.application import Application
+from app.examples import example
 from app.formula.formula_label import FormulaLabel
 from app.formula.term_strip import TermStrip
+from app.panels.controls.recorded import RecordedSettings
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.settings.paths import find_paths
@@ -49,16 +57,28 @@ from app.training.controller import State
 from app.workspace.player import Mode
 from grpo_core.config import PRESETS
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
+from tests.app.painted import painted_words
 
 PROPER = re.compile(
     "|".join(map(re.escape, PRESETS)) + r"|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
-    r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams"
+    r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams|^\w+_\w+$"
 )
 """Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
 """Parts of Qt, which are translated by Qt's own catalogues, and of pyqtgraph, which nobody sees."""
 NEVER_TURNED = (Plot, TermStrip, FormulaLabel, TokenGrid)
 """Mathematics and tokens run from left to right in any language."""
+RECORDED = Path(__file__).parents[2] / "data" / "diseased" / "kl_explodes"
+DIALOGS = ("shortcut_sheet", "palette", "export_picture", "export_film", "export_sequence")
+"""Commands that open a window of their own."""
+FOREIGN = re.compile(
+    r"GRPO Lab|DeepSeekMath|defaults|baseline|running mean|DAPO|GSPO|RLOO|Williams|arXiv|https?:|[a-z]+_[a-z]|/"
+    r"|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|JAX|float"
+)
+"""Names of algorithms, papers, keys, units, files and settings of other programs."""
+ENGLISH = re.compile(r"(?<![^\W\d_])(?=[a-zA-Z]*[aeo])[a-zA-Z]{3,}(?![^\W\d_]|…)")
+"""A word whose vowels are not doubled: it was never translated, although a translated text may stand around it."""
 KEYS = re.compile(r" \([^()]*\)(?=\. «|$)")
 """Of a command, in its tip."""
 
@@ -72,7 +92,7 @@ def settle(milliseconds: int = 60) -> None:
 
 def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
     """(where, text) of everything a person reads or hears of a widget."""
-    if isinstance(widget, (QLabel, QAbstractButton)):
+    if isinstance(widget, (QLabel, QAbstractButton)) and not isinstance(widget.parentWidget(), QDialogButtonBox):
         yield "text", widget.text()
     if isinstance(widget, QGroupBox):
         yield "title", widget.title()
@@ -92,11 +112,47 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
         yield from (("axis", text) for text in (picture.label, picture.x_label or "", *labels))
     if isinstance(widget, Plot):
         yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
+    if isinstance(widget, QAbstractItemView) and not isinstance(widget, QHeaderView) and read_whole(widget):
+        yield from (("cell", text) for text in cells(widget))
+    if isinstance(widget, QMenu):
+        yield "menu", widget.title()
+    if isinstance(widget, QDockWidget):
+        yield "dock", widget.windowTitle()
     if isinstance(widget, QAbstractSpinBox):
         yield "value", widget.text()
     yield "tip", widget.toolTip()
     yield "name", widget.accessibleName()
     yield "description", widget.accessibleDescription()
+
+
+def cells(view: QAbstractItemView) -> Iterator[str]:
+    """What the cells of a table, a list or a tree say, of its first rows, but for names, keys and completions."""
+    model, top = view.model(), QModelIndex()
+    if model is None:
+        return
+    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(top)
+    heads = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(columns)]
+    for row in range(min(model.rowCount(top), 40)):
+        for column in range(columns):
+            if heads[column] == tr("Completion"):
+                continue
+            for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+                text = model.data(model.index(row, column, top), role)
+                if isinstance(text, str) and not FOREIGN.search(text):
+                    yield text
+
+
+def read_whole(view: QAbstractItemView) -> bool:
+    """Whether all cells of a table are read: not in lessons, whose tables hold prompts, and no settings of trainers."""
+    return sys.argv[3] == "panels" and not isinstance(view.parentWidget(), RecordedSettings)
+
+
+def painted(widget: QWidget) -> Iterator[str]:
+    """The texts that a widget without others in it paints, but for papers, cells, which are read, and Qt's buttons."""
+    if widget.visibleRegion().isEmpty() or widget.findChildren(QWidget) or isinstance(widget, NEVER_TURNED):
+        return
+    if not isinstance(widget.parentWidget(), (QTextBrowser, QAbstractItemView, QDialogButtonBox)):
+        yield from (word.text for word in painted_words(widget))
 
 
 def untranslated(text: str) -> bool:
@@ -139,6 +195,9 @@ def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> No
         for where, text in texts(widget):
             if text and untranslated(text):
                 found["untranslated"].setdefault(text, f"{moment}: {where} of {path}")
+        for text in painted(widget) if sys.argv[1] == "pseudo" and sys.argv[3] == "panels" else ():
+            if ENGLISH.search(text) and not FOREIGN.search(text):
+                found["untranslated"].setdefault(text, f"{moment}: painted by {path}")
         if isinstance(widget, NEVER_TURNED) and widget.layoutDirection() is not Qt.LayoutDirection.LeftToRight:
             found["turned"].setdefault(type(widget).__name__, f"{moment}: {path}")
         if isinstance(widget, (QLabel, QAbstractButton)) and clipped(widget):
@@ -178,7 +237,7 @@ def main(home: str, what: str) -> None:
 
 
 def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
-    """Every layout and every panel, before and after six updates."""
+    """Every layout; every panel with a run of each kind; and dialogs."""
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):
         program.layouts.choose(layout)
@@ -192,13 +251,41 @@ def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
         settle()
     program.workspace.move_to(3)
     program.workspace.explain(Quantity("loss"))
+    survey(program.window, "bandit", found)
+    each_panel(program, "bandit", found)
+    program.run_manager.open(example())
+    program.workspace.move_to(5)
+    settle()
+    survey(program.window, "language model", found)
+    each_panel(program, "language model", found)
+    program.runs.open_path(RECORDED)
+    settle()
+    while program.recorded_runs.busy or program.workspace.examination.of(program.workspace.view.run.id) is None:
+        settle()
+    survey(program.window, "recorded", found)
+    each_panel(program, "recorded", found)
+    for name in DIALOGS:
+        dialog = opened(program, name)
+        survey(dialog, name, found)
+        dialog.close()
+
+
+def each_panel(program: Application, kind: str, found: dict[str, dict[str, str]]) -> None:
     for name, holder in program.window.holders.items():
         there = holder.isVisible()
         holder.show()
         holder.raise_()
         settle(30)
-        survey(program.window, name, found)
+        survey(holder, f"{kind}, {name}", found)
         holder.setVisible(there)
+
+
+def opened(program: Application, command: str) -> QWidget:
+    """The window that a command opens."""
+    before = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
+    QTimer.singleShot(0, program.actions.by_id[command].trigger)
+    settle()
+    return next(w for w in QApplication.topLevelWidgets() if w.isVisible() and w not in before)
 
 
 def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -31,14 +31,25 @@ def english_again() -> Iterator[None]:
 
 @cache
 def sources() -> tuple[tuple[Path, ast.Call], ...]:
-    """Every call of ``tr`` in the program."""
+    """Every call of ``tr`` and ``plural`` in the program."""
     return tuple(
         (path, node)
         for package in ("app", "grpo_core")
         for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tr", "plural")
     )
+
+
+@cache
+def literals(function: str) -> frozenset[tuple[str, str]]:
+    """(text, context) of every call of ``tr`` with literals, or (singular, plural) of every call of ``plural``."""
+    found: set[tuple[str, str]] = set()
+    for _, call in sources():
+        if isinstance(call.func, ast.Name) and call.func.id == function and isinstance(call.args[0], ast.Constant):
+            first, second, *_ = [*(str(said.value) for said in call.args[:2] if isinstance(said, ast.Constant)), ""]
+            found.add((first, second))
+    return frozenset(found)
 
 
 DATA = {"catalogue.py", "glossary.py", "published.py", "references.py", "reading.py", "steps.py", "table.py"}
@@ -47,9 +58,28 @@ DATA = {"catalogue.py", "glossary.py", "published.py", "references.py", "reading
 
 def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
     for path, call in sources():
-        (said,) = call.args
-        literal = isinstance(said, ast.Constant) and isinstance(said.value, str)
+        assert isinstance(call.func, ast.Name)
+        said = call.args[:2] if call.func.id == "plural" else call.args
+        literal = all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in said)
         assert literal or path.name in DATA, f"{path.name}:{call.lineno}: {ast.unparse(call)}"
+        assert len(call.args) == 3 if call.func.id == "plural" else len(call.args) in (1, 2)
+
+
+def test_a_word_with_two_meanings_says_each_time_which_one_it_has() -> None:
+    """Qt takes a translation without context where there is none for the context."""
+    contexts: dict[str, set[str]] = {}
+    for said, context in literals("tr"):
+        contexts.setdefault(said, set()).add(context)
+    assert {"verb", "noun"} <= contexts["Step"]
+    assert {said: found for said, found in contexts.items() if "" in found and len(found) > 1} == {}
+
+
+def test_both_english_forms_of_a_plural_have_the_same_fields_but_for_the_number() -> None:
+    counted = literals("plural")
+    assert len(counted) > 100
+    for one, many in counted:
+        assert text.misfit(one, one, many) == text.misfit(one, many, many) == ""
+    assert not {one for one, _ in counted} & ({said for said, _ in literals("tr")} | set(catalogue.shipped()))
 
 
 TERMINAL = {
@@ -92,31 +122,108 @@ def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
 INTERNAL = (ast.Raise, ast.Assert)
 
 
+SHOWN = {"unit", "title", "label", "help", "note", "low", "high", "phrase", "caption", "chip", "tip", "column", "short"}
+"""Arguments that hold a word or a sentence for people."""
+SAME_EVERYWHERE = {"nats", "PFLOP", "TRL", "verl", "π_ref", "SGD", "Adam"}
+"""Units and names."""
+
+
+def test_words_of_columns_settings_and_tints_go_through_translation() -> None:
+    found = []
+    for path in [*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.py")]:
+        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        for call in calls if path.parent.name != "commands" or "app" in path.parts else ():
+            if ast.unparse(call.func).endswith((".add_argument", ".add_parser")):
+                continue  # options of commands are described in English
+            words = [word.value for word in call.keywords if word.arg in SHOWN and isinstance(word.value, ast.Constant)]
+            said = [word.value for word in words if isinstance(word.value, str) and word.value not in SAME_EVERYWHERE]
+            found += [f"{path.name}:{call.lineno}: {one}" for one in said if re.search("[A-Za-z]{3,}", one)]
+    assert found == []
+
+
 def test_the_catalogue_holds_every_sentence_and_keeps_what_is_translated(tmp_path: Path) -> None:
     made = tmp_path / "de.ts"
     catalogue.renew(made, "de")
     tree = ET.parse(made)
-    held = {source.text for source in tree.iter("source")}
-    said = {str(call.args[0].value) for _, call in sources() if isinstance(call.args[0], ast.Constant)}
-    assert {one for one in said if one.strip()} <= held
-    assert set(catalogue.shipped()) <= held
+    held = {(one.findtext("source") or "", one.findtext("comment") or ""): one for one in tree.iter("message")}
+    assert {one for one in literals("tr") if one[0].strip()} <= {*held}
+    assert literals("plural") == {key for key, one in held.items() if one.get("numerus") == "yes"}
+    assert {(one, "") for one in catalogue.shipped()} <= {*held}
     assert len(held) > 2000
-    for message in tree.iter("message"):
-        if message.findtext("source") in WORDS:
-            translation = message.find("translation")
-            assert translation is not None
-            translation.text = WORDS[message.findtext("source") or ""]
-            translation.attrib.pop("type", None)
+    for said, forms in WORDS.items():
+        translation = held[said].find("translation")
+        assert translation is not None
+        if isinstance(forms, str):
+            translation.text = forms
+        else:
+            for place, form in zip(translation, forms, strict=True):
+                place.text = form
+        translation.attrib.pop("type", None)
     tree.write(made, "utf-8", xml_declaration=True)
     catalogue.renew(made, "de")
     catalogue.release(made)
     assert language.choose(["--language", "de"], tmp_path) == ""
-    assert text.tr("Run") == "Los"
-    assert text.tr("{count} seeds").format(count=3) == "3 Startzahlen"
+    assert (text.tr("Run", "verb"), text.tr("Run", "noun")) == ("Los", "Lauf")
+    assert [seeds(count) for count in (1, 3)] == ["1 Startzahl", "3 Startzahlen"]
     assert text.tr("Pause") == "Pause", "what is not translated stays as it is written"
 
 
-WORDS = {"Run": "Los", "{count} seeds": "{count} Startzahlen"}
+def seeds(count: int) -> str:
+    return text.plural("{count} seed", "{count} seeds", count).format(count=count)
+
+
+WORDS: dict[tuple[str, str], str | tuple[str, ...]] = {
+    ("Run", "verb"): "Los",
+    ("Run", "noun"): "Lauf",
+    ("{count} seed", "{count} seeds"): ("{count} Startzahl", "{count} Startzahlen"),
+}
+
+
+def test_a_language_with_three_plural_forms_uses_each_and_tells_a_verb_from_a_noun(tmp_path: Path) -> None:
+    """In the window, and in the processes that it starts."""
+    made = written(
+        tmp_path / "pl.ts",
+        {
+            ("Step", "verb"): "Krok dalej",
+            ("Step", "noun"): "Krok",
+            ("{count} algorithm…", "{count} algorithms…"): (
+                "{count} algorytm…",
+                "{count} algorytmy…",
+                "{count} algorytmów…",
+            ),
+        },
+    )
+    catalogue.release(made)
+    command = [sys.executable, "-m", "tests.app.languages.spoken", "pl", str(tmp_path), str(tmp_path / "home")]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == {
+        "verb": "Krok dalej",
+        "noun": "Krok",
+        "counted": ["1 algorytm…", "2 algorytmy…", "5 algorytmów…"],
+        "child": "Krok dalej",
+        "qt": "Anuluj",
+    }
+
+
+def test_each_count_has_its_form(tmp_path: Path) -> None:
+    forms = ("{count} ziarno", "{count} ziarna", "{count} ziaren")
+    catalogue.release(written(tmp_path / "pl.ts", {("{count} seed", "{count} seeds"): forms}))
+    assert [seeds(count) for count in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
+    assert language.choose(["--language", "pl"], tmp_path) == ""
+    expected = {0: 2, 1: 0, 2: 1, 4: 1, 5: 2, 12: 2, 22: 1, 112: 2, 10**12 + 3: 1, 10**12 + 11: 2}
+    assert {count: forms.index(text.plural("{count} seed", "{count} seeds", count)) for count in expected} == expected
+    assert text.plural("{count} odd", "{count} odds", 2) == "{count} odds", "what is not translated stays in English"
+
+
+def test_a_plural_form_may_leave_out_the_number_and_no_other_field(tmp_path: Path) -> None:
+    one, many = "The only sample of {run}", "{count} samples of {run}"
+    assert [text.misfit(one, form, many) for form in ("Eine von {run}", "{count} von {run}")] == ["", ""]
+    assert "“count”, “run”" in text.misfit(one, "{count} Proben", many)
+    assert "“seed”" in text.misfit("{count} seed", "{count} {seed}", "{count} seeds")
+    made = written(tmp_path / "de.ts", {("{count} seed", "{count} seeds"): ("eine", "{count}")})
+    with pytest.raises(SystemExit, match="it has the fields none, and the source “count”"):
+        catalogue.release(made)
 
 
 MISFITS = {
@@ -131,13 +238,13 @@ MISFITS = {
 def test_a_translation_without_a_field_or_a_link_is_refused_and_never_used(source: str, tmp_path: Path) -> None:
     translation, why = MISFITS[source]
     assert why in text.misfit(source, translation)
-    made = written(tmp_path / "de.ts", {source: translation, "Run": "Los"})
+    made = written(tmp_path / "de.ts", {(source, ""): translation, ("Run", "verb"): "Los"})
     with pytest.raises(SystemExit, match="does not fit") as refused:
         catalogue.release(made)
     assert why in str(refused.value)
     lrelease(made)  # as if somebody had made it by hand
     assert language.choose(["--language", "de"], tmp_path) == ""
-    assert (text.tr(source), text.tr("Run")) == (source, "Los")
+    assert (text.tr(source), text.tr("Run", "verb")) == (source, "Los")
 
 
 @pytest.mark.parametrize(
@@ -154,36 +261,47 @@ def test_fields_may_be_moved_and_terms_translated(source: str, translation: str)
 
 
 def test_a_sentence_that_was_changed_keeps_its_translation_as_unfinished(tmp_path: Path) -> None:
-    before = "The whole of {count} seeds, as it was said once."
-    made = written(tmp_path / "de.ts", {before: "Alle {count} Startzahlen, wie es einmal hieß."})
-    catalogue.renew(made, "de")
-    assert before not in {message.findtext("source") for message in ET.parse(made).iter("message")}
-    changed = next(
-        call.args[0].value
-        for _, call in sources()
-        if isinstance(call.args[0], ast.Constant)
-        and "seeds" in str(call.args[0].value)
-        and len(str(call.args[0].value)) > 40
+    changed = next(said for said, context in sorted(literals("tr")) if len(said) > 40 and not context)
+    one, many = next((one, many) for one, many in sorted(literals("plural")) if len(one) > 40)
+    made = written(
+        tmp_path / "fr.ts",
+        {
+            (changed + " More", ""): "Tout",
+            (many, ""): "Tous",  # before its singular was written
+            ("No sentence of this program has ever been alike.", ""): "Non",
+        },
     )
-    made = written(tmp_path / "fr.ts", {str(changed) + " More": "Tout"})
     catalogue.renew(made, "fr")
-    kept = next(m for m in ET.parse(made).iter("message") if m.findtext("source") == changed)
-    translation = kept.find("translation")
-    assert translation is not None and (translation.text, translation.get("type")) == ("Tout", "unfinished")
-    assert kept.findtext("oldsource") == str(changed) + " More"
+    found = {(m.findtext("source"), m.findtext("comment") or ""): m for m in ET.parse(made).iter("message")}
+    assert {(changed + " More", ""), (many, ""), ("No sentence of this program has ever been alike.", "")}.isdisjoint(
+        found
+    )
+    kept, counted = found[changed, ""].find("translation"), found[one, many].find("translation")
+    assert kept is not None and (kept.text, kept.get("type")) == ("Tout", "unfinished")
+    assert found[changed, ""].findtext("oldsource") == changed + " More"
+    assert counted is not None and [form.text for form in counted] == ["Tous", "Tous"]
+    assert counted.get("type") == "unfinished"
     catalogue.release(made)
-    assert language.choose(["--language", "fr"], tmp_path) == "" and text.tr(str(changed)) == changed
+    assert language.choose(["--language", "fr"], tmp_path) == "" and text.tr(changed) == changed
 
 
-def written(path: Path, translations: dict[str, str]) -> Path:
-    """A catalogue with these translations, all finished."""
+def written(path: Path, translations: Mapping[tuple[str, str], str | tuple[str, ...]]) -> Path:
+    """A catalogue with these translations, all finished: one, or one for each plural form."""
     root = ET.Element("TS", version="2.1", language=path.stem)
     context = ET.SubElement(root, "context")
     ET.SubElement(context, "name")
-    for source, translation in translations.items():
+    for (source, comment), translation in translations.items():
         message = ET.SubElement(context, "message")
         ET.SubElement(message, "source").text = source
-        ET.SubElement(message, "translation").text = translation
+        if comment:
+            ET.SubElement(message, "comment").text = comment
+        place = ET.SubElement(message, "translation")
+        if isinstance(translation, str):
+            place.text = translation
+        else:
+            message.set("numerus", "yes")
+            for form in translation:
+                ET.SubElement(place, "numerusform").text = form
     ET.ElementTree(root).write(path, "utf-8", xml_declaration=True)
     return path
 

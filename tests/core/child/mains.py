@@ -15,6 +15,7 @@ from grpo_core.child.answering import Poll, answer
 from grpo_core.child.start import Main
 from grpo_core.child.wire import receive, send
 from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 
 def echo(connection: Connection) -> None:
@@ -36,6 +37,11 @@ def tell(connection: Connection) -> None:
         connection,
         {"nice": os.nice(0), "limits": limits, "main": main, "word": os.environ.get("WORD"), "path": sys.path},
     )
+
+
+def speaking(connection: Connection) -> None:
+    """Says a text in the language of its parent."""
+    send(connection, {"is": tr("Step", "verb")})
 
 
 def silent(connection: Connection) -> None:

@@ -145,8 +145,7 @@ OPPOSITES = {
     "no_advantage_in_either": "no_advantage_given",
     "same_formula": "same_signs",
     "same_signs": "same_advantages",
-    "one_clipped": "none_clipped",
-    "none_clipped": "one_clipped",
+    "same_clipped": "none_clipped",
     "would_resample": "none_dead",
     "ratios:one:act": "ratios:one:differ",
     "ratios:first:differ": "ratios:first:act",
@@ -167,3 +166,5 @@ def mutants_of_same(claim: Same, chance: np.random.Generator) -> Iterator[Claim[
             yield Same.of(claim.kind, **{**dict(claim.values), name: "nothing of the kind"})
     if claim.kind in OPPOSITES:
         yield Same.of(OPPOSITES[claim.kind])
+    if claim.kind == "none_clipped":
+        yield Same.of("same_clipped", count=1)

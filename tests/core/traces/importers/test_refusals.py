@@ -78,7 +78,7 @@ def test_verls_folder_is_known_though_its_first_file_is_empty(tmp_path: Path) ->
 def test_scores_that_are_no_numbers_are_unscored_and_said(tmp_path: Path) -> None:
     run = open_source(written(tmp_path / "1.jsonl", [verl_row(score="1.0"), verl_row(score=None), verl_row()]))
     assert np.isnan(run.completions(1).rewards).tolist() == [True, True, False]
-    assert "The score of 1 completions of 1.jsonl is no number: they are taken as unscored." in run.notes
+    assert "The score of 1 completion of 1.jsonl is no number: it is taken as unscored." in run.notes
 
 
 @pytest.mark.parametrize("values", [[1, 0, 1, 0], [True, False, True, False], ["1", "0", "1", "0"]])

@@ -151,7 +151,7 @@ def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -
     run = open_source(written(tmp_path / "traces.jsonl", lines))
     assert list(run.labels) == [1, 2]
     assert len(run.completions(1).rewards) == 6 and len(run.completions(2).rewards) == 2
-    assert any("1 episodes of evaluation" in note for note in run.notes)
+    assert any("1 episode of evaluation" in note for note in run.notes)
 
 
 def test_a_growing_file_of_episodes_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_trace_that_verifiers_does_not_write_is_left_out_and_counted(trace: di
     bad = dict(good, traces=[trace])
     run = open_source(written(tmp_path / "traces.jsonl", [good, bad]))
     assert len(run.completions(1).rewards) == 1
-    assert any("1 traces are not what verifiers writes" in note for note in run.notes)
+    assert any("1 trace is not what verifiers writes" in note for note in run.notes)
 
 
 def test_columns_that_are_no_numbers_with_decimals_are_no_rewards() -> None:
