@@ -202,7 +202,7 @@ def _begin_again(driver: Driver) -> None:
     if program.presenter.active:
         program.presenter.stop()
         driver.qtbot.waitUntil(lambda: not program.presenter.settling)
-    program.player.stop()
+    program.player.rest()
     driver.qtbot.waitUntil(lambda: driver.resting)
     before = list(program.workspace.runs)
     program.run_manager.new_run(Settings())
