@@ -39,6 +39,10 @@ class ManualClock(Clock):
     def now(self) -> float:
         return self._now / 1000
 
+    def add(self, timer: Timer) -> None:
+        """Let ``timer`` begin now."""
+        self.started[timer] = self._now
+
     def advance(self, ms: float) -> None:
         """Let ``ms`` milliseconds pass, then call in order whatever is due, each timer once."""
         self._now += ms
@@ -113,7 +117,7 @@ class Timer(QTimer):
         if ms is not None:
             self.setInterval(ms)
         if (by_hand := self._by_hand) is not None and self.interval():
-            by_hand.started[self] = 1000 * by_hand.now()
+            by_hand.add(self)
         else:
             super().start()
 

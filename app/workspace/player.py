@@ -150,9 +150,11 @@ class Player(QObject):
         else:
             self._compute(1, Order.STEP)
 
-    def skip_film(self) -> None:
-        """Jump to the end of the current film."""
-        if self.film.playing:
+    def go_on(self) -> None:
+        """Resume a paused film, or jump to the end of one that plays."""
+        if self.film.paused:
+            self.film.resume()
+        elif self.film.playing:
             self._reveal()
 
     @Slot()
