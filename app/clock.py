@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, SignalInstance
+from shiboken6 import Shiboken
 
 
 class Clock:
     """Real time.
 
     Attributes:
-        ahead: seconds by which manual clocks in its place went faster; without them it would seem to go back.
+        ahead: seconds by which it was set ahead.
     """
 
     ahead = 0.0
@@ -34,7 +35,7 @@ class ManualClock(Clock):
     def __init__(self) -> None:
         self._now = 1000.0 * math.ceil(_clock.now())
         self.started: dict[Timer, float] = {}
-        """The active timers, each with the milliseconds at which it was started."""
+        """The milliseconds at which timers were started."""
 
     def now(self) -> float:
         return self._now / 1000
@@ -46,14 +47,19 @@ class ManualClock(Clock):
     def advance(self, ms: float) -> None:
         """Let ``ms`` milliseconds pass, then call in order whatever is due, each timer once."""
         self._now += ms
-        for timer in sorted(self.started, key=self._left):
-            if timer not in self.started or self._left(timer) > 0:
+        for timer in sorted(self.active, key=self._left):
+            if timer not in self.active or self._left(timer) > 0:
                 continue
             if timer.isSingleShot():
                 del self.started[timer]
             else:
                 self.started[timer] = self._now
             timer.timeout.emit()
+
+    @property
+    def active(self) -> list[Timer]:
+        """The active timers, but for those whose owners are deleted."""
+        return [timer for timer in self.started if Shiboken.isValid(timer)]
 
     def _left(self, timer: Timer) -> float:
         return self.started[timer] + timer.interval() - self._now
@@ -67,6 +73,11 @@ def now() -> float:
     return _clock.now()
 
 
+def skip(seconds: float) -> None:
+    """Let the window's clock jump ahead, which ends films. Active timers go on as they were."""
+    _clock.ahead += seconds
+
+
 @contextmanager
 def manual() -> Iterator[ManualClock]:
     """Move the window's clock by hand. Timers that are active before or still active afterwards go on in real time."""
@@ -77,7 +88,7 @@ def manual() -> Iterator[ManualClock]:
     finally:
         _clock = real
         real.ahead += max(by_hand.now() - real.now(), 0.0)
-        for timer in list(by_hand.started):
+        for timer in by_hand.active:
             timer.start()
 
 

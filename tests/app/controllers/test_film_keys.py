@@ -15,6 +15,7 @@ from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.plotting.lane_chart import LaneChart
 from app.workspace.cursor import Stage
 from app.workspace.film_clock import FilmClock
+from app.workspace.player import Mode
 from tests.app.conftest import Driver
 from tests.core.lm_steps import lm_run
 
@@ -132,6 +133,6 @@ def test_the_first_update_that_is_shown_slowly_ends_at_enter_and_at_a_click_too(
     else:
         QTest.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.rect().center())
     assert not program.player.film.playing and program.workspace.view.cursor.stage is Stage.UPDATE
-    driver.qtbot.waitUntil(lambda: driver.head > 1)
+    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour goes on
     program.player.pause()
     driver.rest()
