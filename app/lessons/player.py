@@ -40,7 +40,7 @@ class Section(Enum):
 
 
 class Phase(Enum):
-    """How far run and picture are at the step shown."""
+    """Progress of run and picture towards the step shown."""
 
     COMING = "the run has not yet reached it"
     ANSWER_COMING = "the same, after a prediction"
@@ -60,7 +60,7 @@ class LessonPlayer(QObject):
         placed: the predictions of this sitting, by step.
         problem: why a step cannot be shown, in a sentence, or empty.
         section: what the page shows. From the warning, going on without a prediction skips it.
-        phase: how far the step shown is.
+        phase: progress of run and picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.
 
