@@ -18,6 +18,7 @@ from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
 from app.controllers.examinations import Examinations
 from app.controllers.export import ExportController
+from app.controllers.film_keys import FilmKeys
 from app.controllers.first_steps import FirstSteps
 from app.controllers.held_runs import HeldRuns
 from app.controllers.homework import HomeworkController
@@ -206,6 +207,7 @@ class Application(QObject):
         self.first_steps = FirstSteps(
             window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
         )
+        self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.homework = HomeworkController(window, self.lessons, self)
         self.rehearsals = RehearsalController(window, self.lessons, self)

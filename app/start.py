@@ -11,11 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
 from app.arguments import parser, shown_in_window
+from app.clock import Timer
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
@@ -138,10 +139,10 @@ def _windowed(options: argparse.Namespace) -> int:
         program.lesson_recovery.offer()
         program.startup.offer_unfinished()
     if not safe:
-        QTimer.singleShot(1500, program, program.startup.offer_clean_up)
-        QTimer.singleShot(1500, program, program.background_runs.offer)
-        QTimer.singleShot(0 if options.files or options.model else 3000, program, program.warm_reader)
-    QTimer.singleShot(round(EARLY_SECONDS * 1000), program, marker.settle)
+        Timer(program, program.startup.offer_clean_up).start(1500)
+        Timer(program, program.background_runs.offer).start(1500)
+        Timer(program, program.warm_reader).start(0 if options.files or options.model else 3000)
+    Timer(program, marker.settle).start(round(EARLY_SECONDS * 1000))
     status = app.exec()
     watchdog.close()
     marker.close()

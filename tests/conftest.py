@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.clock import ManualClock, manual
 from app.garbage import collect_if_due
 from tests.times import slow_tests
 
@@ -134,6 +135,13 @@ def _own_folders(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv(HOME, str(home))
     for name, below in BELOW_HOME.items():
         monkeypatch.setenv(name, str(home / below))
+
+
+@pytest.fixture
+def clock() -> Iterator[ManualClock]:
+    """The window's clock, which this test moves by hand."""
+    with manual() as by_hand:
+        yield by_hand
 
 
 @pytest.fixture

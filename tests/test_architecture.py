@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,7 @@ FLOORS = (
 """Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
 
 APP_FLOORS = (
+    ("clock",),
     (
         "arguments",
         "build",
@@ -89,6 +91,23 @@ APP_FLOORS = (
     ("__main__",),
 )
 """Rooms of app from the ground up; a room may use itself and the floors below."""
+
+REAL_TIME = {
+    "app/clock.py",
+    "app/crash/watchdog.py",
+    "app/export/lesson_stage.py",
+    "app/export/lesson_walk.py",
+    "app/export/pictures.py",
+    "app/headless.py",
+    "app/self_test/driving.py",
+    "app/training/controller.py",
+    "app/training/deadlines.py",
+    "app/training/process_host.py",
+    "app/workspace/evolution.py",
+    "app/workspace/frame.py",
+}
+"""Files with timers and times of their own: the clock, what waits for another process or thread, and what measures the
+cost of a frame."""
 
 LIGHT = tuple(
     f"grpo_core.lm.{name}"
@@ -302,6 +321,12 @@ def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"grpo_core", "numpy", "array_api_compat"}
+
+
+def test_what_waits_in_the_window_waits_by_its_clock() -> None:
+    own = re.compile(r"\bQTimer\b|\btime\.monotonic\b|\bperf_counter\b")
+    found = {str(path.relative_to(ROOT)) for path in files("app") if own.search(path.read_text(encoding="utf-8"))}
+    assert found == REAL_TIME
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 
+from app.clock import Timer, now
 from app.controllers.recorded_runs import RecordedRuns
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
@@ -43,9 +43,7 @@ class Examinations(QObject):
         super().__init__(parent)
         self._window, self._workspace, self._messages = window, workspace, messages
         self._titles: dict[str, list[str]] = {}
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(self._examine)
+        self._again = Timer(self, self._examine)
         recorded_runs.computed.connect(self._examine)
         run_manager.runs_changed.connect(self._on_runs)
         workspace.activated.connect(self._on_activated)
@@ -75,7 +73,7 @@ class Examinations(QObject):
         if known is None:
             left = math.inf if run.large else 0.0
         elif known.complete and run.head > known.head:
-            left = PAUSE * examination.seconds - (time.monotonic() - examination.ended_at)
+            left = PAUSE * examination.seconds - (now() - examination.ended_at)
         else:
             left = math.inf
         if left <= 0:

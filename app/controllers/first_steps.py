@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.lessons import LessonController
@@ -32,8 +31,6 @@ from grpo_core.text import tr
 MESSAGE = "first steps"
 LESSON_ID = "one_update"
 """Id of the lesson that is offered first."""
-MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr)
-"""Modifier keys. Pressing only one of them does not count as a key press."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,16 +195,11 @@ class FirstSteps(QObject):
         self._goal = 0
         self._usual_speed: float | None = None
         workspace.frame.connect(self._on_frame)
-        window.installEventFilter(self)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    @property
+    def explains(self) -> bool:
         """End the slow film of an update when the user presses a key that has no other function."""
-        if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress or event.key() in MODIFIERS:
-            return super().eventFilter(watched, event)
-        if self._playing is not None and self._player.film.whole:
-            self._player.skip_film()
-            return True
-        return super().eventFilter(watched, event)
+        return self._playing is not None and self._player.film.whole
 
     @property
     def playing(self) -> Experience | None:

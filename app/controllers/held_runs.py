@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 
+from app.clock import Timer
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -33,9 +34,7 @@ class HeldRuns(QObject):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._reopen = workspace, run_manager, reopen
-        self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_MS)
-        self._timer.timeout.connect(self.look)
+        self._timer = Timer(self, self.look, LOOK_MS, repeats=True)
         run_manager.runs_changed.connect(self._on_runs)
         workspace.activated.connect(self._on_runs)
 

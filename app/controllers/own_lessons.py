@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, QUrl, Slot
+from PySide6.QtCore import QFileSystemWatcher, QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.clock import Timer
 from app.lessons.own import ENDING, own_lessons, read_own, template
 from app.lessons.panel import LessonPanel
 from app.lessons.player import LessonPlayer
@@ -44,10 +45,7 @@ class OwnLessons(QObject):
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(self._on_touched)
         self._watcher.directoryChanged.connect(self._on_touched)
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
-        self._settled.setInterval(SETTLED_MS)
-        self._settled.timeout.connect(self._read_again)
+        self._settled = Timer(self, self._read_again, SETTLED_MS)
         player.changed.connect(self._on_changed)
         panel.own_read.connect(self._watch)
         panel.own_folder = folder

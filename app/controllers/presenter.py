@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.clock import Timer, soon
 from app.panel_registry import PIPELINE
 from app.presenting import screens
 from app.presenting.awake import Awake
@@ -79,9 +80,7 @@ class Presenter(QObject):
         self.notes.refused.connect(self._on_refused)
         self.speaker.screen_chosen.connect(self._on_screen)
         self.speaker.changed.connect(workspace.request_frame)
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.timeout.connect(self._arrange)
+        self._later = Timer(self, self._arrange)
         workspace.frame.connect(self._on_frame)
         look.changed.connect(self._on_look)
         application = QApplication.instance()
@@ -256,7 +255,7 @@ class Presenter(QObject):
         if event.type() == QEvent.Type.Resize:
             self.arrange_later()
         elif event.type() == QEvent.Type.LayoutRequest:
-            QTimer.singleShot(0, self, self._on_laid_out)
+            soon(self, self._on_laid_out)
         return False
 
     @Slot()

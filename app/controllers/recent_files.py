@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import soon
 from app.settings.store import PreferenceStore
 from grpo_core.errors import GrpoError
 
@@ -39,7 +40,7 @@ class RecentFiles(QObject):
     def forget(self, path: str) -> None:
         """Remove a missing file from the list."""
         self._preferences.change(recent=tuple(name for name in self.paths if name != path))
-        QTimer.singleShot(0, self, self._announce)  # not while the command that would open it is running
+        soon(self, self._announce)  # not while the command that would open it is running
 
     @Slot()
     def _announce(self) -> None:

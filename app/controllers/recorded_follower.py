@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.jobs.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.workspace.recorded_run import RecordedRun
@@ -81,10 +82,7 @@ class RecordedFollower(QObject):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_rows)
         self._runner.ended.connect(self._on_computed)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(SOON_MS)
-        self._timer.timeout.connect(self.look)
+        self._timer = Timer(self, self.look, SOON_MS)
 
     @property
     def busy(self) -> bool:

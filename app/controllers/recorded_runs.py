@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
 
+from app.clock import Timer
 from app.controllers.layouts import LayoutsController
 from app.controllers.recent_files import RecentFiles
 from app.controllers.recorded_follower import RecordedFollower
@@ -68,10 +69,7 @@ class RecordedRuns(QObject):
         self.followers: dict[str, RecordedFollower] = {}
         self._approach = workspace.prepare_in_thread()
         self._approach.changed.connect(self._on_approach)
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(PATIENCE_MS)
-        self._patience.timeout.connect(self._say_preparing)
+        self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
         run_manager.runs_changed.connect(self._on_runs)
 
     @property
@@ -124,8 +122,8 @@ class RecordedRuns(QObject):
         if self._approach.goal is None:
             self._patience.stop()
             self._messages.remove(PREPARING)
-        elif not self._patience.isActive():
-            self._patience.start()
+        else:
+            self._patience.start_if_idle()
 
     @Slot()
     def _say_preparing(self) -> None:

@@ -50,7 +50,7 @@ class ShutdownController(QObject):
     def close(self) -> None:
         """Stop the worker, then close the window."""
         self._lesson_player.leave()
-        self._player.stop()
+        self._player.rest()
         if self._controller.shutdown(timeout=0.2):
             self._on_finished()
         else:

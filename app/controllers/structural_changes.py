@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 
+from app.clock import Timer
 from app.controllers.layouts import LayoutsController
 from app.controllers.prompt_reading import PromptReading
 from app.messages.message import Severity
@@ -39,10 +40,7 @@ class StructuralChanges(QObject):
         super().__init__(parent)
         self._workspace, self._run_manager, self._player = workspace, run_manager, player
         self._prompts, self._layouts, self._messages = prompts, layouts, messages
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(MERGE_MS)
-        self._timer.timeout.connect(self.apply)
+        self._timer = Timer(self, self.apply, MERGE_MS)
         workspace.editing.changed.connect(self._on_edited)
         player.starting.connect(self.apply)
         player.prepare = self._prepare

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QTimer, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Slot
 
+from app.clock import Timer
 from app.controllers.lessons import LessonController
 from app.controllers.presenter import Presenter
 from app.settings.store import PreferenceStore
@@ -39,10 +40,7 @@ class Zooming(QObject):
         self._scale = look.scale
         self._states: dict[int, QByteArray] = {}
         self._arranging = False
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(SETTLE_MS)
-        self._later.timeout.connect(self._on_settled)
+        self._later = Timer(self, self._on_settled, SETTLE_MS)
         window.arranged.connect(self._on_arranged)
         window.installEventFilter(self)
         lessons.player.changed.connect(self.adapt)

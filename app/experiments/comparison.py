@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.clock import Timer
 from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
@@ -68,7 +69,7 @@ class ComparisonPanel(Panel):
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = RaceChoices(self.twin.button, workspace.computed_on)
-        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
+        self._settle = Timer(self, self._on_settled, SETTLE_MS)
         self._build()
         self._connect()
 
@@ -103,7 +104,6 @@ class ComparisonPanel(Panel):
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
         self.split.splitterMoved.connect(self._draw_again)
-        self._settle.timeout.connect(self._on_settled)
 
     # -- the race ----------------------------------------------------------------------------------------------------
 

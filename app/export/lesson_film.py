@@ -14,6 +14,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.build import this_build
+from app.clock import ManualClock
 from app.export.film_look import FilmLook
 from app.export.film_target import film_target
 from app.export.lesson_stage import LessonStage
@@ -85,10 +86,9 @@ class LessonFilm:
     def __init__(self, app: QApplication, lesson: Lesson, film_look: FilmLook, folder: Path) -> None:
         look.apply(app, film_look.theme, film_look.scale)
         self._app, self._lesson, self._film_look = app, lesson, film_look
-        self._seconds = 0.0
         self.stage = LessonStage(themed(film_look.theme), film_look.scale, folder)
         self._walk = LessonWalk(app, self.stage)
-        self.stage.player.reveal.clock = lambda: self._seconds
+        self.stage.player.reveal.ticks.clock = self._clock = ManualClock()
 
     def pictures(self) -> Iterator[tuple[QImage, LessonShot]]:
         """Yield every picture in order, with its description.
@@ -112,8 +112,7 @@ class LessonFilm:
                 while reveal.playing:
                     self.stage.draw()
                     yield self._picture(below, 1 / self._film_look.rate)
-                    self._seconds += 1 / self._film_look.rate
-                    reveal.tick()
+                    self._clock.advance(1000 / self._film_look.rate)
                     self._app.processEvents()
                 self._rest()
             reveal_text = "" if step.predict is None else spoken(step.predict.reveal)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from multiprocessing.connection import Connection
 
-from PySide6.QtCore import QObject, QTemporaryDir, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTemporaryDir, Signal, Slot
 
+from app.clock import Timer
 from grpo_core.child.answering import Poll, answer
 from grpo_core.child.asking import Asked
 from grpo_core.errors import GrpoError
@@ -45,9 +46,7 @@ class ExportProcess(QObject):
         self._count = 0
         self._temporary = QTemporaryDir()
         self._process: Asked | None = None
-        self._beat = QTimer(self)
-        self._beat.setInterval(BEAT_MS)
-        self._beat.timeout.connect(self._on_beat)
+        self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
 
     def start(self) -> None:
         """Start the process. Either ``done`` or ``failed`` is emitted later."""

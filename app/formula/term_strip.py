@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetricsF, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.clock import soon
 from app.formula.plain import plain_text
 from app.formula.render import shipped_drawings
 from app.formula.term_button import TermButton
@@ -191,7 +192,7 @@ class TermStrip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.waits:
-            QTimer.singleShot(0, self, self._on_painted)
+            soon(self, self._on_painted)
 
     @Slot()
     def _on_painted(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Slot
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from app.clock import Timer
 from app.help.glossary import tooltip_html, tooltip_text
 from app.theme.labels import rich_tip
 
@@ -38,10 +39,7 @@ class FocusTip(QObject):
         super().__init__(widget)
         self._widget = widget
         self._pressed = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(DELAY_MS)
-        self._timer.timeout.connect(self.show_tip)
+        self._timer = Timer(self, self.show_tip, DELAY_MS)
         widget.installEventFilter(self)
 
     @property

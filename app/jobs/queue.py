@@ -8,8 +8,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.jobs.computed_on import ComputedOn
 from app.jobs.job_process import JobProcess
 from app.jobs.runner import Poll, Runner
@@ -78,9 +79,7 @@ class BackgroundQueue(QObject):
         self._reader = Runner(self)
         self._reader.arrived.connect(self._on_read)
         self._reader.ended.connect(self._on_all_read)
-        self._beat = QTimer(self)
-        self._beat.setInterval(BEAT_MS)
-        self._beat.timeout.connect(self._on_beat)
+        self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
 
     @property
     def reading(self) -> bool:

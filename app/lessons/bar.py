@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from app.lessons.player import LessonPlayer
+from app.lessons.player import LessonPlayer, Section
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.workspace.view import View
@@ -75,7 +75,7 @@ class LessonBar(QWidget):
             if lesson_player.busy
             else ""
         )
-        warning = PREDICT_FIRST if lesson_player.warned else ""
+        warning = PREDICT_FIRST if lesson_player.section is Section.WARNING else ""
         note = lesson_player.problem or warning or run_progress or picture_progress
         self.note.setText(note)
         self.note.setVisible(bool(note))

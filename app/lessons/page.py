@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from app.clock import Timer
 from app.lessons.bar import LessonBar
 from app.lessons.ending import Ending, homework_button
 from app.lessons.knobs import Knobs
@@ -59,9 +60,7 @@ class LessonPage(QWidget):
         self._shown: tuple[str, int, bool, bool] | None = None
         self._shown_result: Placed | None = None
         self._guess_beside: tuple[float | None, bool] = None, False
-        self._result = QTimer(self)
-        self._result.setSingleShot(True)
-        self._result.timeout.connect(self._on_result)
+        self._result = Timer(self, self._on_result)
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
         self.picture = LessonPicture(workspace, lesson_player)
         self.picture.touched.connect(self.redraw)

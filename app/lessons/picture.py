@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.lessons.interactives.base import Interactive
 from app.lessons.morph import Morph
-from app.lessons.player import LessonPlayer
+from app.lessons.player import LessonPlayer, Phase
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
@@ -90,7 +90,7 @@ class LessonPicture(QWidget):
         picture.draw(view)
         if picture.ready and self._morph is not None:
             lesson_player.play_change()
-        if self._morph is not None and lesson_player.changing:
+        if self._morph is not None and lesson_player.phase is Phase.CHANGING:
             self._morph.blend(lesson_player.reveal.eased)
         elif self._morph is not None and picture.ready:
             self._morph.blend(1.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.lessons.interactives.base import Interactive
 from app.lessons.prediction import Placed
 from app.lessons.progress import LessonProgress
@@ -28,6 +30,25 @@ TURNED_MS = 40
 """Minimum interval in milliseconds between two runs created while a knob is dragged."""
 
 
+class Section(Enum):
+    """Sections of the page, beside the picture."""
+
+    STEP = "step"
+    WARNING = "step, with the request to predict first"
+    ENDING = "ending"
+
+
+class Phase(Enum):
+    """Progress of run and picture towards the step shown."""
+
+    COMING = "the run has not yet reached it"
+    ANSWER_COMING = "the same, after a prediction"
+    FILM = "the cursor goes through the updates up to the answer"
+    ANSWERED = "the picture may change into that of the answer"
+    CHANGING = "it changes"
+    SHOWN = "shown"
+
+
 class LessonPlayer(QObject):
     """The player of the open lesson.
 
@@ -37,10 +58,10 @@ class LessonPlayer(QObject):
         turned: knobs that the user has turned in this step, dotted path -> value.
         placed: the predictions of this session, by step.
         problem: message explaining why a step cannot be shown, or an empty string.
-        warned: whether the user tried to go on without a prediction; trying again skips it.
+        section: what the page shows. In the warning, going on without a prediction skips it.
+        phase: progress of the run and the picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.
-        finished: whether the last step is over and the page shows the ending.
 
     Signals:
         changed: emitted when any of these attributes changes.
@@ -74,16 +95,10 @@ class LessonPlayer(QObject):
         self.problem = ""
         self.interactive: Interactive | None = None
         self._runs = self._guest.runs
-        self.answering = False
-        self._target: LessonStep | None = None
-        self.warned = self.finished = False
-        self._film: tuple[int, int] | None = None
+        self.section, self.phase = Section.STEP, Phase.SHOWN
         self.reveal = Reveal(parent=self)
         self.reveal.played.connect(self._on_played)
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(TURNED_MS)
-        self._later.timeout.connect(self._show)
+        self._later = Timer(self, self._show, TURNED_MS)
         workspace.frame.connect(self._on_frame)
         workspace.activated.connect(self._on_activated)
         controller.failed.connect(self._on_failed)
@@ -118,14 +133,14 @@ class LessonPlayer(QObject):
         return frozenset((*self.seen.hides, *asked))
 
     @property
-    def changing(self) -> bool:
+    def finished(self) -> bool:
         """Whether the picture is changing into the one with the answer."""
-        return self.reveal.playing and self._film is None
+        return self.section is Section.ENDING
 
     @property
     def busy(self) -> bool:
         """Whether the run still has to reach the update of the step shown."""
-        return self._target is not None
+        return self.phase in (Phase.COMING, Phase.ANSWER_COMING)
 
     @property
     def saved(self) -> SavedState | None:
@@ -153,35 +168,29 @@ class LessonPlayer(QObject):
         if self.reveal.playing:
             self.reveal.finish()
         elif self.covered:
-            if self.warned:
+            if self.section is Section.WARNING:
                 self.skip()
             else:
-                self.warned = True
-                self.changed.emit()
+                self._turn_to(Section.WARNING)
         elif self.place + 1 < len(self.lesson.steps):
             self._enter(self.place + 1)
         elif not self.finished:
-            self.finished = True
-            self.changed.emit()
+            self._turn_to(Section.ENDING)
         else:
             self.led_on.emit()
 
     def back(self) -> None:
         """Go to the previous step or, from the ending, to the last step."""
         if self.lesson is not None and self.finished:
-            self.finished = False
-            self.changed.emit()
+            self._turn_to(Section.STEP)
         elif self.lesson is not None and self.place > 0:
             self._enter(self.place - 1)
 
     def predict(self, guess: float | None) -> None:
         """Place a prediction, or skip it, and let the run answer."""
         if self.lesson is not None and self.covered:
-            opening, step = self.seen, self.step
             self.placed[self.place] = Placed(guess)
-            asked = step.predict is not None and step.predict.start is not None
-            self._film = (opening.update, step.update) if asked and step.update > opening.update else None
-            self._show(reveals=True)
+            self._go(Phase.ANSWER_COMING)
 
     def skip(self) -> None:
         """Skip the question and record that it was skipped."""
@@ -198,8 +207,7 @@ class LessonPlayer(QObject):
         wanted = {**self.turned, **changes}
         self.lesson.settings_of(self.seen, wanted)
         self.turned = wanted
-        if not self._later.isActive():
-            self._later.start()
+        self._later.start_if_idle()
 
     def reset(self) -> None:
         """Reset all knobs and everything dragged to the state of the step."""
@@ -220,20 +228,27 @@ class LessonPlayer(QObject):
     # -- moving to a step ----------------------------------------------------------------------------------------------
 
     def _enter(self, place: int) -> None:
-        self.place, self.turned, self.warned, self.finished = place, {}, False, False
+        self.place, self.turned, self.section = place, {}, Section.STEP
         self._show()
 
+    def _turn_to(self, section: Section) -> None:
+        self.section = section
+        self.changed.emit()
+
     @Slot()
-    def _show(self, *, reveals: bool = False) -> None:
-        """Bring the run to the step shown. ``reveals``: whether an answer is about to be revealed."""
-        if self.lesson is None:
-            return
-        if not reveals:
-            self._film = None
-            self.reveal.finish()
-        self.answering = reveals
-        self.problem, self.warned = "", False
-        self._target = self.seen  # from here on, nothing is scored until the run has reached it
+    def _show(self) -> None:
+        """Bring the run to the step shown."""
+        if self.lesson is not None:
+            self._go(Phase.COMING)
+
+    def _go(self, phase: Phase) -> None:
+        """Bring the run to the step shown, to show it or its answer."""
+        assert self.lesson is not None
+        self.phase = phase  # from here on nothing is scored before the run is there
+        self.reveal.finish()
+        self.problem = ""
+        if self.section is Section.WARNING:
+            self.section = Section.STEP
         self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)
@@ -242,30 +257,40 @@ class LessonPlayer(QObject):
             if run.head < self.seen.update:
                 self._runs.train(run, self.seen.update)
         except GrpoError as error:
-            self.problem, self._target = str(error), None
+            self.problem, self.phase = str(error), Phase.SHOWN
         self._workspace.request_frame()
         self.changed.emit()
 
     @Slot()
     def _on_frame(self) -> None:
-        target, run = self._target, self._workspace.run
-        if target is None or run is None or run not in self._runs or run.head < target.update:
+        run = self._workspace.run
+        if not self.busy or run is None or run not in self._runs or run.head < self.seen.update:
             return
-        self._target = None
+        target, answers = self.seen, self.phase is Phase.ANSWER_COMING
+        self.phase = Phase.ANSWERED if answers else Phase.SHOWN
         self._player.rest()
         self._workspace.select(row=target.row)
         if target.explain is not None:
             self._workspace.show_explanation(target.explain)
         assert self.lesson is not None
         self._scorer.reach(self.lesson, self.place, covered=self.covered)
-        if self.answering and self._film is not None:
+        if answers and len(self._film) > 1 and self.reveal.moves:
+            self.phase = Phase.FILM
             self.reveal.play(FILM_SECONDS)
-        if not self.reveal.playing:
-            self._film = None
-            self._stand_at(target)
+        else:
+            self._show_place_of(target)
         self.changed.emit()
 
-    def _stand_at(self, target: LessonStep) -> None:
+    @property
+    def _film(self) -> range:
+        """The updates from the opening of the step's question to its answer. Empty if the question does not name
+        a start."""
+        predict, opening = self.step.predict, self.step.opening
+        if predict is None or predict.start is None or opening is None:
+            return range(0)
+        return range(opening.update, self.step.update + 1)
+
+    def _show_place_of(self, target: LessonStep) -> None:
         """Move the cursor to the position that the step defines."""
         self._workspace.move_to(target.update)
         if target.update:
@@ -273,22 +298,22 @@ class LessonPlayer(QObject):
 
     def play_change(self) -> None:
         """Start the transition of the charts from the pictures stored by the page to the current ones."""
-        if self.answering and self._film is None and not self.reveal.playing:
+        if self.phase is Phase.ANSWERED:
+            self.phase = Phase.CHANGING if self.reveal.moves else Phase.SHOWN
             self.reveal.play(CHANGE_SECONDS)
-        self.answering = False
 
     @Slot()
     def _on_played(self) -> None:
         """Advance the cursor of a film by the clock."""
         if self.lesson is None:
             return
-        if self._film is not None and self._target is None:
-            first, last = self._film
-            if self.reveal.playing:
-                self._workspace.move_to(first + round((last - first) * self.reveal.share))
-            else:
-                self._film = None
-                self._stand_at(self.seen)
+        if self.phase is Phase.FILM and self.reveal.playing:
+            self._workspace.move_to(self._film[round((len(self._film) - 1) * self.reveal.share)])
+        elif self.phase is Phase.FILM:
+            self.phase = Phase.ANSWERED
+            self._show_place_of(self.seen)
+        elif self.phase is Phase.CHANGING and not self.reveal.playing:
+            self.phase = Phase.SHOWN
         self._workspace.request_frame()
         self.changed.emit()
 
@@ -296,7 +321,7 @@ class LessonPlayer(QObject):
         """Score an open prediction against the run once both the run and the interactive are ready."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
-        waits = self.busy or not ready or bool(self.problem) or self._film is not None
+        waits = self.busy or not ready or bool(self.problem) or self.phase is Phase.FILM
         if self.lesson is None or placed is None or placed.value is not None or waits:
             return
         self.placed[self.place], self.problem = self._scorer.score(self.lesson, self.place, placed, self.interactive)
@@ -314,8 +339,7 @@ class LessonPlayer(QObject):
             self.ended.emit(sentence)
 
     def _rest(self) -> None:
-        self._target, self.turned, self.problem = None, {}, ""
-        self._film, self.answering, self.finished = None, False, False
+        self.section, self.phase, self.turned, self.problem = Section.STEP, Phase.SHOWN, {}, ""
         self.reveal.finish()
         self._later.stop()
 
@@ -328,6 +352,6 @@ class LessonPlayer(QObject):
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:
-        if self._target is not None:
-            self._target, self.problem = None, str(getattr(failure, "sentence", failure))
+        if self.busy:
+            self.phase, self.problem = Phase.SHOWN, str(getattr(failure, "sentence", failure))
             self.changed.emit()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from PySide6.QtCore import QObject, Signal, Slot
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from app.clock import Timer
+from app.workspace.film import eased
 
 FRAME_MS = 16
 FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
@@ -17,7 +17,7 @@ class Reveal(QObject):
 
     Attributes:
         moves: whether to animate; with reduced motion, every reveal ends immediately.
-        clock: a monotonic clock in seconds, which tests replace.
+        ticks: its timer, which can have its own clock.
         share: the share played so far, 0 to 1.
 
     Signals:
@@ -26,15 +26,12 @@ class Reveal(QObject):
 
     played = Signal()
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.moves = True
-        self.clock = clock
+        self.ticks = Timer(self, self._on_tick, FRAME_MS, repeats=True)
         self.share = 1.0
         self._begun, self._seconds = 0.0, FILM_SECONDS
-        self._ticks = QTimer(self)
-        self._ticks.setInterval(FRAME_MS)
-        self._ticks.timeout.connect(self.tick)
 
     @property
     def playing(self) -> bool:
@@ -44,30 +41,30 @@ class Reveal(QObject):
     @property
     def eased(self) -> float:
         """The share with ease-in-out applied, 0 to 1."""
-        return self.share * self.share * (3 - 2 * self.share)
+        return eased(self.share)
 
     def play(self, seconds: float) -> None:
         """Start the animation, which lasts ``seconds``. If ``moves`` is False, it ends immediately."""
         if not self.moves:
             self.finish()
             return
-        self._begun, self._seconds, self.share = self.clock(), seconds, 0.0
-        self._ticks.start()
+        self._begun, self._seconds, self.share = self.ticks.now(), seconds, 0.0
+        self.ticks.start()
         self.played.emit()
 
     def finish(self) -> None:
         """Jump to the end."""
-        self._ticks.stop()
+        self.ticks.stop()
         if self.playing:
             self.share = 1.0
             self.played.emit()
 
     @Slot()
-    def tick(self) -> None:
+    def _on_tick(self) -> None:
         """Advance to the share given by the clock."""
-        share = min((self.clock() - self._begun) / self._seconds, 1.0)
+        share = (self.ticks.now() - self._begun) / self._seconds
         if share >= 1.0:
             self.finish()
         else:
-            self.share = max(share, 0.0)
+            self.share = share
             self.played.emit()

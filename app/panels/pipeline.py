@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.clock import Timer
 from app.formula.difference import changed_terms, is_another_formula, shorter_terms
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
@@ -45,8 +46,7 @@ class PipelinePanel(Panel):
         self._wanted: tuple[RunHandle | None, Objective] = workspace.run, workspace.editing.wanted.objective
         self._change: tuple[Objective, Objective] | None = None
         self._change_from = 1
-        self.change_timer = QTimer(self, singleShot=True, interval=CHANGE_MS)
-        self.change_timer.timeout.connect(self._on_change_over)
+        self.change_timer = Timer(self, self._on_change_over, CHANGE_MS)
         workspace.editing.changed.connect(self._on_edited)
         workspace.activated.connect(self._on_edited)
         self.stages = {stage: StageButton(stage) for stage in Stage}

@@ -13,6 +13,7 @@ import numpy as np
 from app.panels.policy_data import Draws, PolicyPicture
 from app.plotting.bar_data import Ceiling, Dot, Mark, Spot
 from app.workspace.cursor import Stage
+from app.workspace.film import eased
 from grpo_core.text import tr
 
 LEAVING = 0.6
@@ -59,8 +60,7 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
     """Return the weights at ``share`` of the way from ``one`` to ``other``, interpolated with an ease-in-out curve."""
-    eased = share * share * (3 - 2 * share)
-    return {lane: weight + eased * (other[lane] - weight) for lane, weight in one.items()}
+    return {lane: weight + eased(share) * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:

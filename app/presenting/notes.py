@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.presenting.speaker import SpeakerWindow
 from app.settings.files import write_or_say
 from grpo_core.text import tr
@@ -27,10 +28,7 @@ class NotesFile(QObject):
     def __init__(self, path: Path, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._path, self._speaker = path, speaker
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(SETTLE_MS)
-        self._later.timeout.connect(self.save)
+        self._later = Timer(self, self.save, SETTLE_MS)
         speaker.set_text(_read(path))
         speaker.noted.connect(self._later.start)
 

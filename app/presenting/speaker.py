@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, Signal, Slot
 from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from app.clock import Timer, now
 from app.presenting.notes_edit import NotesEdit
 from app.presenting.presenting_words import sentence_next, sentence_now
 from app.presenting.screens import described
@@ -82,9 +82,7 @@ class SpeakerWindow(QWidget):
         for widget in (self.reset, self.edit, self.choice):  # clicking one of them does not move the keyboard focus
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.alone = Label(ALONE)
-        self._ticks = QTimer(self)
-        self._ticks.setInterval(1000)
-        self._ticks.timeout.connect(self._tick)
+        self._ticks = Timer(self, self._tick, 1000, repeats=True)
         self._build()
         self.resize(620, 560)
 
@@ -207,13 +205,13 @@ class SpeakerWindow(QWidget):
     @Slot()
     def restart(self) -> None:
         """Restart the clock of the talk at 0:00."""
-        self._begun = time.monotonic()  # the wall clock may be adjusted in the meantime
+        self._begun = now()  # the wall clock may be adjusted in the meantime
         self._tick()
 
     @Slot()
     def _tick(self) -> None:
         self.clock.setText(QLocale().toString(QTime.currentTime(), QLocale.FormatType.ShortFormat))
-        since = 0 if self._begun is None else int(time.monotonic() - self._begun)
+        since = 0 if self._begun is None else int(now() - self._begun)
         hours, rest = divmod(since, 3600)
         self.elapsed.setText(f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}")
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from grpo_core.errors import Cancelled, GrpoError
@@ -128,11 +129,8 @@ class FileTasks(QObject):
         self._task: FileTask | None = None
         self._finish: Callable[[Any], object] | None = None
         self._title = ""
-        self._patience = QTimer(self)
-        self._patience.timeout.connect(self.say_at_work)
-        self._deaf = QTimer(self)
-        self._deaf.setSingleShot(True)
-        self._deaf.timeout.connect(self._on_deaf)
+        self._patience = Timer(self, self.say_at_work, repeats=True)
+        self._deaf = Timer(self, self._on_deaf)
 
     @property
     def busy(self) -> bool:

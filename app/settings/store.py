@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.settings.preferences import Preferences, save_preferences
 
 SETTLE_MS = 2000
@@ -29,10 +30,7 @@ class PreferenceStore(QObject):
         super().__init__(parent)
         self.current = current
         self._path = path
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(SETTLE_MS)
-        self._later.timeout.connect(self.save)
+        self._later = Timer(self, self.save, SETTLE_MS)
 
     def put(self, preferences: Preferences) -> None:
         """Replace the preferences. They are written shortly afterwards."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.clock import now
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 
@@ -90,9 +90,9 @@ class Panel(QWidget):
 
     def _describe(self, view: View) -> None:
         """Update the description for screen readers, throttled during a run."""
-        now = time.monotonic()
-        if not view.running or now - self._described >= DESCRIBE_SECONDS:
-            self._described = now
+        moment = now()
+        if not view.running or moment - self._described >= DESCRIBE_SECONDS:
+            self._described = moment
             self.describe(self.summary(view))
 
     def describe(self, sentence: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QChildEvent, QCoreApplication, QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
+from app.clock import Timer
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
 from app.panel_registry import EXPLAIN, PANELS, TIMELINE
@@ -55,9 +56,7 @@ class MainWindow(QMainWindow):
         self._opened: tuple[str, QWidget | None] = ("", None)
         self._flush_waits = False
         """Whether Qt has requested to paint a frame before it was completely drawn."""
-        self._paint = QTimer(self)
-        self._paint.setSingleShot(True)
-        self._paint.timeout.connect(self._on_paint)
+        self._paint = Timer(self, self._on_paint)
         self.setWindowTitle("GRPO Lab")
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)

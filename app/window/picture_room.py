@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QMainWindow, QTabBar
 
+from app.clock import Timer
 from app.widgets.panel import in_window
 from app.window.docks import Dock
 
@@ -30,10 +31,7 @@ class PictureRoom(QObject):
         self._large: Dock | None = None
         self._below: Dock | None = None
         self._before = 0
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self._share)
+        self._soon = Timer(self, self._share)
         for dock in docks.values():
             dock.visibilityChanged.connect(self._on_change)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, QTimer, Slot
+from PySide6.QtCore import QEvent, QSize, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.clock import Timer
 from app.theme.labels import Label
 from grpo_core.progress import Phase, Progress
 from grpo_core.text import tr
@@ -44,17 +45,9 @@ class Status(Label):
         self._progress_text = ""
         self._waits = self._keeps_space = False
         self._dots = 0
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(PATIENCE_MS)
-        self._patience.timeout.connect(self._on_late)
-        self._beat = QTimer(self)
-        self._beat.setInterval(BEAT_MS)
-        self._beat.timeout.connect(self._on_beat)
-        self._silence = QTimer(self)
-        self._silence.setSingleShot(True)
-        self._silence.setInterval(ANNOUNCE_MS)
-        self._silence.timeout.connect(self._announce)
+        self._patience = Timer(self, self._on_late, PATIENCE_MS)
+        self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
+        self._silence = Timer(self, self._announce, ANNOUNCE_MS)
 
     def say(self, text: str) -> None:
         """Show ``text`` after the current wait or long update, if any."""

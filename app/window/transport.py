@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from app.clock import soon
 from app.examples import is_example
 from app.panels.controls.restraints import Restrainable, restraint_menu
 from app.plotting.numbers import in_bytes
@@ -188,7 +189,7 @@ class Transport(QToolBar):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._extension and event.type() == QEvent.Type.Show:
-            QTimer.singleShot(0, self, self._hide_extension)
+            soon(self, self._hide_extension)
         if watched is self._extension and event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
             self._keep_extension_inside()
         return super().eventFilter(watched, event)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import now
 from app.jobs.runner import Poll, Runner
 from grpo_core.foreign.readers import Readers
 
@@ -47,7 +47,7 @@ class Examination(QObject):
     Attributes:
         run: id of the run examined now or last; empty if there is none.
         seconds: duration of the last examination.
-        ended_at: when it ended, by ``time.monotonic``.
+        ended_at: when it ended, by the window's clock.
 
     Signals:
         changed: emitted when there are further results, or the examination has ended.
@@ -81,7 +81,7 @@ class Examination(QObject):
 
         Any other examination is cancelled. Earlier results for this run are kept until there are new ones.
         """
-        self.run, self._begun = run, time.monotonic()
+        self.run, self._begun = run, now()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
         self._runner.start(partial(_examined, self._readers, path))
         self.changed.emit()
@@ -116,7 +116,7 @@ class Examination(QObject):
 
     @Slot(str)
     def _on_ended(self, why_not: str) -> None:
-        self.ended_at = time.monotonic()
+        self.ended_at = now()
         self.seconds = self.ended_at - self._begun
         self._results[self.run] = dataclasses.replace(self._results[self.run], problem=why_not)
         self.changed.emit()

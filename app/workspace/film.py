@@ -23,6 +23,11 @@ SLOWEST = LONGEST / PLAYED
 """Minimum time per update in seconds at which the film has its full length."""
 
 
+def eased(share: float) -> float:
+    """Return the played share with ease-in-out, 0 to 1."""
+    return share * share * (3 - 2 * share)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """One stage of the film, or one pass of the last stage, with its duration in seconds."""
@@ -39,10 +44,12 @@ class Film:
     Attributes:
         step: the update that the film shows.
         parts: the parts, in the order in which they are played.
+        whole: whether the film covers the entire update, which is fully revealed at its end, rather than one stage.
     """
 
     step: int
     parts: tuple[Part, ...]
+    whole: bool
 
     @property
     def seconds(self) -> float:
@@ -87,6 +94,7 @@ def update_film(step: int, passes: int, interval: float) -> Film:
     return Film(
         step=step,
         parts=tuple(Part(stage=part.stage, passed=part.passed, seconds=speed * part.seconds) for part in parts),
+        whole=True,
     )
 
 
@@ -95,7 +103,7 @@ def stage_film(cursor: Cursor, passes: int) -> Film:
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
     seconds = SECONDS[cursor.stage]
     parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))
-    return Film(step=cursor.step, parts=parts)
+    return Film(step=cursor.step, parts=parts, whole=False)
 
 
 def _parts(stage: Stage, passes: range) -> list[Part]:

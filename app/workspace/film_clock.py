@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from app.clock import Timer
 from app.workspace.cursor import Cursor
 from app.workspace.film import Film
 from app.workspace.workspace import Workspace
@@ -22,9 +21,7 @@ class FilmClock(QObject):
     It pauses when the user scrubs, and ends when anything else moves the cursor.
 
     Attributes:
-        clock: a monotonic clock in seconds; a test can pass its own and call :meth:`tick`.
         film: the film being played or paused; None if there is none.
-        playing: whether the film is being played rather than paused.
 
     Signals:
         changed: emitted when the film starts, pauses or ends.
@@ -34,42 +31,33 @@ class FilmClock(QObject):
     changed = Signal()
     finished = Signal()
 
-    def __init__(
-        self, workspace: Workspace, clock: Callable[[], float] = time.monotonic, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.clock = clock
         self.film: Film | None = None
-        self.playing = False
         self._played = self._last = 0.0
         self._shown = Cursor()
-        self._whole = False
-        self._timer = QTimer(self)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.tick)
+        self._ticks = Timer(self, self._on_tick, TICK_MS, repeats=True)
+        self._ticks.setTimerType(Qt.TimerType.PreciseTimer)
 
-    def play(self, film: Film, *, whole: bool = False) -> None:
+    def play(self, film: Film) -> None:
         """Play ``film`` from the beginning. With ``whole``, the update is fully revealed at the end."""
         self.pause()
-        self.film, self._played, self._whole = film, 0.0, whole
+        self.film, self._played = film, 0.0
         self._show()
         self.resume()
 
     def resume(self) -> None:
         """Resume the film at the position where it was paused."""
         if self.film is not None and not self.playing:
-            self._last = self.clock()
-            self.playing = True
-            self._timer.start()
+            self._last = self._ticks.now()
+            self._ticks.start()
             self.changed.emit()
 
     def pause(self) -> None:
         """Pause the film at its current position."""
         if self.playing:
-            self.playing = False
-            self._timer.stop()
+            self._ticks.stop()
             self.changed.emit()
 
     def end(self) -> None:
@@ -78,9 +66,14 @@ class FilmClock(QObject):
         self.film = None
 
     @property
+    def playing(self) -> bool:
+        """Whether a film plays rather than being paused."""
+        return self._ticks.isActive()
+
+    @property
     def whole(self) -> bool:
         """Whether the film covers an entire update rather than one stage."""
-        return self.playing and self._whole
+        return self.playing and self.film is not None and self.film.whole
 
     @property
     def paused(self) -> bool:
@@ -90,32 +83,26 @@ class FilmClock(QObject):
     def scrub(self, film: Film, seconds: float) -> None:
         """Pause ``film`` at ``seconds`` after the cursor's current position in it."""
         self.pause()
-        self.film, self._whole = film, True
-        self._played = min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds)
-        if self._played >= film.seconds:
-            self._finish()
-        else:
-            self._show()
+        self.film = film
+        self._go_to(min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds))
 
     @Slot()
-    def tick(self) -> None:
+    def _on_tick(self) -> None:
         """Move the cursor to the current position of the film. If anything else has moved the cursor, the film ends."""
-        if self.film is None or not self.playing:
-            return
         if self._workspace.cursor != self._shown:
             self.end()
             return
-        now = self.clock()
-        self._played += max(now - self._last, 0.0)
-        self._last = now
-        if self._played >= self.film.seconds:
-            self._finish()
-        else:
-            self._show()
+        now = self._ticks.now()
+        played, self._last = self._played + now - self._last, now
+        self._go_to(played)
 
-    def _finish(self) -> None:
+    def _go_to(self, seconds: float) -> None:
         assert self.film is not None
-        end = Cursor() if self._whole else self.film.at(math.inf)
+        self._played = seconds
+        if seconds < self.film.seconds:
+            self._show()
+            return
+        end = Cursor() if self.film.whole else self.film.at(math.inf)
         self._workspace.show_stage(end.stage, end.passed)
         self.end()
         self.finished.emit()

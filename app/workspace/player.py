@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.training.controller import Controller, State
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import stage_film, update_film
@@ -38,6 +39,16 @@ class Mode(Enum):
     COMPUTING = "computing"
 
 
+class Order(Enum):
+    """The last order to compute updates, which decides how they are shown when they arrive."""
+
+    NONE = "none"
+    RUN = "run"
+    AT_ONCE = "run, whatever the speed"
+    STEP = "one update, with its film"
+    STAGE = "one update, up to its first stage"
+
+
 class Player(QObject):
     """Moves the cursor through recorded updates and asks the controller for new ones.
 
@@ -62,18 +73,16 @@ class Player(QObject):
         super().__init__(parent)
         self._workspace = workspace
         self._controller = controller
-        self.mode = Mode.RESTING
         self.tempi = {False: BANDIT, True: LANGUAGE}
         self.staged = True
-        self._replay = QTimer(self)
-        self._replay.timeout.connect(self._on_replay)
+        self._replay = Timer(self, self._on_replay, repeats=True)
         self.film = FilmClock(workspace, parent=self)
         self.film.changed.connect(self.changed)
         self.film.finished.connect(self._on_film_finished)
-        self._run_on = self._run_after_film = self._by_hand = False
-        self._ordered = self._at_once = False
+        self._order = Order.NONE
+        self._then_run = False
+        """Whether the run goes on after what plays: the recorded updates, or the film in which it was paused."""
         self._stride = 1
-        self._begin: Stage | None = None
         self.prepare: Callable[[], None] = _nothing
         controller.state_changed.connect(self._on_state)
         controller.progressed.connect(self.progressed)
@@ -104,7 +113,7 @@ class Player(QObject):
         if ended and not self._behind:
             self._workspace.move_to(0)
         if self._behind:
-            self._run_on = not ended
+            self._then_run = not ended
             self._start_replay()
         else:
             self._compute(self.length)
@@ -112,14 +121,16 @@ class Player(QObject):
     @Slot()
     def pause(self) -> None:
         """Stop after the update that is being computed."""
-        self._run_after_film = self.film.playing and self.mode is not Mode.RESTING
+        within_film = self.film.playing and self.mode is not Mode.RESTING
         self.film.pause()
         if self.mode is Mode.REPLAYING:
             self._stop_replay()
         elif self.busy:
-            self._ordered = False
+            if self.loading:
+                self._order = Order.NONE
             self._controller.pause()
             self.changed.emit()
+        self._then_run = within_film
 
     def rest(self) -> None:
         """Stop replaying. The update being computed continues."""
@@ -134,7 +145,6 @@ class Player(QObject):
         """
         self.starting.emit()
         self._stop_replay()
-        self._run_after_film = False
         impatient = self.film.whole  # pressed again while the film of the last step is playing
         if self._half_revealed:
             self._reveal()
@@ -144,11 +154,13 @@ class Player(QObject):
             self._workspace.move_to(self._workspace.cursor.step + 1)
             self._play_update(by_hand=True)
         else:
-            self._compute(1, by_hand=True)
+            self._compute(1, Order.STEP)
 
-    def skip_film(self) -> None:
-        """Jump to the end of the current film."""
-        if self.film.playing:
+    def go_on(self) -> None:
+        """Resume a paused film, or jump to the end of one that plays."""
+        if self.film.paused:
+            self.film.resume()
+        elif self.film.playing:
             self._reveal()
 
     @Slot()
@@ -163,7 +175,6 @@ class Player(QObject):
         """Reveal the next stage of the update. After its last stage, go to the next update."""
         self.starting.emit()
         self._stop_replay()
-        self._run_after_film = False
         here = self._workspace.cursor.next_stage(self._passes)
         if here is not None and self._workspace.cursor.step > 0:
             self._show_stage(here)
@@ -171,7 +182,7 @@ class Player(QObject):
             self._workspace.move_to(self._workspace.cursor.step + 1)
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))
         else:
-            self._compute(1, begin=Stage.SAMPLE)
+            self._compute(1, Order.STAGE)
 
     @Slot()
     def stage_back(self) -> None:
@@ -204,7 +215,7 @@ class Player(QObject):
             self._workspace.move_to(self._workspace.cursor.step + updates)
         else:
             self._workspace.follow()
-            self._compute(ahead, at_once=at_once)
+            self._compute(ahead, Order.AT_ONCE if at_once else Order.RUN)
 
     @property
     def speed(self) -> float | None:
@@ -223,7 +234,7 @@ class Player(QObject):
         """
         kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
-        self._at_once = False
+        self._heed_speed()
         if training is None or _is_language(training) is kind:
             self._controller.set_speed(speed)
         if self._replay.isActive():
@@ -240,19 +251,20 @@ class Player(QObject):
 
     def on_new_head(self) -> None:
         """Play the stages of an update that has arrived, if the speed is low or it was a single step."""
-        if self._begin is not None:
-            begin, self._begin = self._begin, None
-            self._show_stage(Cursor(step=self._workspace.cursor.step, stage=begin))
+        if self._order is Order.STAGE:
+            self._order = Order.RUN
+            self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))
         elif self._workspace.following:  # the last update may arrive after the notice that the run has stopped
-            self._play_update(by_hand=self._by_hand)
+            self._play_update(by_hand=self._order is Order.STEP)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
         """Play the film of the current update: always after a single step, otherwise only at low speeds."""
-        slow = not self._at_once and self.speed is not None and self.speed <= STAGED_SPEED
+        slow = self._order is not Order.AT_ONCE and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
-            self._run_after_film = False  # for an update that was already being computed when the run was paused
-            self.film.play(update_film(self._workspace.cursor.step, self._passes, interval), whole=True)
+            if self.mode is not Mode.REPLAYING:
+                self._then_run = False  # the update was already computing when the run was paused
+            self.film.play(update_film(self._workspace.cursor.step, self._passes, interval))
 
     def _show_stage(self, here: Cursor) -> None:
         """Reveal a stage, either as a film or immediately."""
@@ -261,13 +273,20 @@ class Player(QObject):
             self.film.play(stage_film(self._workspace.cursor, self._passes))
 
     @property
+    def mode(self) -> Mode:
+        """The current mode. While recorded updates are replayed, another run may train."""
+        if self._replay.isActive():
+            return Mode.REPLAYING
+        return Mode.COMPUTING if self._controller.state in MOVING else Mode.RESTING
+
+    @property
     def busy(self) -> bool:
         """Whether the current run is moving, that is, playing a film, replaying updates, or computing new ones.
 
         A run whose model is still loading does not count. It can be started, and will run once loaded.
         """
         here = self._workspace.training in (None, self._workspace.run)
-        computing = self.mode is Mode.COMPUTING and (self._ordered or not self.loading)
+        computing = self.mode is Mode.COMPUTING and (self._order is not Order.NONE or not self.loading)
         return self.mode is Mode.REPLAYING or (computing and here) or self.film.playing
 
     @property
@@ -300,27 +319,28 @@ class Player(QObject):
         if cursor != Cursor(step=cursor.step):
             self._workspace.show_stage(Stage.UPDATE)
 
-    def _compute(
-        self, updates: int | None, begin: Stage | None = None, *, by_hand: bool = False, at_once: bool = False
-    ) -> None:
+    def _compute(self, updates: int | None, order: Order = Order.RUN) -> None:
         try:
             self.prepare()
         except GrpoError as error:
             self._workspace.problem.emit(str(error), "error")
             return
-        self._begin, self._by_hand = begin, by_hand
-        self._ordered, self._at_once = True, at_once
+        self._order = order
         self._workspace.follow()
-        self._controller.set_speed(None if at_once else self.speed)
+        self._controller.set_speed(None if order is Order.AT_ONCE else self.speed)
         self._controller.run(updates)
         self.changed.emit()
 
+    def _heed_speed(self) -> None:
+        if self._order is Order.AT_ONCE:
+            self._order = Order.RUN
+
     def _start_replay(self) -> None:
-        self._at_once = False
+        self._heed_speed()
         speed = min(self.speed or FASTEST_REPLAY, FASTEST_REPLAY)
         self._stride = max(round(speed / MOST_SHOWN), 1)
         self._replay.start(round(1000 * self._stride / speed))
-        self._enter(Mode.REPLAYING)
+        self._on_mode()
 
     @Slot()
     def _on_replay(self) -> None:
@@ -328,42 +348,34 @@ class Player(QObject):
             self._workspace.move_to(self._workspace.cursor.step + self._stride)
             self._play_update()
             return
-        run_on = self._run_on
+        then_run = self._then_run
         self._stop_replay()
-        if run_on:
+        if then_run:
             self._compute(self.length)
 
     def _stop_replay(self) -> None:
         """Stop replaying. Another run may still be training."""
-        self._run_on = False
-        self._replay.stop()
-        if self.mode is Mode.REPLAYING:
-            self._enter(Mode.COMPUTING if self._controller.state in MOVING else Mode.RESTING)
+        self._then_run = False
+        if self._replay.isActive():
+            self._replay.stop()
+            self._on_mode()
 
     @Slot()
     def _on_film_finished(self) -> None:
         """Resume a run that was paused together with its film."""
-        if self._run_after_film:
-            self._run_after_film = False
+        if self._then_run and self.mode is not Mode.REPLAYING:
+            self._then_run = False
             self.run()
 
     @Slot(object)
     def _on_state(self, state: State) -> None:
-        if state in MOVING and self.mode is not Mode.REPLAYING:
-            self._enter(Mode.COMPUTING)
-        elif self.mode is Mode.COMPUTING:
-            self._ordered = False
-            self._enter(Mode.RESTING)
+        if state is State.PREPARING and not self._workspace.running:  # nobody has asked for updates of it so far
+            self._order = Order.NONE
+        self._on_mode()
 
-    def _enter(self, mode: Mode) -> None:
-        self.mode = mode
-        self._workspace.set_running(mode is not Mode.RESTING)
+    def _on_mode(self) -> None:
+        self._workspace.set_running(self.mode is not Mode.RESTING)
         self.changed.emit()
-
-    def stop(self) -> None:
-        """Stop all timers."""
-        self._replay.stop()
-        self.film.end()
 
 
 def _is_language(run: RunHandle | None) -> bool:

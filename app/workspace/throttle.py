@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from app.clock import now
 
 INTERVAL = 0.1
 """Seconds between two updates of the window while a run is fast. Nobody reads more than ten numbers per second."""
@@ -18,15 +17,14 @@ class Throttle:
         clock: a monotonic clock in seconds; tests can pass their own.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._last = -INTERVAL
 
     @property
     def ready(self) -> bool:
         """Whether an interval has passed since the last :meth:`start`."""
-        return self._clock() - self._last >= INTERVAL - SLACK
+        return now() - self._last >= INTERVAL - SLACK
 
     def start(self) -> None:
         """Begin an interval now."""
-        self._last = self._clock()
+        self._last = now()

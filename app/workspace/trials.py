@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from app.clock import now
 from app.workspace.onsets import Onsets
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
@@ -71,10 +71,9 @@ class Trials:
         changed: called when the user shows or hides a trial.
     """
 
-    def __init__(self, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
         self.wanted = True
         self.changed = changed
-        self._clock = clock
         self._hidden: set[str] = set()
         self._wanted: set[str] = set()
         """Ids of runs of another task that the user has chosen to show."""
@@ -95,7 +94,7 @@ class Trials:
         others = [other for other in runs if _compares(other, run)][-MOST:] if self.wanted else []
         who = (run.id, here, tuple(other.id for other in others), frozenset(self._hidden), frozenset(self._wanted))
         stamp = (*who, tuple(other.version for other in others))
-        moment = self._clock()
+        moment = now()
         unchanged = stamp == self._stamp or (growing and who == self._stamp[:-1])
         if unchanged and moment - self._looked < LOOK_SECONDS:
             return self._present

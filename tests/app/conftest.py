@@ -11,6 +11,7 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app import clock
 from app.application import Application
 from app.controllers import structural_changes
 from app.messages import message
@@ -66,12 +67,17 @@ class Driver:
                 return
 
     def rest(self) -> None:
-        """Wait until nothing is computed or replayed any more, then draw; a film may begin with that."""
-        self.qtbot.waitUntil(lambda: self.resting)
+        """Wait until nothing is computed or replayed any more, then draw. A film that begins with that is cut short."""
+        self.qtbot.waitUntil(self._rests)
         self.settle()
         while not self.resting:
-            self.qtbot.waitUntil(lambda: self.resting)
+            self.qtbot.waitUntil(self._rests)
             self.settle()
+
+    def _rests(self) -> bool:
+        if self.program.player.film.playing:
+            clock.skip(1.0)
+        return self.resting
 
     @property
     def resting(self) -> bool:
@@ -202,7 +208,7 @@ def _begin_again(driver: Driver) -> None:
     if program.presenter.active:
         program.presenter.stop()
         driver.qtbot.waitUntil(lambda: not program.presenter.settling)
-    program.player.stop()
+    program.player.rest()
     driver.qtbot.waitUntil(lambda: driver.resting)
     before = list(program.workspace.runs)
     program.run_manager.new_run(Settings())

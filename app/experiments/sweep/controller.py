@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 
+from app.clock import Timer, now
 from app.experiments.controller import ExperimentController
 from app.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
 from app.experiments.sweep.plan import Sweep
@@ -35,9 +35,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.place_runner = PlaceRunner(jobs, self)
         self._polls, self._before, self._began = 0, 0, 0.0
         self._elsewhere = False
-        self._tell = QTimer(self)
-        self._tell.setInterval(TELL_MS)
-        self._tell.timeout.connect(self.changed)
+        self._tell = Timer(self, self.changed, TELL_MS, repeats=True)
 
     @property
     def sweep(self) -> Sweep | None:
@@ -56,7 +54,7 @@ class SweepController(ExperimentController[SweepResults]):
         except SettingsError as error:
             self.refuse(str(error))
             return
-        self._began, self._polls, self._before = time.monotonic(), 0, 0
+        self._began, self._polls, self._before = now(), 0, 0
         self._elsewhere = self._jobs.cluster is not None
 
         def compute(poll: Poll) -> Iterator[object]:
@@ -112,7 +110,7 @@ class SweepController(ExperimentController[SweepResults]):
                 "{done} of {wanted} places done; update {here:,} of {updates:,}.",
                 coming.wanted,
             ).format(**words)
-        seconds = (time.monotonic() - self._began) / coming.count * (coming.wanted - coming.count)
+        seconds = (now() - self._began) / coming.count * (coming.wanted - coming.count)
         return plural(
             "{done} of {wanted} place done; update {here:,} of {updates:,}, about {seconds} s left.",
             "{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.",

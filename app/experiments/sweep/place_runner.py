@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import now
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Runner
 from grpo_core.config import Settings
@@ -93,7 +93,7 @@ class PlaceRunner(QObject):
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 
     def _compute(self, ask: PlaceRuns) -> None:
-        self._computing, self._began = ask, time.monotonic()
+        self._computing, self._began = ask, now()
         asked = ([ask.settings], tuple(range(ask.seeds)), ask.updates)
         self._runner.start(lambda poll: self._jobs.results("ensembles", *asked, poll=poll))
 
@@ -101,7 +101,7 @@ class PlaceRunner(QObject):
     def _on_arrived(self, runs: Ensemble) -> None:
         done = self._computing
         assert done is not None
-        self._each = (time.monotonic() - self._began) / done.updates
+        self._each = (now() - self._began) / done.updates
         self.shown = runs
         self._kept[done] = runs
         while len(self._kept) > KEPT:

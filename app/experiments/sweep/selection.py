@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.clock import Timer
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.grid_axis import GridAxis
 from app.experiments.sweep.plan import ESTIMATOR, Sweep
@@ -39,10 +40,7 @@ class SweepSelection(QObject):
         self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
         self._controller = controller
         self._seen: SweepResults | None = None
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(PATIENCE_MS)
-        self._timer.timeout.connect(self._on_late)
+        self._timer = Timer(self, self._on_late, PATIENCE_MS)
         controller.place_runner.changed.connect(self._on_place_runner)
 
     @property
@@ -75,8 +73,8 @@ class SweepSelection(QObject):
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
         self._controller.look(self.x, row)
-        if self._controller.place_runner.behind and not self.late and not self._timer.isActive():
-            self._timer.start()
+        if self._controller.place_runner.behind and not self.late:
+            self._timer.start_if_idle()
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:

@@ -6,8 +6,6 @@ An update of a large model takes long enough for them to be read.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.clock import now
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from app.workspace.answers import on_one_line
@@ -98,9 +97,8 @@ class BeingWritten(QWidget):
         writing: the content shown; None between two updates.
     """
 
-    def __init__(self, parent: QWidget | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._clock = clock
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -158,9 +156,9 @@ class BeingWritten(QWidget):
 
     def _describe(self) -> None:
         """Update the description for screen readers, at most once a second while tokens arrive."""
-        now, still = self._clock(), self.writing is None or all(self.writing.ended)
-        if still or now - self._described >= ANNOUNCE_SECONDS:
-            self._described = now
+        moment, still = now(), self.writing is None or all(self.writing.ended)
+        if still or moment - self._described >= ANNOUNCE_SECONDS:
+            self._described = moment
             words = "" if self.writing is None else self.writing.words
             if words != self.accessibleDescription():
                 self.setAccessibleDescription(words)

@@ -68,6 +68,7 @@ class Recorder(QMainWindow):
             blocked=lambda: stand.blocked.get(id, ""),
             checked=None if command.checked is None else lambda: id in stand.on,
             text_now=lambda: stand.texts.get(id, command.text),
+            icon_now=None,
         )
 
 

@@ -11,9 +11,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.clock import ManualClock
 from app.help.glossary import glossary, lookup
 from app.help.glossary_panel import GlossaryPanel
-from app.help.hover import FocusTip, explain_on_hover
+from app.help.hover import DELAY_MS, FocusTip, explain_on_hover
 from app.help.references import Reference, references
 from app.help.references_panel import ReferencesPanel
 from app.theme.tokens import LIGHT
@@ -53,11 +54,14 @@ def test_tooltip_whats_this_and_accessible_description_are_set(pair: tuple[QLine
 
 
 def test_the_definition_shows_after_the_keyboard_focus_has_rested(
-    qtbot: QtBot, pair: tuple[QLineEdit, QLineEdit]
+    qtbot: QtBot, clock: ManualClock, pair: tuple[QLineEdit, QLineEdit]
 ) -> None:
     first, explained = pair
     QTest.keyClick(first, Qt.Key.Key_Tab)
     assert explained.hasFocus()
+    clock.advance(DELAY_MS - 1)
+    assert not QToolTip.isVisible()
+    clock.advance(1)
     qtbot.waitUntil(QToolTip.isVisible)
     assert "Clip range" in QToolTip.text()
     QTest.keyClick(explained, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from app.clock import ManualClock
 from app.lessons.ending import result_of
 from app.lessons.interactives.climb import Climb
 from app.lessons.morph import between_bars, between_lines
@@ -22,22 +23,12 @@ from tests.app.lessons.held import lesson_of
 pytestmark = pytest.mark.one_window
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_reveal_follows_its_clock_and_ends_at_one(qapp: object) -> None:
-    clock, seen = Clock(), []
-    reveal = Reveal(clock)
+def test_a_reveal_follows_its_clock_and_ends_at_one(qapp: object, clock: ManualClock) -> None:
+    reveal, seen = Reveal(), list[float]()
     reveal.played.connect(lambda: seen.append(reveal.share))
     reveal.play(2.0)
-    for clock.now in (0.5, 1.0, 2.5):
-        reveal.tick()
+    for ms in (500, 500, 1500):
+        clock.advance(ms)
     assert seen == [0.0, 0.25, 0.5, 1.0]
     assert not reveal.playing
     reveal.play(2.0)
@@ -46,7 +37,7 @@ def test_a_reveal_follows_its_clock_and_ends_at_one(qapp: object) -> None:
 
 
 def test_with_reduced_motion_nothing_plays(qapp: object) -> None:
-    reveal = Reveal(Clock())
+    reveal = Reveal()
     reveal.moves = False
     reveal.play(2.0)
     assert not reveal.playing
@@ -82,7 +73,7 @@ def test_a_line_without_a_past_is_drawn_from_left_to_right() -> None:
 def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(pupil: Pupil) -> None:
     pupil.open("why_rl")
     pupil.walk_to(2)
-    player, picture, clock = pupil.lesson_player, pupil.picture, Clock()
+    player, picture, clock = pupil.lesson_player, pupil.picture, ManualClock()
     assert isinstance(picture, Climb)
     chart = picture.bars
     start, end = chart.pixel_at(6, 0.1).toPoint(), chart.pixel_at(6, 0.5).toPoint()
@@ -94,12 +85,12 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
     assert isinstance(box, Value)
     assert box.guess == pytest.approx(0.5, abs=0.02)
     assert chart.heights["your prediction"][6] == pytest.approx(0.5, abs=0.02)
-    player.reveal.moves, player.reveal.clock = True, clock
+    player.reveal.moves, player.reveal.ticks.clock = True, clock
     QTest.keyClick(box, Qt.Key.Key_Return)
     pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
     heights = []
-    for clock.now in (0.0, FILM_SECONDS / 2):
-        player.reveal.tick()
+    for ms in (0, 500 * FILM_SECONDS):
+        clock.advance(ms)
         pupil.driver.settle()
         heights.append(float(chart.heights["now"][6]))
         assert not pupil.page.text.isVisible(), "no text during motion"
@@ -119,21 +110,19 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
 def test_a_picture_changes_into_its_answer(pupil: Pupil) -> None:
     pupil.open("build_group")
     pupil.walk_to(2)
-    player, clock = pupil.lesson_player, Clock()
+    player, clock = pupil.lesson_player, ManualClock()
     chart = pupil.picture.ghosts()[0]
     before = chart.heights["Advantages"].copy()  # type: ignore[attr-defined]
-    player.reveal.moves, player.reveal.clock = True, clock
+    player.reveal.moves, player.reveal.ticks.clock = True, clock
     box = pupil.page.prediction.input
     assert isinstance(box, Value)
     box.put(2.0)
     QTest.keyClick(box, Qt.Key.Key_Return)
     pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
-    clock.now = CHANGE_SECONDS / 2
-    player.reveal.tick()
+    clock.advance(500 * CHANGE_SECONDS)
     pupil.driver.settle()
     half = chart.heights["Advantages"].copy()  # type: ignore[attr-defined]
-    clock.now = CHANGE_SECONDS
-    player.reveal.tick()
+    clock.advance(500 * CHANGE_SECONDS)
     pupil.driver.settle()
     after = chart.heights["Advantages"]  # type: ignore[attr-defined]
     assert half == pytest.approx((before + after) / 2, abs=1e-6)

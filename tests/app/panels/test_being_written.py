@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import QPointF, QSize
 from pytestqt.qtbot import QtBot
 
+from app.clock import ManualClock
 from app.panels.tokens.being_written import ANNOUNCE_SECONDS, SHARE, BeingWritten, Writing
 from grpo_core.config import folder_settings
 from grpo_core.lm.vocabulary import STOP, encode
@@ -84,15 +85,9 @@ Follow = Callable[..., BeingWritten]
 
 
 @pytest.fixture
-def clock() -> list[float]:
-    """The seconds that the lines go by."""
-    return [100.0]
-
-
-@pytest.fixture
-def follow(language: Driver, qtbot: QtBot, clock: list[float]) -> Follow:
+def follow(language: Driver, qtbot: QtBot) -> Follow:
     """Shows an update in progress in a panel of a size."""
-    strip = BeingWritten(clock=lambda: clock[0])
+    strip = BeingWritten()
     qtbot.addWidget(strip)
 
     def followed(progress: Progress | None, size: QSize, *, running: bool = True, scale: float = 1.0) -> BeingWritten:
@@ -139,13 +134,13 @@ def test_it_keeps_its_place_while_the_run_goes_on_and_leaves_with_it(follow: Fol
 
 
 def test_a_screen_reader_hears_of_growing_completions_once_a_second_and_of_complete_ones_at_once(
-    follow: Follow, clock: list[float]
+    follow: Follow, clock: ManualClock
 ) -> None:
     size, tokens = QSize(560, 320), tuple(encode("11*3"))
     first = follow(progress(tokens[:1], ended=(False,)), size).accessibleDescription()
     assert first.endswith("\n1 …")
     assert follow(progress(tokens[:2], ended=(False,)), size).accessibleDescription() == first
-    clock[0] += ANNOUNCE_SECONDS
+    clock.advance(1000 * ANNOUNCE_SECONDS)
     assert follow(progress(tokens[:3], ended=(False,)), size).accessibleDescription().endswith("\n11* …")
     assert follow(progress(tokens, ended=(True,)), size).accessibleDescription().endswith("\n11*3")
 

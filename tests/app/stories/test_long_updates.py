@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.clock import ManualClock
 from app.training import worker
 from app.training.controller import State
-from app.window.status import DOTS, LOADING, PHASES, Status
+from app.window.status import ANNOUNCE_MS, BEAT_MS, DOTS, LOADING, PATIENCE_MS, PHASES, Status
 from grpo_core.config import language_settings
 from grpo_core.progress import Phase, Progress
 from tests.app.conftest import Driver
@@ -39,12 +40,17 @@ def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     driver.program.workspace.training = None
 
 
-def test_a_model_that_takes_its_time_is_said_to_be_loading(driver: Driver, loading: Callable[[bool], None]) -> None:
+def test_a_model_that_takes_its_time_is_said_to_be_loading(
+    driver: Driver, loading: Callable[[bool], None], clock: ManualClock
+) -> None:
     status = driver.program.transport.status
     loading(True)
     assert LOADING not in status.text(), "a short wait is not worth a word"
-    for dots in (DOTS[-1], DOTS[0], DOTS[1]):
-        driver.qtbot.waitUntil(partial(says, status, LOADING + dots))
+    clock.advance(PATIENCE_MS - 1)
+    assert LOADING not in status.text()
+    for ms, dots in ((1, DOTS[-1]), (BEAT_MS, DOTS[0]), (BEAT_MS, DOTS[1])):
+        clock.advance(ms)
+        assert status.text() == LOADING + dots
     loading(False)
     driver.settle()
     assert status.text() == "no update yet"
@@ -90,7 +96,7 @@ def test_how_far_an_update_is_belongs_to_the_run_that_is_shown_and_goes_with_it(
     assert status.text() == "no update yet"
 
 
-def test_a_screen_reader_hears_of_another_text_once_a_second_at_most(qtbot: QtBot) -> None:
+def test_a_screen_reader_hears_of_another_text_once_a_second_at_most(qtbot: QtBot, clock: ManualClock) -> None:
     status = Status()
     qtbot.addWidget(status)
     status.say("autosaved")
@@ -99,7 +105,8 @@ def test_a_screen_reader_hears_of_another_text_once_a_second_at_most(qtbot: QtBo
         status.follow(Progress(step=1, phase=Phase.SAMPLING, done=token, total=24), computing=True)
     assert status.text() == "Sampling: token 19 of 24"
     assert status.accessibleName() == "autosaved", "the first second is not over"
-    qtbot.waitUntil(lambda: status.accessibleName() == "Sampling: token 19 of 24")
+    clock.advance(ANNOUNCE_MS)
+    assert status.accessibleName() == "Sampling: token 19 of 24"
 
 
 def test_while_a_model_loads_run_can_be_pressed_and_is_not_called_pause(

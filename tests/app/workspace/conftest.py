@@ -71,7 +71,7 @@ class Desk:
 
     def leave(self) -> None:
         """Let go of everything, as closing the window does."""
-        self.player.stop()
+        self.player.rest()
         assert self.controller.shutdown(10)
         self.workspace.close()
         self.workspace.deleteLater()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from app.clock import ManualClock
 from app.training.controller import State
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import BEATS, SECONDS, update_film
@@ -96,44 +95,23 @@ def test_stages_stop_at_update_0(desk: Desk) -> None:
     assert desk.here == 0
 
 
-def test_behind_the_head_run_replays_every_update_and_goes_live(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.run(4)
-    desk.workspace.move_to(1)
-    desk.player.set_length(3)
-    desk.player.set_speed(10.0)
-    seen, move = [1], desk.workspace.move_to
-
-    def moved(step: int) -> None:  # a busy machine may draw less than every update
-        seen.append(step)
-        move(step)
-
-    monkeypatch.setattr(desk.workspace, "move_to", moved)
-    desk.player.toggle()
-    assert desk.player.mode is Mode.REPLAYING
-    desk.qtbot.waitUntil(lambda: desk.shown.head == 7)
-    desk.rest()
-    assert seen[:4] == [1, 2, 3, 4]
-    assert desk.here == 7
-
-
-def test_a_fast_replay_shows_ten_updates_a_second_and_ends_at_the_head(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("speed", "shown"), [(10.0, [2, 3, 4, 5, 6, 7, 8]), (30.0, [4, 7, 8])])
+def test_behind_the_head_run_replays_at_most_ten_updates_a_second_and_goes_live(
+    desk: Desk, clock: ManualClock, speed: float, shown: list[int]
 ) -> None:
     desk.run(8)
     desk.workspace.move_to(1)
-    desk.player.set_speed(30.0)
-    moves, move = list[int](), desk.workspace.move_to
-
-    def moved(step: int) -> None:
-        moves.append(step)
-        move(step)
-
-    monkeypatch.setattr(desk.workspace, "move_to", moved)
-    desk.player.set_length(1)
+    desk.player.set_length(3)
+    desk.player.set_speed(speed)
     desk.player.toggle()
-    desk.qtbot.waitUntil(lambda: desk.shown.head == 9)
+    seen = []
+    while desk.here < 8:
+        assert desk.player.mode is Mode.REPLAYING
+        seen.append(tick(desk, clock, 0.1).step)
+    assert seen == shown
+    tick(desk, clock, 0.1)
     desk.rest()
-    assert moves[:3] == [4, 7, 10] and desk.here == 9
+    assert (desk.here, desk.shown.head) == (11, 11)
 
 
 @pytest.mark.parametrize("press", ["toggle", "step", "step_back", "stage", "stage_back"])
@@ -202,64 +180,57 @@ def test_another_speed_holds_at_once(desk: Desk) -> None:
     desk.rest()
 
 
-@pytest.mark.parametrize(("speed", "stages"), [(2.0, BEATS), (1.0, tuple(Stage))])
-def test_slow_runs_play_the_stages_of_each_update(desk: Desk, speed: float, stages: tuple[Stage, ...]) -> None:
-    desk.player.set_speed(speed)
-    desk.player.run_n(2)
-    desk.until(1)
-    desk.qtbot.waitUntil(lambda: desk.player.film.film is not None)
-    assert desk.player.film.film is not None
-    assert tuple(dict.fromkeys(part.stage for part in desk.player.film.film.parts)) == stages
-    desk.qtbot.waitUntil(lambda: 0 < desk.workspace.cursor.progress < 1)
-    desk.rest()
-    desk.qtbot.waitUntil(lambda: desk.workspace.cursor == Cursor(step=2))
+# -- films -------------------------------------------------------------------------------------------------------------
 
 
-# -- films, on a clock of the test's own -------------------------------------------------------------------------------
-
-
-def at_rest_on(desk: Desk, update: int) -> list[float]:
-    """A desk whose cursor stands at ``update``, and its clock, which only the test moves."""
-    desk.run(update)
-    now = [0.0]
-    desk.player.film.clock = lambda: now[0]
-    return now
-
-
-def tick(desk: Desk, now: list[float], seconds: float) -> Cursor:
+def tick(desk: Desk, clock: ManualClock, seconds: float) -> Cursor:
     """Let the clock go on, and a picture of the film be shown."""
-    now[0] += seconds
-    desk.player.film.tick()
+    clock.advance(1000 * seconds)
     return desk.workspace.cursor
 
 
-def test_a_stage_plays_once_and_stops_at_its_end(desk: Desk) -> None:
-    now = at_rest_on(desk, 2)
+@pytest.mark.parametrize(("speed", "stages"), [(2.0, BEATS), (1.0, tuple(Stage))])
+def test_slow_runs_play_the_stages_of_each_update(
+    desk: Desk, clock: ManualClock, speed: float, stages: tuple[Stage, ...]
+) -> None:
+    desk.player.set_speed(speed)
+    for update in (1, 2):
+        desk.player.run_n(1)
+        desk.qtbot.waitUntil(lambda: desk.player.film.playing)
+        assert desk.player.film.film is not None
+        assert tuple(dict.fromkeys(part.stage for part in desk.player.film.film.parts)) == stages
+        assert 0 < tick(desk, clock, 0.1).progress < 1
+        assert tick(desk, clock, 1 / speed) == Cursor(step=update)
+        desk.rest()
+
+
+def test_a_stage_plays_once_and_stops_at_its_end(desk: Desk, clock: ManualClock) -> None:
+    desk.run(2)
     desk.workspace.move_to(1)
     desk.player.stage()
     assert desk.workspace.cursor == Cursor(step=2, stage=Stage.SAMPLE, progress=0.0)
-    assert tick(desk, now, SECONDS[Stage.SAMPLE] / 2).progress == pytest.approx(0.5)
-    assert tick(desk, now, SECONDS[Stage.SAMPLE]) == Cursor(step=2, stage=Stage.SAMPLE)
+    assert tick(desk, clock, SECONDS[Stage.SAMPLE] / 2).progress == pytest.approx(0.5)
+    assert tick(desk, clock, SECONDS[Stage.SAMPLE]) == Cursor(step=2, stage=Stage.SAMPLE)
     assert not desk.player.busy
-    assert tick(desk, now, 10.0) == Cursor(step=2, stage=Stage.SAMPLE)
+    assert tick(desk, clock, 10.0) == Cursor(step=2, stage=Stage.SAMPLE)
 
 
-def test_the_same_key_pauses_a_film_and_lets_it_go_on(desk: Desk) -> None:
-    now = at_rest_on(desk, 1)
+def test_the_same_key_pauses_a_film_and_lets_it_go_on(desk: Desk, clock: ManualClock) -> None:
+    desk.run(1)
     desk.workspace.move_to(0)
     desk.player.stage()
-    tick(desk, now, 0.1)
+    tick(desk, clock, 0.1)
     desk.player.toggle()
     stood = desk.workspace.cursor
     assert 0 < stood.progress < 1
-    assert tick(desk, now, 5.0) == stood
+    assert tick(desk, clock, 5.0) == stood
     desk.player.toggle()
-    assert tick(desk, now, 0.1).progress == pytest.approx(0.5)
+    assert tick(desk, clock, 0.1).progress == pytest.approx(0.5)
     assert desk.shown.head == 1
 
 
 def test_a_film_is_scrubbed_through_the_whole_update_and_back(desk: Desk) -> None:
-    at_rest_on(desk, 1)
+    desk.run(1)
     seen = []
     for _ in range(16):
         desk.player.scrub(-0.1)
@@ -273,17 +244,17 @@ def test_a_film_is_scrubbed_through_the_whole_update_and_back(desk: Desk) -> Non
     assert not desk.player.busy
 
 
-def test_whoever_moves_the_cursor_ends_the_film(desk: Desk) -> None:
-    now = at_rest_on(desk, 3)
+def test_whoever_moves_the_cursor_ends_the_film(desk: Desk, clock: ManualClock) -> None:
+    desk.run(3)
     desk.workspace.move_to(1)
     desk.player.stage()
     desk.workspace.move_to(3)
-    assert tick(desk, now, 0.1) == Cursor(step=3)
+    assert tick(desk, clock, 0.1) == Cursor(step=3)
     assert desk.player.film.film is None
 
 
 def test_with_reduced_motion_a_stage_is_there_at_once(desk: Desk) -> None:
-    at_rest_on(desk, 1)
+    desk.run(1)
     desk.player.staged = False
     desk.workspace.move_to(0)
     desk.player.stage()
@@ -291,7 +262,7 @@ def test_with_reduced_motion_a_stage_is_there_at_once(desk: Desk) -> None:
     assert not desk.player.busy
 
 
-def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk) -> None:
+def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk, clock: ManualClock) -> None:
     desk.player.set_speed(1.0)
     desk.player.set_length(3)
     desk.player.run()
@@ -302,13 +273,13 @@ def test_a_run_that_is_paused_within_a_film_goes_on_after_it(desk: Desk) -> None
     assert stood != Cursor(step=stood.step)
     desk.player.set_speed(None)
     desk.player.toggle()
-    desk.until(head + 3)
+    tick(desk, clock, 1.0)
     desk.rest()
     assert desk.here == head + 3
 
 
 def test_a_run_that_is_paused_within_a_film_stays_paused_after_that_of_an_update_which_was_on_its_way(
-    desk: Desk,
+    desk: Desk, clock: ManualClock
 ) -> None:
     desk.player.set_speed(1.0)
     desk.player.run()
@@ -319,8 +290,7 @@ def test_a_run_that_is_paused_within_a_film_stays_paused_after_that_of_an_update
     desk.player.on_new_head()
     film = desk.player.film.film
     assert film is not None and desk.player.film.playing
-    desk.player.film.clock = lambda: time.monotonic() + 2 * film.seconds
-    desk.player.film.tick()
+    tick(desk, clock, 2 * film.seconds)
     assert desk.player.film.film is None and not desk.player.busy
     assert desk.shown.head == head
 

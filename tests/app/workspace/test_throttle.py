@@ -4,52 +4,40 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from app.clock import ManualClock
 from app.workspace.frame import FrameTimer
 from app.workspace.throttle import INTERVAL, Throttle
 from app.workspace.view import View
 from tests.app.workspace.conftest import Desk
 
 
-class Clock:
-    """A clock that stands until it is turned."""
-
-    def __init__(self) -> None:
-        self.now = 50.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_the_first_call_is_admitted_at_once_and_after_that_one_an_interval() -> None:
-    clock = Clock()
-    throttle = Throttle(clock)
+def test_the_first_call_is_admitted_at_once_and_after_that_one_an_interval(clock: ManualClock) -> None:
+    throttle = Throttle()
     admitted = []
     for tick in range(121):
         if throttle.ready:
             throttle.start()
             admitted.append(tick)
-        clock.now += 1 / 60
+        clock.advance(1000 / 60)
     assert admitted[0] == 0 and len(admitted) == 21, "two seconds of a screen's frames: ten a second"
 
 
-def test_each_of_ten_updates_a_second_is_shown() -> None:
-    clock = Clock()
-    throttle, shown, last = Throttle(clock), list[int](), -1
+def test_each_of_ten_updates_a_second_is_shown(clock: ManualClock) -> None:
+    throttle, shown, last = Throttle(), list[int](), -1
     for tick in range(600):
-        clock.now = 50 + tick / 60
-        newest = int((clock.now - 50) * 10 + 1e-9)
+        newest = int(tick / 6 + 1e-9)
         if newest > last and throttle.ready:
             throttle.start()
             last = newest
             shown.append(newest)
+        clock.advance(1000 / 60)
     assert shown == list(range(100))
 
 
-def test_updates_that_come_more_slowly_are_shown_when_they_come() -> None:
-    clock = Clock()
-    throttle = Throttle(clock)
+def test_updates_that_come_more_slowly_are_shown_when_they_come(clock: ManualClock) -> None:
+    throttle = Throttle()
     for _ in range(5):
-        clock.now += 2 * INTERVAL
+        clock.advance(2000 * INTERVAL)
         assert throttle.ready
         throttle.start()
         assert not throttle.ready

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.clock import ManualClock
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import LOOK_SECONDS, MOST, Trials, differences
 from grpo_core import learners
@@ -32,15 +33,6 @@ def make(tmp_path: Path) -> Make:
         return run
 
     return made
-
-
-class Clock:
-    """A time that a test moves."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def nothing() -> None:
@@ -67,35 +59,35 @@ def test_a_trial_names_its_first_update_past_one_half_and_the_action_that_got_th
     assert [(trial.past_half, trial.action) for trial in trials] == [(3, "7"), (None, "")]
 
 
-def test_the_same_tuple_comes_back_until_a_trial_is_another(make: Make) -> None:
-    shown, other, clock = make(1, [0.2]), make(2, [0.2]), Clock()
-    trials = Trials(nothing, clock)
+def test_the_same_tuple_comes_back_until_a_trial_is_another(make: Make, clock: ManualClock) -> None:
+    shown, other = make(1, [0.2]), make(2, [0.2])
+    trials = Trials(nothing)
     first = trials.of(shown, [other, shown], growing=False)
-    clock.now += 2 * LOOK_SECONDS
+    clock.advance(2000 * LOOK_SECONDS)
     assert trials.of(shown, [other, shown], growing=False) is first
     other.extend({name: np.array([0.9]) for name in METRICS}, 2)
     (grown,) = trials.of(shown, [other, shown], growing=False)
     assert (grown.updates, grown.past_half) == (2, 2)
 
 
-def test_a_trial_that_grows_is_taken_in_once_a_second_and_when_it_rests(make: Make) -> None:
-    shown, other, clock = make(1, [0.2]), make(2, [0.2]), Clock()
-    trials = Trials(nothing, clock)
+def test_a_trial_that_grows_is_taken_in_once_a_second_and_when_it_rests(make: Make, clock: ManualClock) -> None:
+    shown, other = make(1, [0.2]), make(2, [0.2])
+    trials = Trials(nothing)
     trials.of(shown, [other, shown], growing=True)
     other.extend({name: np.array([0.9]) for name in METRICS}, 2)
     assert trials.of(shown, [other, shown], growing=True)[0].updates == 1
     assert trials.of(shown, [other, shown], growing=False)[0].updates == 2
 
 
-def test_a_run_whose_file_is_gone_leaves_and_one_whose_file_is_back_returns(make: Make) -> None:
-    shown, other, clock = make(1, [0.2]), make(2, [0.2]), Clock()
-    trials = Trials(nothing, clock)
+def test_a_run_whose_file_is_gone_leaves_and_one_whose_file_is_back_returns(make: Make, clock: ManualClock) -> None:
+    shown, other = make(1, [0.2]), make(2, [0.2])
+    trials = Trials(nothing)
     assert len(trials.of(shown, [other, shown], growing=False)) == 1
     other.path.unlink()
-    clock.now += LOOK_SECONDS
+    clock.advance(1000 * LOOK_SECONDS)
     assert trials.of(shown, [other, shown], growing=False) == ()
     other.path.touch()
-    clock.now += LOOK_SECONDS
+    clock.advance(1000 * LOOK_SECONDS)
     assert len(trials.of(shown, [other, shown], growing=False)) == 1
 
 

@@ -1,0 +1,87 @@
+"""The keys and clicks that let a waiting film go on: any key that nothing else uses, Enter, and a click on the film."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Slot
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+
+from app.controllers.first_steps import FirstSteps
+from app.plotting.bar_chart import CLICK, BarChart
+from app.token_grid.grid import TokenGrid
+from app.widgets.panel import Panel
+from app.window.main_window import MainWindow
+from app.workspace.player import Player
+
+Key = Qt.Key
+ENTER = (Key.Key_Return, Key.Key_Enter)
+APART = (
+    Key.Key_Shift, Key.Key_Control, Key.Key_Alt, Key.Key_Meta, Key.Key_AltGr, Key.Key_Escape, Key.Key_Tab,
+    Key.Key_Backtab,
+)  # fmt: skip # short names, side by side
+"""Keys that are part of another, or have a meaning in every program."""
+COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
+
+
+class FilmKeys(QObject):
+    """Lets a film that waits for the user go on.
+
+    A key first belongs to commands and to the focused widget; the window gets what is left. The film's picture, once it
+    has the focus, gives away Enter.
+    """
+
+    def __init__(
+        self, window: MainWindow, player: Player, first_steps: FirstSteps, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._window, self._player, self._first_steps = window, player, first_steps
+        self._pressed = QPointF()
+        window.installEventFilter(self)
+        cast(QApplication, QApplication.instance()).focusChanged.connect(self._on_focus)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a film waits for the user: it is paused, or its update is shown slowly, as a first step."""
+        return self._player.film.paused or self._first_steps.explains
+
+    @Slot("QWidget*", "QWidget*")
+    def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:
+        for widget in _parts(old):
+            widget.removeEventFilter(self)
+        for widget in _parts(new):
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        match event.type():
+            case QEvent.Type.KeyPress if self.waits:
+                press = cast(QKeyEvent, event)
+                if _is_ordinary(press) and (watched is self._window or press.key() in ENTER):
+                    self._player.go_on()
+                    return True
+            case QEvent.Type.MouseButtonPress if watched is not self._window:
+                self._pressed = cast(QMouseEvent, event).position()
+            case QEvent.Type.MouseButtonRelease if self.waits and watched is not self._window:
+                release = cast(QMouseEvent, event)
+                still = (release.position() - self._pressed).manhattanLength() <= CLICK
+                if still and release.button() is Qt.MouseButton.LeftButton:
+                    self._player.go_on()  # the click also selects what is under it
+        return False
+
+
+def _is_ordinary(event: QKeyEvent) -> bool:
+    function = Key.Key_F1 <= event.key() <= Key.Key_F35
+    return not (event.modifiers() & COMMANDING or event.key() in APART or function)
+
+
+def _parts(widget: QWidget | None) -> list[QWidget]:
+    """The widget, and what it scrolls, if it is the picture of a film."""
+    if not isinstance(widget, (BarChart, TokenGrid)):
+        return []
+    panel: QWidget | None = widget
+    while panel is not None and not isinstance(panel, Panel):
+        panel = panel.parentWidget()
+    if panel is None or not panel.films:
+        return []
+    return [widget, widget.viewport()] if isinstance(widget, QAbstractScrollArea) else [widget]
