@@ -24,7 +24,7 @@ STAGED_SPEED = 2.0
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
 """Recorded updates shown per second at most. A faster replay skips some."""
-MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
+MOVING = (State.PREPARING, State.RUNNING, State.STOPPING, State.CLOSING, State.ENDING)
 
 
 class Mode(Enum):
