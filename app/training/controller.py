@@ -270,7 +270,8 @@ class Controller(QObject):
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """
         if not self.worker.isRunning():
-            self._enter(State.ENDED)
+            if self.state is not State.ENDING:  # else its last reports and its end are still on their way
+                self._enter(State.ENDED)
             return True
         self.worker.go_on()
         self.run_id, self._settings = "", None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from app.training.deadlines import Deadlines
-from app.training.restart_state import RestartState
+from app.training.deadlines import Deadlines, Phase
 from app.training.stand_in import StandIn
 from grpo_core.child.limits import Limits
 from grpo_core.child.process import CLOSING, PATIENCE, ChildProcess
@@ -24,9 +23,8 @@ from grpo_core.child.wire import Message
 from grpo_core.errors import GrpoError
 from grpo_core.host.commands import Command, Look, Shutdown
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
-from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet
-from grpo_core.host.run_output import Writers, run_writer
+from grpo_core.host.run_output import Writers
 from grpo_core.progress import Progress
 from grpo_core.questions import answer_from_json, question_from_json
 from grpo_core.text import tr
@@ -43,27 +41,42 @@ class ProcessOutlet(Outlet, Protocol):
 
 
 class ProcessHost:
-    """The process, and the state needed to begin its run again in another one.
+    """Sends commands to the process, and forwards what it reports. While there is none, the stand-in carries them out.
 
     Attributes:
-        ended: whether a shutdown has been completed.
-        unavailable: why no process can be started here, in a sentence; empty as long as one may be.
+        reason: why no process can be started here, in a sentence; empty as long as one may be.
         devices: devices for language models, in words; empty until one was loaded.
     """
 
-    def __init__(self, outlet: ProcessOutlet, main: Main = serve, writers: Writers = run_writer) -> None:
-        self.ended = False
-        self.unavailable = ""
+    def __init__(
+        self, outlet: ProcessOutlet, main: Main, writers: Writers, standing: Mapping[type[Command], Command]
+    ) -> None:
+        """Make a host without a process.
+
+        Args:
+            outlet: the receiver of results, reports and progress.
+            main: main function of the process.
+            writers: makes the writers of run files here, for updates that a process finished but did not write.
+            standing: the commands that hold for every run, as of now; each process is sent them first.
+        """
+        self.reason = ""
         self.devices: tuple[str, ...] = ()
-        self._outlet, self._main = outlet, main
+        self._outlet, self._main, self._standing = outlet, main, standing
         self._process: ChildProcess | None = None
         self._deadlines = Deadlines()
         self._looked: Look | None = None  # the run whose updates were requested and have not arrived yet
-        self._closing = False
-        self._serial = 0
-        self._unheard: deque[tuple[int, Command]] = deque()
-        self._state = RestartState()
-        self._stand_in = StandIn(self._state, outlet, writers)
+        self._unheard: deque[Command] = deque()  # not taken by the process yet
+        self._stand_in = StandIn(outlet, writers)
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the process."""
+        return self._deadlines.phase
+
+    @property
+    def ended(self) -> bool:
+        """Whether a shutdown has been completed."""
+        return self.phase is Phase.ENDED
 
     @property
     def connection(self) -> Connection | None:
@@ -77,30 +90,39 @@ class ProcessHost:
 
     def start(self) -> None:
         """Start the process before it is needed. Does nothing if there is one, or none can be started."""
-        if self._process is not None or self.unavailable or self.ended:
+        if self.phase is not Phase.ABSENT:
             return
         try:
             self._process = ChildProcess(self._main, limits=LIMITS)
         except GrpoError as error:
-            self.unavailable = str(error)
+            self._give_up(str(error))
             return
-        self._deadlines = Deadlines()
+        self._deadlines.enter(Phase.STARTING)
         self._looked = None
+        for command in self._standing.values():
+            self._send(self._process, command)
 
     def rest(self) -> float | None:
         """Seconds until the process is late. None if nothing is expected of it."""
-        return None if self._process is None else self._deadlines.rest()
+        return self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
         """Send ``commands`` to the process. Without one, carry them out here or start another."""
         for command in commands:
-            self._state.note(command)
-            if self.unavailable:
-                self._unheard.append((0, command))
-            elif self._process is not None:
-                self._send(command)
-            else:
-                self._without(command)
+            self._stand_in.note(command)
+            self._pass_on(command)
+
+    def _pass_on(self, command: Command) -> None:
+        if self._process is not None:
+            self._send(self._process, command)
+        elif self.phase is Phase.UNAVAILABLE:
+            self._unheard.append(command)
+        else:
+            for needed in self._stand_in.obey(command):
+                self.start()
+                self._pass_on(needed)
+            if isinstance(command, Shutdown):
+                self._deadlines.enter(Phase.ENDED)
 
     def advance(self) -> None:
         """Handle the messages of the process, and detect whether it has ended or is late."""
@@ -113,7 +135,7 @@ class ProcessHost:
         except (EOFError, OSError):
             self._on_end(self._unexpected(process.close(PATIENCE)))
             return
-        if self._closing:
+        if self.phase is Phase.ENDING:
             self._close(process)
         elif (seconds := self._deadlines.missed()) is not None:
             self._end_deaf(process, seconds)
@@ -140,24 +162,19 @@ class ProcessHost:
 
     def handed_over(self) -> list[Command]:
         """The commands for another host to carry out, if no process can be started."""
-        return [command for _, command in self._unheard]
+        return [*self._unheard]
 
     # -- to the process --------------------------------------------------------------------------------------------
 
-    def _send(self, command: Command) -> None:
-        process = self._process
-        assert process is not None
+    def _send(self, process: ChildProcess, command: Command) -> None:
         with suppress(OSError):  # its end is noticed when reading, which also deals with undelivered commands
-            if isinstance(command, Look):
-                if self._looked != command:
-                    self._looked = command
-                    process.send({"do": "look", "run_id": command.run_id, "group": command.group})
-                return
-            self._serial += 1
-            self._unheard.append((self._serial, command))
-            self._deadlines.sent(command)
-            message, blobs = from_command(command)
-            process.send({**message, "serial": self._serial}, blobs)
+            if not isinstance(command, Look):
+                self._unheard.append(command)
+                self._deadlines.sent(command)
+                process.send(*from_command(command))
+            elif command != self._looked:
+                self._looked = command
+                process.send({"do": "look", "run_id": command.run_id, "group": command.group})
 
     # -- from the process ------------------------------------------------------------------------------------------
 
@@ -169,15 +186,17 @@ class ProcessHost:
             case "fresh":
                 if self._looked is not None and message["run_id"] == self._looked.run_id:
                     self._looked = None
-                if message["run_id"] in self._state.begins:
-                    self._state.begins[message["run_id"]].buffer.extend(to_bundle(message))
+                if message["run_id"] in self._stand_in.begins:
+                    self._stand_in.begins[message["run_id"]].buffer.extend(to_bundle(message))
             case "report":
                 report = to_report(message)
-                self._state.closed(report.closed, report.order)
+                self._stand_in.closed(report.closed, report.order)
                 self._outlet.report(report)
             case "taken":
-                while self._unheard and self._unheard[0][0] <= message["serial"]:
-                    self._on_taken(self._unheard.popleft()[1])
+                taken = [self._unheard.popleft() for _ in range(message["count"])]
+                if any(isinstance(command, Shutdown) for command in taken):
+                    self._deadlines.enter(Phase.ENDING)
+                self._deadlines.expect(self._urgent)
             case "answer":
                 question = question_from_json(message["question"])
                 text = message["answer"]
@@ -191,23 +210,20 @@ class ProcessHost:
             case "log":
                 logging.getLogger(__name__).log(message["level"], "%s", message["text"])
             case "ready":
-                self._deadlines.started(self._urgent)
+                self._deadlines.enter(Phase.LISTENING, urgent=self._urgent)
             case "loading":
-                self._deadlines.load(message["name"], model=bool(message["model"]), urgent=self._urgent)
+                phase = Phase.LOADING_MODEL if message["model"] else Phase.LOADING
+                self._deadlines.enter(phase, name=message["name"], urgent=self._urgent)
             case "loaded":
                 self.devices = tuple(message["devices"])
-                self._deadlines.loaded(self._urgent)
+                self._deadlines.enter(Phase.LISTENING, urgent=self._urgent)
             case kind:
                 raise ValueError(f"the process said {kind!r}")
-
-    def _on_taken(self, command: Command) -> None:
-        self._closing = self._closing or isinstance(command, Shutdown)
-        self._deadlines.expect(self._urgent)
 
     @property
     def _urgent(self) -> bool:
         """Whether an urgent command has not been acknowledged by the process yet."""
-        return any(command.urgent for _, command in self._unheard)
+        return any(command.urgent for command in self._unheard)
 
     def _close(self, process: ChildProcess) -> None:
         """Handle the messages of a process that was told to end, until its file is closed."""
@@ -220,14 +236,14 @@ class ProcessHost:
             self._hear(message)
         process.close()
         self._process = None
-        self.ended = True
+        self._deadlines.enter(Phase.ENDED)
 
     # -- without the process ---------------------------------------------------------------------------------------
 
     def _unexpected(self, how: str) -> str:
-        if not self._deadlines.ready:
+        if self.phase is Phase.STARTING:
             return tr("No process could be started for the run ({how}).").format(how=how)
-        current = self._state.current_begin
+        current = self._stand_in.current
         if current is not None and current.settings.is_language:
             return tr(
                 "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run "
@@ -242,25 +258,17 @@ class ProcessHost:
     def _on_end(self, sentence: str, *, gave_up_loading: bool = False) -> None:
         """Handle the end of the process: carry out the commands that it did not receive, as far as they still apply."""
         self._process = None
-        unheard = [command for _, command in self._unheard]
-        if not self._deadlines.ready and not any(isinstance(command, Shutdown) for command in unheard):
-            self.unavailable = sentence
+        starting, leaving = self.phase is Phase.STARTING, any(isinstance(one, Shutdown) for one in self._unheard)
+        self._deadlines.enter(Phase.ABSENT)
+        if starting and not leaving:
+            self._give_up(sentence)
             return
+        unheard = [*self._unheard]
         self._unheard.clear()
         for command in self._stand_in.take_over(sentence, unheard, gave_up_loading=gave_up_loading):
-            if self._process is None:
-                self._without(command)
-            else:
-                self._send(command)
+            self._pass_on(command)
 
-    def _without(self, command: Command) -> None:
-        """Carry out a command while there is no process, starting another one if the command needs it."""
-        remaining = self._stand_in.obey(command)
-        if remaining:
-            self.start()
-        for each in remaining:
-            if self._process is not None:
-                self._send(each)
-            else:
-                self._unheard.append((0, each))
-        self.ended = self.ended or isinstance(command, Shutdown)
+    def _give_up(self, sentence: str) -> None:
+        """Note that no process can be started, for the reason in ``sentence``."""
+        self._deadlines.enter(Phase.UNAVAILABLE)
+        self.reason = sentence

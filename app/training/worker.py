@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import count
 
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from app.training.local_host import LocalHost, local_learner
+from app.training.deadlines import Phase
 from app.training.mailbox import Mailbox
 from app.training.process_host import ProcessHost
-from app.training.receipts import Receipts
 from grpo_core.child.start import Main
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
 from grpo_core.host.live_run import Learners
+from grpo_core.host.loop import Loop
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Report
 from grpo_core.host.run_output import Writers, run_writer
+from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Step
 from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which the interpreter lock is handed to the window's thread; ``benchmarks.bench_latency`` compares
 values."""
+LONGEST_FRAME = 0.1
+"""Longest time in seconds for which a loop in this thread waits for the window to draw."""
 
 
 class Worker(QThread):
@@ -62,18 +69,20 @@ class Worker(QThread):
 
         Args:
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
-            writers: makes the writers of run files in this thread.
+            writers: makes the writers of run files that this process writes.
             main: main function of the process that computes runs; None to compute bandits in this thread.
             parent: the Qt parent.
         """
         super().__init__(parent)
-        self._mailbox, self._receipts = Mailbox(), Receipts()
+        self._mailbox = Mailbox()
+        self._tokens = count(1)
+        self._awaited: dict[int, threading.Event] = {}  # by token of a command, set when that has been carried out
         self._may_go_on = threading.Event()  # cleared while the window draws, so that a loop in this thread waits
         self._may_go_on.set()
         self._learners = learners
         self._writers = writers
         self._main = main
-        self._standing: dict[type[Command], Command] = {}
+        self._standing: dict[type[Command], Command] = {}  # for whichever host trains next
         self.process: ProcessHost | None = None
 
     # -- called by the window's thread -----------------------------------------------------------------------------
@@ -89,7 +98,8 @@ class Worker(QThread):
             command: makes a command from a token, which is reported when the command is done.
             timeout: in seconds.
         """
-        token, done = self._receipts.expected()
+        token, done = next(self._tokens), threading.Event()
+        self._awaited[token] = done
         self.go_on()
         self.post(command(token))
         return done.wait(timeout)
@@ -113,7 +123,7 @@ class Worker(QThread):
     @property
     def in_this_process(self) -> bool:
         """Whether runs are computed in this thread rather than in a separate process."""
-        return self.process is None or bool(self.process.unavailable)
+        return self.process is None or self.process.phase is Phase.UNAVAILABLE
 
     @property
     def pid(self) -> int | None:
@@ -126,65 +136,60 @@ class Worker(QThread):
         """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
         self.process = None
-        host = self._local() if self._main is None else self._in_process(self._main)
+        host: Loop | ProcessHost = self._loop() if self._main is None else self._process(self._main)
         while not host.ended:
-            commands = self._mailbox.take(host.rest(), host.connection)
+            commands = self._mailbox.take(host.rest(), None if isinstance(host, Loop) else host.connection)
             for command in commands:
-                if isinstance(command, (SetSpeed, SetBreakpoints)):  # for whichever host trains next
+                if isinstance(command, (SetSpeed, SetBreakpoints)):
                     self._standing[type(command)] = command
-            if isinstance(host, LocalHost):
-                host = self._passed_to(host, commands)
-            else:
-                host.obey(commands)
-            host.advance()
-            if isinstance(host, ProcessHost) and host.unavailable:
-                host = self._fallen_back(host)
-
-    def _local(self) -> LocalHost:
-        learners = local_learner if self._learners is None else self._learners
-        host = LocalHost(self, learners, self._writers, self._mailbox.interrupts, self._may_go_on)
-        host.obey([*self._standing.values()])
-        return host
-
-    def _in_process(self, main: Main) -> ProcessHost:
-        self.process = ProcessHost(self, main)
-        self.process.obey([*self._standing.values()])
-        self.process.start()
-        return self.process
-
-    def _passed_to(self, host: LocalHost, commands: Sequence[Command]) -> LocalHost | ProcessHost:
-        """Pass ``commands`` to the host that carries them out, and return it. From the first language model on, every
-        run trains in a process."""
-        for place, command in enumerate(commands):
-            if isinstance(command, Begin) and command.settings.is_language and self._may_start_process:
-                host.obey(commands[:place])
+            if isinstance(host, Loop) and self._may_start_process and any(map(_is_language, commands)):
                 host.leave()
-                other = self._in_process(serve)
-                other.obey(commands[place:])
-                return other
-        host.obey(commands)
-        return host
+                host = self._process(serve)
+            host.obey(commands)
+            host.advance()
+            if isinstance(host, ProcessHost) and host.phase is Phase.UNAVAILABLE:
+                host = self._fallen_back(host)
 
     @property
     def _may_start_process(self) -> bool:
         return self._learners is None and self.process is None
 
-    def _fallen_back(self, host: ProcessHost) -> LocalHost:
-        """The local host, since no process can be started: bandits are computed in this thread."""
+    def _loop(self) -> Loop:
+        """A loop in this thread."""
+        learners = local_learner if self._learners is None else self._learners
+        loop = Loop(self, learners, self._writers, self._interrupted)
+        loop.obey([*self._standing.values()])
+        return loop
+
+    def _interrupted(self) -> bool:
+        """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to
+        cancel."""
+        if not self._may_go_on.is_set():
+            self._may_go_on.wait(LONGEST_FRAME)
+        return self._mailbox.interrupts()
+
+    def _process(self, main: Main) -> ProcessHost:
+        """The host of a process, which is starting."""
+        self.process = ProcessHost(self, main, self._writers, self._standing)
+        self.process.start()
+        return self.process
+
+    def _fallen_back(self, host: ProcessHost) -> Loop:
+        """The loop in this thread, since no process can be started: bandits are computed here."""
         self.notified.emit(
             tr(
                 "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
                 "answers later."
-            ).format(why=host.unavailable)
+            ).format(why=host.reason)
         )
-        local = self._local()
-        local.obey(host.handed_over())
-        return local
+        loop = self._loop()
+        loop.obey(host.handed_over())
+        return loop
 
     # -- calls by the hosts ------------------------------------------------------------------------------------------
 
     def fresh(self, buffer: Buffer) -> None:
-        """Do nothing: the window takes new updates from the buffer with its next frame."""
+        """Do nothing: the window takes new updates from the buffer that it shares with a loop in this thread."""
 
     def report(self, report: Report) -> None:
         """Forward a change of state."""
@@ -204,4 +209,28 @@ class Worker(QThread):
 
     def done(self, token: int) -> None:
         """Record that the command with this token has been carried out."""
-        self._receipts.arrived(token)
+        if (event := self._awaited.pop(token, None)) is not None:
+            event.set()
+
+
+def _is_language(command: Command) -> bool:
+    """Whether ``command`` begins a language model. From the first one on, every run trains in a process."""
+    return isinstance(command, Begin) and command.settings.is_language
+
+
+def local_learner(
+    settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+) -> Learner:
+    """A learner for the window's own process, which never imports torch (:func:`grpo_core.learners.learner`).
+
+    Raises:
+        GrpoError: it is a language model.
+    """
+    if settings.is_language:
+        raise GrpoError(
+            tr(
+                "The language model trains in a process of its own, and the system lets the program start none; "
+                "the bandit works without it."
+            )
+        )
+    return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)

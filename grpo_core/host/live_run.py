@@ -71,11 +71,6 @@ class LiveRun:
         """Number of the last finished update."""
         return self._last.step if self._last is not None else 0
 
-    @property
-    def full(self) -> bool:
-        """Whether the window must take updates before the run can continue."""
-        return self.buffer.full
-
     def prepare(self) -> None:
         """Create a learner at the last update, if there is none.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Protocol
 
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.breakpoint_watch import BreakpointWatch
@@ -45,15 +44,11 @@ MOST_TOGETHER = 64
 """Number of updates whose metrics are computed in one call, if they are not displayed individually."""
 
 
-class Inbox(Protocol):
-    """Source of commands."""
-
-    def take(self, timeout: float | None) -> Iterable[Command]:
-        """Take all waiting commands, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""
-
-
 class Loop:
     """One run after the other: a learner and the one writing connection of its file.
+
+    Its driver waits for commands for up to :meth:`rest` seconds, then calls :meth:`obey` and :meth:`advance`, until
+    it has :attr:`ended`.
 
     Attributes:
         ended: a shutdown has been carried out.
@@ -73,12 +68,6 @@ class Loop:
         self._until: int | None = None
         self._stepping = False
         self._breakpoints = BreakpointWatch()
-
-    def run(self, inbox: Inbox) -> None:
-        """Wait, obey, update, and again, until a shutdown."""
-        while not self.ended:
-            self.obey(inbox.take(self.rest()))
-            self.advance()
 
     def rest(self) -> float | None:
         """Seconds until the next action without a command. None for never. Commits before a wait."""
@@ -112,10 +101,6 @@ class Loop:
             self._pause()
             self._report(reached=reached)
 
-    def leave(self) -> None:
-        """Close the run and report it."""
-        self._close()
-
     def abandon(self) -> None:
         """Write finished updates to disk after the window has ended. Its next start offers to recover unclosed runs."""
         if self._live is not None:
@@ -125,7 +110,7 @@ class Loop:
     def _patience(self) -> float | None:
         if self._live is None or self._state is not State.RUNNING:
             return None
-        if self._live.full:
+        if self._live.buffer.full:  # the window must take updates first
             return WINDOW_BEHIND
         return 0.0 if self._stepping else self._pace.delay()
 
@@ -150,7 +135,7 @@ class Loop:
                 self._breakpoints.breakpoints = breakpoints
                 self._breakpoints.watch(self._live)
             case Shutdown():
-                self._close()
+                self.leave()
                 self.ended = True
             case RunCommand(run_id=run_id) if self._live is not None and run_id == self._live.id:
                 self._carry_out_for(self._live, command)
@@ -182,12 +167,12 @@ class Loop:
             case Ask(question=question):
                 self._answer(live, question)
             case Close():
-                self._close()
+                self.leave()
             case _:
                 raise TypeError(f"a run knows no command {command!r}")
 
     def _begin(self, command: Begin) -> None:
-        self._close()
+        self.leave()
         live = self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
         self._state = State.PAUSED
         self._outlet.fresh(live.buffer)
@@ -212,7 +197,8 @@ class Loop:
         self._stepping = stepping
         self._state = State.RUNNING
 
-    def _close(self) -> None:
+    def leave(self) -> None:
+        """Close the run, if there is one, and report it."""
         live, self._live = self._live, None
         self._state = State.IDLE
         if live is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from app.training.restart_state import RestartState
 from app.training.stand_in import StandIn
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
@@ -21,6 +20,7 @@ from grpo_core.host.commands import (
     Pause,
     Run,
     SetBreakpoints,
+    SetSettings,
     SetSpeed,
     Shutdown,
 )
@@ -72,19 +72,18 @@ def outlet() -> Reported:
 
 def obeyed(outlet: Reported, *commands: Command) -> list[Command]:
     """What another process has to carry out for the last of ``commands``."""
-    state = RestartState()
-    stand_in, remaining = StandIn(state, outlet, run_writer), list[Command]()
+    stand_in, remaining = StandIn(outlet, run_writer), list[Command]()
     for command in commands:
-        state.note(command)
+        stand_in.note(command)
         remaining = [*stand_in.obey(command)]
     return remaining
 
 
 @pytest.mark.parametrize("command", [Run(run_id="a", updates=3), OneStep(run_id="a")])
 def test_a_run_that_is_to_go_on_begins_again_as_it_was_set(command: Command, outlet: Reported, tmp_path: Path) -> None:
-    slow, stops, begun = SetSpeed(speed=2.0), SetBreakpoints(breakpoints=()), begin(tmp_path)
-    remaining = obeyed(outlet, slow, stops, begun, command)
-    assert remaining == [slow, stops, begun, Look(run_id="a"), command]
+    begun, turned = begin(tmp_path), Settings().replace({"objective.beta": 0.5})
+    remaining = obeyed(outlet, begun, SetSettings(run_id="a", settings=turned), command)
+    assert remaining == [replace(begun, settings=turned), Look(run_id="a"), command]
     assert outlet.reports == []
 
 
@@ -114,12 +113,12 @@ def test_what_moves_no_run_takes_no_process(
 
 @pytest.mark.parametrize("leaving", [False, True])
 def test_after_an_unexpected_end_no_run_moves_by_itself(leaving: bool, outlet: Reported, tmp_path: Path) -> None:
-    state, fast = RestartState(), SetSpeed(speed=None)
+    stand_in, fast = StandIn(outlet, run_writer), SetSpeed(speed=None)
     unheard = [begin(tmp_path), fast, Run(run_id="a", updates=3), Commit(run_id="a", token=4)]
     unheard += [Shutdown()] if leaving else []
     for command in unheard:
-        state.note(command)
-    remaining = StandIn(state, outlet, run_writer).take_over("It has ended.", unheard)
+        stand_in.note(command)
+    remaining = stand_in.take_over("It has ended.", unheard)
     assert remaining == ([Shutdown()] if leaving else [fast])
     assert [report.state for report in outlet.reports] == ([] if leaving else [State.FAILED])
     assert outlet.tokens == [4], "who waits for the commit is let go"
@@ -132,4 +131,38 @@ def test_who_waits_for_a_commit_is_let_go(outlet: Reported, tmp_path: Path) -> N
 
 def test_a_command_that_no_host_knows_is_an_error(outlet: Reported) -> None:
     with pytest.raises(TypeError, match="knows no command"):
-        StandIn(RestartState(), outlet, run_writer).obey(Unknown())
+        StandIn(outlet, run_writer).obey(Unknown())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Run(run_id="a", updates=None),
+        OneStep(run_id="a"),
+        Pause(run_id="a"),
+        Close(run_id="a"),
+        Look(run_id="a"),
+        Shutdown(),
+        SetSpeed(speed=2.0),
+        SetBreakpoints(breakpoints=()),
+    ],
+)
+def test_what_is_carried_out_once_leaves_nothing_to_repeat(command: Command, outlet: Reported) -> None:
+    stand_in = StandIn(outlet, run_writer)
+    stand_in.note(command)
+    assert (stand_in.begins, stand_in.current, stand_in.awaited) == ({}, None, [])
+
+
+def test_a_run_that_has_begun_again_since_it_was_closed_is_not_forgotten(outlet: Reported, tmp_path: Path) -> None:
+    stand_in = StandIn(outlet, run_writer)
+    stand_in.note(begin(tmp_path, order=4))
+    stand_in.note(again := begin(tmp_path, order=6))
+    stand_in.closed("a", 4)  # it was closed for the second beginning
+    assert stand_in.begins == {"a": again}
+    stand_in.closed("a", 7)
+    assert stand_in.begins == {}
+
+
+def test_a_command_of_which_nobody_said_whether_it_outlives_a_process_is_an_error(outlet: Reported) -> None:
+    with pytest.raises(TypeError, match="outlives a process"):
+        StandIn(outlet, run_writer).note(Unknown())
