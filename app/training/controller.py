@@ -190,7 +190,7 @@ class Controller(QObject):
         the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
         from the run's process.
         """
-        if self.buffer is None or self.worker.process is None:
+        if self.buffer is None or self.worker.in_this_process:
             return
         seen = self.buffer.run_id, self.buffer.version, self.group
         if seen != self._looked:

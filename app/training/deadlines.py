@@ -23,6 +23,7 @@ class Phase(Enum):
     """Phases of the process of a run.
 
     Attributes:
+        HERE: there is none, and runs are computed in the worker's thread until one needs a process.
         ABSENT: there is none.
         STARTING: it has been started, and has not reported yet.
         LISTENING: it takes commands.
@@ -30,9 +31,10 @@ class Phase(Enum):
         LOADING_MODEL: it reads a model from a folder, and cannot react.
         ENDING: it has taken the command to shut down, and closes its files.
         ENDED: a shutdown has been completed.
-        UNAVAILABLE: none can be started here.
+        UNAVAILABLE: none can be started, and runs are computed in the worker's thread.
     """
 
+    HERE = "here"
     ABSENT = "absent"
     STARTING = "starting"
     LISTENING = "listening"
@@ -44,6 +46,7 @@ class Phase(Enum):
 
 
 NEXT: Mapping[Phase, tuple[Phase, ...]] = {
+    Phase.HERE: (Phase.STARTING, Phase.ENDED, Phase.UNAVAILABLE),
     Phase.ABSENT: (Phase.STARTING, Phase.ENDED, Phase.UNAVAILABLE),
     Phase.STARTING: (Phase.LISTENING, Phase.ABSENT),
     Phase.LISTENING: (Phase.LOADING, Phase.LOADING_MODEL, Phase.ENDING, Phase.ABSENT),
@@ -51,7 +54,7 @@ NEXT: Mapping[Phase, tuple[Phase, ...]] = {
     Phase.LOADING_MODEL: (Phase.LISTENING, Phase.ABSENT),
     Phase.ENDING: (Phase.ENDED,),
     Phase.ENDED: (),
-    Phase.UNAVAILABLE: (),
+    Phase.UNAVAILABLE: (Phase.ENDED,),
 }
 """The phases that may follow each phase."""
 
@@ -64,8 +67,8 @@ class Deadlines:
         loading: name of what is being loaded, torch or a model from a folder. Empty for nothing.
     """
 
-    def __init__(self) -> None:
-        self.phase = Phase.ABSENT
+    def __init__(self, phase: Phase = Phase.ABSENT) -> None:
+        self.phase = phase
         self.loading = ""
         self._since = 0.0  # when the phase began
         self._due: float | None = None

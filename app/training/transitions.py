@@ -32,7 +32,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
     State.RUNNING: {**_STARTABLE, Pause: State.STOPPING, **_reported(State.RUNNING, State.PAUSED)},
     State.STOPPING: {**_STARTABLE, **_reported(State.PAUSED)},
     State.PAUSED: {**_STARTABLE, **_reported(State.PAUSED)},
-    State.FAILED: _STARTABLE,
+    State.FAILED: {**_STARTABLE, **_reported(State.PAUSED)},  # another process has begun it, for a question
     State.CLOSING: _IDLE,
     State.ENDING: {State.IDLE: State.ENDING},
     State.ENDED: _BEGIN,

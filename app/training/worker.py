@@ -9,24 +9,16 @@ from itertools import count
 
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from app.training.deadlines import Phase
+from app.training.host import Host
 from app.training.mailbox import Mailbox
-from app.training.process_host import ProcessHost
 from grpo_core.child.start import Main
-from grpo_core.config import Settings
-from grpo_core.errors import GrpoError
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
+from grpo_core.host.commands import Command
 from grpo_core.host.live_run import Learners
-from grpo_core.host.loop import Loop
-from grpo_core.host.process import serve
 from grpo_core.host.reports import Report
 from grpo_core.host.run_output import Writers, run_writer
-from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
-from grpo_core.record import Step
-from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which the interpreter lock is handed to the window's thread; ``benchmarks.bench_latency`` compares
@@ -36,13 +28,13 @@ LONGEST_FRAME = 0.1
 
 
 class Worker(QThread):
-    """Drives one host at a time: the loop in this thread or, as soon as one is needed, a process.
+    """Drives the host of the loop: the loop runs in this thread or, as soon as one is needed, in a process.
 
     The methods for the window's thread (:meth:`post` to :meth:`go_on`) return at once, except :meth:`carried_out`.
     Commands may be posted before the thread starts.
 
     Attributes:
-        process: the host of the process, None as long as runs are computed in this thread.
+        host: the host, None before the thread is started.
         devices: devices for language models, in words; empty until one was loaded.
 
     Signals:
@@ -82,8 +74,8 @@ class Worker(QThread):
         self._learners = learners
         self._writers = writers
         self._main = main
-        self._standing: dict[type[Command], Command] = {}  # for whichever host trains next
-        self.process: ProcessHost | None = None
+        self._standing: tuple[Command, ...] = ()  # speed and breakpoints, for the next host
+        self.host: Host | None = None
 
     # -- called by the window's thread -----------------------------------------------------------------------------
 
@@ -118,48 +110,36 @@ class Worker(QThread):
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices for language models, in words. Empty until one was loaded."""
-        return () if self.process is None else self.process.devices
+        return () if self.host is None else self.host.devices
 
     @property
     def in_this_process(self) -> bool:
         """Whether runs are computed in this thread rather than in a separate process."""
-        return self.process is None or self.process.phase is Phase.UNAVAILABLE
+        return self.host is None or self.host.is_here
 
     @property
     def pid(self) -> int | None:
         """The id of the process that computes the runs, None without one."""
-        return None if self.process is None else self.process.pid
+        return None if self.host is None else self.host.pid
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        self.process = None
-        host: Loop | ProcessHost = self._loop() if self._main is None else self._process(self._main)
+        host = self.host = Host(
+            self,
+            self._writers,
+            main=self._main,
+            learners=self._learners,
+            interrupted=self._interrupted,
+            standing=self._standing,
+        )
+        host.start()
         while not host.ended:
-            commands = self._mailbox.take(host.rest(), None if isinstance(host, Loop) else host.connection)
-            for command in commands:
-                if isinstance(command, (SetSpeed, SetBreakpoints)):
-                    self._standing[type(command)] = command
-            if isinstance(host, Loop) and self._may_start_process and any(map(_is_language, commands)):
-                host.leave()
-                host = self._process(serve)
-            host.obey(commands)
+            host.obey(self._mailbox.take(host.rest(), host.connection))
             host.advance()
-            if isinstance(host, ProcessHost) and host.phase is Phase.UNAVAILABLE:
-                host = self._fallen_back(host)
-
-    @property
-    def _may_start_process(self) -> bool:
-        return self._learners is None and self.process is None
-
-    def _loop(self) -> Loop:
-        """A loop in this thread."""
-        learners = local_learner if self._learners is None else self._learners
-        loop = Loop(self, learners, self._writers, self._interrupted)
-        loop.obey([*self._standing.values()])
-        return loop
+        self._standing = host.standing
 
     def _interrupted(self) -> bool:
         """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to
@@ -167,24 +147,6 @@ class Worker(QThread):
         if not self._may_go_on.is_set():
             self._may_go_on.wait(LONGEST_FRAME)
         return self._mailbox.interrupts()
-
-    def _process(self, main: Main) -> ProcessHost:
-        """The host of a process, which is starting."""
-        self.process = ProcessHost(self, main, self._writers, self._standing)
-        self.process.start()
-        return self.process
-
-    def _fallen_back(self, host: ProcessHost) -> Loop:
-        """The loop in this thread, since no process can be started: bandits are computed here."""
-        self.notified.emit(
-            tr(
-                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
-                "answers later."
-            ).format(why=host.reason)
-        )
-        loop = self._loop()
-        loop.obey(host.handed_over())
-        return loop
 
     # -- calls by the hosts ------------------------------------------------------------------------------------------
 
@@ -211,26 +173,3 @@ class Worker(QThread):
         """Record that the command with this token has been carried out."""
         if (event := self._awaited.pop(token, None)) is not None:
             event.set()
-
-
-def _is_language(command: Command) -> bool:
-    """Whether ``command`` begins a language model. From the first one on, every run trains in a process."""
-    return isinstance(command, Begin) and command.settings.is_language
-
-
-def local_learner(
-    settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
-) -> Learner:
-    """A learner for the window's own process, which never imports torch (:func:`grpo_core.learners.learner`).
-
-    Raises:
-        GrpoError: it is a language model.
-    """
-    if settings.is_language:
-        raise GrpoError(
-            tr(
-                "The language model trains in a process of its own, and the system lets the program start none; "
-                "the bandit works without it."
-            )
-        )
-    return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)

@@ -54,7 +54,18 @@ class Loop:
         ended: a shutdown has been carried out.
     """
 
-    def __init__(self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool]) -> None:
+    def __init__(
+        self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool], order: int = 0
+    ) -> None:
+        """Make a loop without a run.
+
+        Args:
+            outlet: the receiver of results and reports.
+            learners: makes the learners of runs.
+            writers: makes the writers of run files.
+            interrupted: whether to cancel the update in progress; called for every token and every pass.
+            order: of the last command that was carried out before, elsewhere.
+        """
         self.ended = False
         self._outlet = outlet
         self._learners = learners
@@ -63,8 +74,8 @@ class Loop:
         self._pace = Pace()
         self._live: LiveRun | None = None
         self._state = State.IDLE
-        self._order = 0
-        self._reported: Report | None = None
+        self._order = order
+        self._reported = Report(run_id="", order=order, state=State.IDLE)
         self._until: int | None = None
         self._stepping = False
         self._breakpoints = BreakpointWatch()
@@ -141,6 +152,8 @@ class Loop:
                 self._carry_out_for(self._live, command)
             case Commit(token=token) | Settle(token=token):
                 self._outlet.done(token)
+            case Ask(question=question):
+                self._outlet.answer(question, tr("The question was given up."))
             case Look() | RunCommand():  # the window shares the buffer; the run has been left
                 pass
             case _:

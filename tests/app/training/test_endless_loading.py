@@ -38,7 +38,7 @@ def load(trainer: Trainer, path: Path) -> int:
     trainer.begin(ENDLESS, path)
 
     def loads() -> bool:
-        host = trainer.worker.process
+        host = trainer.worker.host
         return host is not None and host.phase is Phase.LOADING_MODEL
 
     trainer.qtbot.waitUntil(loads, timeout=40_000)

@@ -38,6 +38,7 @@ def test_a_worker_that_ends_begins_nothing_and_is_asked_once() -> None:
         (State.PREPARING, State.RUNNING, State.RUNNING),
         (State.STOPPING, State.PAUSED, State.PAUSED),
         (State.PAUSED, State.FAILED, State.FAILED),
+        (State.FAILED, State.PAUSED, State.PAUSED),
         (State.CLOSING, State.IDLE, State.IDLE),
         (State.ENDING, State.IDLE, State.ENDING),
     ],
@@ -50,7 +51,7 @@ def test_a_report_leads_on(state: State, reported: State, expected: State) -> No
     ("state", "reported"),
     [
         (State.PAUSED, State.RUNNING),
-        (State.FAILED, State.PAUSED),
+        (State.FAILED, State.RUNNING),
         (State.RUNNING, State.IDLE),
         (State.IDLE, State.FAILED),
     ],
