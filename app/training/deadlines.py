@@ -73,9 +73,8 @@ class Deadlines:
         self._since = 0.0  # when the phase began
         self._due: float | None = None
         self._given = 0.0  # the seconds allowed, which end at _due
-        self._quiet_since: float | None = None  # it was asked to pause, and has not reported since
-        self._warned = False
-        self._pause_waits = False  # a pause was requested while it was loading, and no message has been shown yet
+        self._warn_at: float | None = None  # when a message is due because a pause waits
+        self._pausing = False  # _due is that of a pause, for which any report will do
         self._leaving = False  # it was asked to end
 
     def enter(self, phase: Phase, *, name: str = "", urgent: bool = False) -> None:
@@ -94,37 +93,36 @@ class Deadlines:
         if phase not in NEXT[self.phase]:
             raise ValueError(f"a process cannot be {phase} after it was {self.phase}")
         self.phase, self.loading, self._since = phase, name, time.monotonic()
-        self._pause_waits = False
+        self.expect(urgent and phase is Phase.LISTENING)
         match phase:
             case Phase.LISTENING:
-                self.expect(urgent)
+                pass
             case Phase.LOADING | Phase.LOADING_MODEL if self._leaving:
                 self._give(STARTED)
             case Phase.LOADING:
                 self._give(LOADING)
             case Phase.LOADING_MODEL:
                 self._give(PATIENCE if urgent else LOADING_MODEL)
+            case Phase.STARTING:
+                self._give(STARTING)
             case _:
-                self._due, self._quiet_since, self._leaving = None, None, False
-                if phase is Phase.STARTING:
-                    self._give(STARTING)
+                self._leaving = False
 
     def rest(self) -> float | None:
         """Seconds until the process is late. None if nothing is expected of it."""
-        due = [] if self._due is None else [self._due]
-        if self._quiet_since is not None:
-            due.append(self._quiet_since + (QUIET if self._warned else PATIENCE))
-        return max(0.0, min(due) - time.monotonic()) if due else None
+        moments = [moment for moment in (self._due, self._warn_at) if moment is not None]
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def sent(self, command: Command) -> None:
         """Record that ``command`` was sent to the process."""
-        now, reading = time.monotonic(), self.phase is Phase.LOADING_MODEL
-        if command.urgent and (self._due is None or (reading and self._due > now + PATIENCE)):
-            self._give(PATIENCE)
-        if isinstance(command, Pause) and self.loading:
-            self._pause_waits = True
-        elif isinstance(command, Pause) and self._quiet_since is None and self.phase is Phase.LISTENING:
-            self._quiet_since, self._warned = now, False
+        now, waits = time.monotonic(), self.phase in (Phase.STARTING, Phase.LOADING)
+        if command.urgent and not waits and (self._due is None or self._due > now + PATIENCE):
+            self.expect(urgent=True)
+        elif isinstance(command, Pause) and self.loading:
+            self._warn_at = now
+        elif isinstance(command, Pause) and self._due is None:
+            self._give(QUIET)
+            self._warn_at, self._pausing = now + PATIENCE, True
         if isinstance(command, Shutdown):
             self._leaving = True
             if self.phase is not Phase.LISTENING:  # it has nothing to lose
@@ -132,21 +130,18 @@ class Deadlines:
 
     def heard(self) -> None:
         """Record that the process has reported."""
-        self._quiet_since = None
+        if self._pausing:
+            self.expect(urgent=False)
 
     def expect(self, urgent: bool) -> None:
         """Expect nothing but the acknowledgement of an urgent command, if there is one."""
-        self._due = None
+        self._due, self._warn_at, self._pausing = None, None, False
         if urgent:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
         """The exceeded time limit in seconds, after which the process is to be killed. None while it is in time."""
-        if self._due is not None and time.monotonic() >= self._due:
-            return self._given
-        if self._quiet_since is not None and time.monotonic() - self._quiet_since >= QUIET:
-            return QUIET
-        return None
+        return self._given if self._due is not None and time.monotonic() >= self._due else None
 
     def warning(self) -> str:
         """A sentence, returned once, if a pause waits for loading, or if the process stays silent for long after a
@@ -154,8 +149,10 @@ class Deadlines:
 
         A pause lets the update in progress finish, but the process acknowledges it at once.
         """
-        if self._pause_waits:
-            self._pause_waits = False
+        if self._warn_at is None or time.monotonic() < self._warn_at:
+            return ""
+        self._warn_at = None
+        if self.loading:
             return tr(
                 "“{name}” is still being loaded, for {seconds:.0f} seconds so far (at most {most:.0f}); then the run "
                 "pauses. Another run, or closing this one, ends the loading."
@@ -164,9 +161,6 @@ class Deadlines:
                 seconds=time.monotonic() - self._since,
                 most=LOADING_MODEL if self.phase is Phase.LOADING_MODEL else LOADING,
             )
-        if self._quiet_since is None or self._warned or time.monotonic() - self._quiet_since < PATIENCE:
-            return ""
-        self._warned = True
         return tr(
             "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
             "then it is ended. Every finished update is kept."

@@ -81,7 +81,7 @@ class Host:
         main: Main | None = serve,
         learners: Learners | None = None,
         interrupted: Callable[[], bool] = never,
-        standing: Sequence[Command] = (),
+        standing: dict[type[Command], Command] | None = None,
     ) -> None:
         """Make a host without a process.
 
@@ -91,18 +91,17 @@ class Host:
             main: main function of the process; None to compute bandits in this thread.
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
             interrupted: whether to cancel an update in this thread.
-            standing: earlier commands that set the speed and the breakpoints.
+            standing: the last commands that set the speed and the breakpoints; the host keeps it up to date.
         """
         self.devices: tuple[str, ...] = ()
         self._outlet, self._writers, self._interrupted = outlet, writers, interrupted
-        self._main, self._learners = serve if main is None else main, learners
+        self._main, self._learners = main, learners
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
-        self._looked: Look | None = None  # the run whose updates were requested and have not arrived yet
         self._unheard: deque[Command] = deque()  # sent, and not taken by the process yet
         self._awaited: list[AnyQuestion | int] = []  # sent, and not answered yet: questions, and tokens of commands
         # what another process would need
-        self._standing = {type(command): command for command in standing}
+        self._standing = {} if standing is None else standing
         self._begins: dict[str, Begin] = {}  # as of now, of the runs whose file may be open; the current one is last
         self._current = ""
         self._order = 0  # the highest of a command so far
@@ -134,11 +133,6 @@ class Host:
         """The id of the process, None without one."""
         return None if self._process is None else self._process.pid
 
-    @property
-    def standing(self) -> tuple[Command, ...]:
-        """The commands that set the speed and the breakpoints."""
-        return tuple(self._standing.values())
-
     def start(self) -> None:
         """Start the process before it is needed, unless runs are computed in this thread."""
         if self.phase is Phase.ABSENT:
@@ -155,8 +149,8 @@ class Host:
             self._pass_on(command)
 
     def advance(self) -> None:
-        """Make an update, if one is due in this thread; or else handle the messages of the process, and detect whether
-        it has ended or is late."""
+        """Handle the messages of the process, and detect whether it has ended or is late. Without a process, make an
+        update in this thread, if one is due."""
         process = self._process
         if process is None:
             self._loop.advance()
@@ -214,8 +208,8 @@ class Host:
                 self._deadlines.enter(Phase.ENDED)
 
     def _needs_process(self, command: Command) -> bool:
-        """Whether a process has to be started for ``command``: in this thread, for the first language model; after the
-        end of a process, for whatever takes a learner."""
+        """Whether a process has to be started for ``command``: for the first language model where runs are computed in
+        this thread, and for whatever takes a learner where a process has ended."""
         match command:
             case Begin(settings=settings) if self.phase is Phase.HERE:
                 return settings.is_language and self._learners is None
@@ -228,9 +222,6 @@ class Host:
 
     def _send(self, process: ChildProcess, command: Command) -> None:
         if isinstance(command, Look):
-            if command == self._looked:
-                return
-            self._looked = command
             message, blobs = {"do": "look", "run_id": command.run_id, "group": command.group}, list[bytes]()
         else:
             self._unheard.append(command)
@@ -251,8 +242,6 @@ class Host:
             case "heard":
                 pass  # it finishes its update first
             case "fresh":
-                if self._looked is not None and message["run_id"] == self._looked.run_id:
-                    self._looked = None
                 if message["run_id"] in self._begins:
                     self._begins[message["run_id"]].buffer.extend(to_bundle(message))
             case "report":
@@ -300,12 +289,11 @@ class Host:
 
     def _start(self) -> None:
         try:
-            self._process = ChildProcess(self._main, limits=LIMITS)
+            self._process = ChildProcess(serve if self._main is None else self._main, limits=LIMITS)
         except GrpoError as error:
             self._fall_back(str(error))
             return
         self._deadlines.enter(Phase.STARTING)
-        self._looked = None
         for command in self._standing.values():
             self._send(self._process, command)
 

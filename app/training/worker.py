@@ -74,7 +74,7 @@ class Worker(QThread):
         self._learners = learners
         self._writers = writers
         self._main = main
-        self._standing: tuple[Command, ...] = ()  # speed and breakpoints, for the next host
+        self._standing: dict[type[Command], Command] = {}  # speed and breakpoints, for the next host
         self.host: Host | None = None
 
     # -- called by the window's thread -----------------------------------------------------------------------------
@@ -139,7 +139,6 @@ class Worker(QThread):
         while not host.ended:
             host.obey(self._mailbox.take(host.rest(), host.connection))
             host.advance()
-        self._standing = host.standing
 
     def _interrupted(self) -> bool:
         """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to

@@ -151,11 +151,11 @@ class LiveRun:
             while not steps or (len(steps) < most and time.monotonic() < end):
                 steps.append(self._computed())
         finally:
-            finished = list(zip(steps, metrics_of(steps), strict=True))
-            for step, scalars in finished:
+            for step, scalars in zip(steps, metrics_of(steps), strict=True):
                 self._last, self.scalars = step, scalars
                 self.buffer.put(step, scalars)
-            self.output.write(finished)
+            if steps:
+                self.output.save()
 
     def _computed(self) -> Step:
         self.prepare()

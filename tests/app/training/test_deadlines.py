@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.training import deadlines
-from app.training.deadlines import LOADING, LOADING_MODEL, NEXT, STARTED, STARTING, Deadlines, Phase
+from app.training.deadlines import LOADING, LOADING_MODEL, NEXT, QUIET, STARTED, STARTING, Deadlines, Phase
 from grpo_core.child.process import PATIENCE
 from grpo_core.host.commands import Close, Pause, Shutdown
 
@@ -153,3 +153,26 @@ def test_nothing_is_expected_where_there_is_no_process_and_of_the_next_one_nothi
     process.enter(Phase.LISTENING)
     process.enter(Phase.LOADING, name="torch")
     late_after(process, clock, LOADING)
+
+
+def test_a_pause_that_is_not_heard_of_is_told_once_and_then_ends_the_process(clock: Clock) -> None:
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.sent(Pause(run_id="a"))
+    assert process.rest() == PATIENCE and process.warning() == ""
+    clock.now += PATIENCE
+    assert "has not answered" in process.warning()
+    assert process.warning() == "" and process.rest() == QUIET - PATIENCE
+    clock.now += QUIET - PATIENCE
+    assert process.missed() == QUIET
+
+
+def test_a_pause_that_is_heard_of_may_wait_for_its_update_as_long_as_that_takes(clock: Clock) -> None:
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.sent(Pause(run_id="a"))
+    process.heard()
+    assert process.rest() is None
+    process.sent(Close(run_id="a"))
+    process.heard()  # of something else
+    late_after(process, clock, PATIENCE)
