@@ -199,8 +199,10 @@ class Host:
             if command is begin:
                 self._loop.leave()
             self._start()
-            for needed in dict.fromkeys((begin, Look(run_id=begin.run_id), command)):
-                self._pass_on(needed)
+            self._pass_on(begin)
+            self._pass_on(Look(run_id=begin.run_id))
+            if command is not begin:
+                self._pass_on(command)
         else:
             self._loop.obey([command])
             self._begins = {run_id: begin for run_id, begin in self._begins.items() if run_id == self._current}
