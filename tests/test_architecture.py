@@ -102,7 +102,7 @@ REAL_TIME = {
     "app/self_test/driving.py",
     "app/training/controller.py",
     "app/training/deadlines.py",
-    "app/training/process_host.py",
+    "app/training/host.py",
     "app/workspace/evolution.py",
     "app/workspace/frame.py",
 }

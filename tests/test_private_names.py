@@ -11,7 +11,6 @@ TESTS = Path(__file__).parent
 LEFT = {
     "app/panels/test_repeats.py": 1,
     "app/stories/test_long_updates.py": 1,
-    "app/training/test_endless_loading.py": 1,
     "app/training/test_failures.py": 2,
     "app/workspace/test_run_manager.py": 1,
     "core/lm/test_interruptions.py": 1,

@@ -1,14 +1,15 @@
-"""The window's side of training: a state machine that posts commands to the worker and receives its reports."""
+"""The window's side of training: it posts commands to the worker and receives its reports (``transitions``)."""
 
 from __future__ import annotations
 
 import math
 import uuid
-from itertools import count
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from app.training.transitions import TRANSITIONS, after
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.child.start import Main
@@ -36,8 +37,7 @@ class Controller(QObject):
     """Controls the one learner that trains. Every method returns at once except ``commit``, ``settle`` and
     ``shutdown``.
 
-    States: IDLE > PREPARING > PAUSED <> RUNNING; STOPPING between a press of pause (or close) and the end of the update
-    in progress; FAILED after an error. A failed run is at its last finished update and may be run again.
+    The states, and what leads from one to the next: :data:`app.training.transitions.TRANSITIONS`.
 
     To close the window, call :meth:`shutdown`; if that returns False, wait for ``finished``, and on ``still_busy`` ask
     the user. To quit anyway, end the process with ``os._exit``: the thread is never terminated, and every committed
@@ -96,9 +96,7 @@ class Controller(QObject):
         self.group = 0
         self._settings: Settings | None = None
         self._progress: Progress | None = None
-        self._orders = count(1)
         self._order = 0
-        self._leaving = self._over = False
         self._looked: tuple[str, int, int] | None = None
         self.worker = Worker(learners=learners, writers=writers, main=process, parent=self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
@@ -144,7 +142,6 @@ class Controller(QObject):
             head=resume.step if resume is not None else 0,
         )
         begin = commands.Begin(
-            order=self._next_order(),
             run_id=self.run_id,
             path=Path(path),
             settings=settings,
@@ -156,21 +153,20 @@ class Controller(QObject):
             limit=limit,
             thin=thin,
         )
-        self._post(begin, State.PREPARING)
-        self._start()
+        if self._post(begin):
+            self._start()
         return self.run_id
 
     @Slot()
     def warm_up(self) -> None:
         """Start the computing process, so that the first run need not wait for it. Does nothing in a closed window."""
-        if not self._over:
+        if self.state not in (State.ENDING, State.ENDED):
             self._start()
 
     def close_run(self) -> None:
         """Cancel the update in progress and close the current run's file."""
-        if self.run_id:
-            run_id, self.run_id, self._settings = self.run_id, "", None
-            self._post(commands.Close(order=self._next_order(), run_id=run_id), State.STOPPING)
+        self._post(commands.Close(run_id=self.run_id))
+        self.run_id, self._settings = "", None
 
     @property
     def head(self) -> int:
@@ -194,7 +190,7 @@ class Controller(QObject):
         the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
         from the run's process.
         """
-        if self.buffer is None or self.worker.process is None:
+        if self.buffer is None or self.worker.in_this_process:
             return
         seen = self.buffer.run_id, self.buffer.version, self.group
         if seen != self._looked:
@@ -203,7 +199,7 @@ class Controller(QObject):
 
     def commit(self, timeout: float = 0.5) -> bool:
         """Wait until every finished update is on disk, for at most ``timeout`` seconds. Returns whether it is."""
-        still = self.state not in (State.RUNNING, State.STOPPING)
+        still = self.state in (State.IDLE, State.PREPARING, State.PAUSED, State.FAILED, State.ENDED)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
         run_id = self.run_id
@@ -224,19 +220,16 @@ class Controller(QObject):
         """Make ``length`` further updates and pause. None for no limit. A run of one update is a single step."""
         if length == 1:
             self.step()
-        elif self.run_id:
-            self._post(commands.Run(order=self._next_order(), run_id=self.run_id, updates=length), self._moving)
+        else:
+            self._post(commands.Run(run_id=self.run_id, updates=length))
 
     def step(self) -> None:
         """Make one update at once, whatever the speed. Repeated presses add up."""
-        if self.run_id:
-            self._post(commands.OneStep(order=self._next_order(), run_id=self.run_id), self._moving)
+        self._post(commands.OneStep(run_id=self.run_id))
 
     def pause(self) -> None:
         """Stop after the update in progress."""
-        if self.state in (State.RUNNING, State.PREPARING):
-            stopping = State.STOPPING if self.state is State.RUNNING else State.PREPARING
-            self._post(commands.Pause(order=self._next_order(), run_id=self.run_id), stopping)
+        self._post(commands.Pause(run_id=self.run_id))
 
     def ask(self, question: AnyQuestion) -> None:
         """Ask the current run's model a question. ``answered`` follows between two updates."""
@@ -276,13 +269,13 @@ class Controller(QObject):
 
         If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
         """
-        self._over = True
         if not self.worker.isRunning():
+            if self.state is not State.ENDING:  # else its last reports and its end are still on their way
+                self._enter(State.ENDED)
             return True
         self.worker.go_on()
-        if not self._leaving:
-            self._leaving, self.run_id, self._settings = True, "", None
-            self._post(commands.Shutdown(order=self._next_order()), State.STOPPING)
+        self.run_id, self._settings = "", None
+        if self._post(commands.Shutdown()):
             self._busy.start(PATIENCE_MS)
         ended = self.worker.wait(round(timeout * 1000))
         if ended:
@@ -291,9 +284,8 @@ class Controller(QObject):
 
     @Slot()
     def _on_finished(self) -> None:
-        self._leaving = False
         self._busy.stop()
-        self._enter(State.IDLE)
+        self._enter(State.ENDED if self.state in (State.ENDING, State.ENDED) else State.IDLE)
         self.finished.emit()
 
     # -- reports from the worker -------------------------------------------------------------------------------------
@@ -302,10 +294,10 @@ class Controller(QObject):
     def _on_report(self, report: Report) -> None:
         if report.closed:
             self.closed.emit(report.closed)
-        if report.order == self._order:
-            self._enter(report.state)
-        if report.reached and report.order == self._order:  # no other state was requested meanwhile
-            self.reached.emit(report.reached)
+        if report.order == self._order and report.run_id == self.run_id:  # no other state was requested meanwhile
+            self._enter(after(self.state, report.state))
+            if report.reached:
+                self.reached.emit(report.reached)
         if report.failure is not None:
             self.failed.emit(report.failure)
 
@@ -319,17 +311,15 @@ class Controller(QObject):
         if not self.worker.isRunning():
             self.worker.start()
 
-    @property
-    def _moving(self) -> State:
-        return State.PREPARING if self.state is State.PREPARING else State.RUNNING
-
-    def _next_order(self) -> int:
-        self._order = next(self._orders)
-        return self._order
-
-    def _post(self, command: commands.Command, state: State) -> None:
-        self.worker.post(command)
+    def _post(self, command: commands.Command) -> bool:
+        """Post a command that decides whether the run moves. Returns whether there was anything for it to act on."""
+        state = TRANSITIONS[self.state].get(type(command))
+        if state is None:
+            return False
+        self._order += 1
+        self.worker.post(replace(command, order=self._order))
         self._enter(state)
+        return True
 
     def _enter(self, state: State) -> None:
         if state is not self.state:

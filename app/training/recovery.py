@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from grpo_core.errors import GrpoError
 from grpo_core.host.buffer import NAMES, Bundle
 from grpo_core.host.commands import Begin
 from grpo_core.host.run_output import RunOutput, Writers
-from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 
 
@@ -44,6 +42,7 @@ def _take_from_file(begin: Begin) -> None:
         if last <= head:
             buffer.mark_committed(max(last, buffer.committed))
             return
+        step = reader.step(last)
         changes = tuple(change for change in reader.settings_changes() if change[0] > head)
         bundle = Bundle(
             run_id=buffer.run_id,
@@ -51,14 +50,10 @@ def _take_from_file(begin: Begin) -> None:
             committed=last,
             scalars=np.stack([reader.series(name, head) for name in NAMES], axis=1),
             changes=changes,
-            steps=((last, partial(_same, reader.step(last))),),
+            steps=((last, lambda: step),),
             thinned=reader.thinned,
         )
     buffer.extend(bundle)
-
-
-def _same(step: Step) -> Step:
-    return step
 
 
 def _standing(begin: Begin) -> Begin:

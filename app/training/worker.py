@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import count
 
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
-from app.training.local_host import LocalHost, local_learner
+from app.training.host import Host
 from app.training.mailbox import Mailbox
-from app.training.process_host import ProcessHost
-from app.training.receipts import Receipts
 from grpo_core.child.start import Main
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Begin, Command, SetBreakpoints, SetSpeed
+from grpo_core.host.commands import Command
 from grpo_core.host.live_run import Learners
-from grpo_core.host.process import serve
 from grpo_core.host.reports import Report
 from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
-from grpo_core.text import tr
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which the interpreter lock is handed to the window's thread; ``benchmarks.bench_latency`` compares
 values."""
+LONGEST_FRAME = 0.1
+"""Longest time in seconds for which a loop in this thread waits for the window to draw."""
 
 
 class Worker(QThread):
-    """Drives one host at a time: the loop in this thread or, as soon as one is needed, a process.
+    """Drives the host of the loop: the loop runs in this thread or, as soon as one is needed, in a process.
 
     The methods for the window's thread (:meth:`post` to :meth:`go_on`) return at once, except :meth:`carried_out`.
     Commands may be posted before the thread starts.
 
     Attributes:
-        process: the host of the process, None as long as runs are computed in this thread.
+        host: the host, None before the thread is started.
         devices: devices for language models, in words; empty until one was loaded.
 
     Signals:
@@ -62,19 +61,21 @@ class Worker(QThread):
 
         Args:
             learners: makes learners in this thread; by default those that need no torch, and a process for the others.
-            writers: makes the writers of run files in this thread.
+            writers: makes the writers of run files that this process writes.
             main: main function of the process that computes runs; None to compute bandits in this thread.
             parent: the Qt parent.
         """
         super().__init__(parent)
-        self._mailbox, self._receipts = Mailbox(), Receipts()
+        self._mailbox = Mailbox()
+        self._tokens = count(1)
+        self._awaited: dict[int, threading.Event] = {}  # by token of a command, set when that has been carried out
         self._may_go_on = threading.Event()  # cleared while the window draws, so that a loop in this thread waits
         self._may_go_on.set()
         self._learners = learners
         self._writers = writers
         self._main = main
-        self._standing: dict[type[Command], Command] = {}
-        self.process: ProcessHost | None = None
+        self._standing: dict[type[Command], Command] = {}  # speed and breakpoints, for the next host
+        self.host: Host | None = None
 
     # -- called by the window's thread -----------------------------------------------------------------------------
 
@@ -89,7 +90,8 @@ class Worker(QThread):
             command: makes a command from a token, which is reported when the command is done.
             timeout: in seconds.
         """
-        token, done = self._receipts.expected()
+        token, done = next(self._tokens), threading.Event()
+        self._awaited[token] = done
         self.go_on()
         self.post(command(token))
         return done.wait(timeout)
@@ -108,83 +110,47 @@ class Worker(QThread):
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices for language models, in words. Empty until one was loaded."""
-        return () if self.process is None else self.process.devices
+        return () if self.host is None else self.host.devices
 
     @property
     def in_this_process(self) -> bool:
         """Whether runs are computed in this thread rather than in a separate process."""
-        return self.process is None or bool(self.process.unavailable)
+        return self.host is None or self.host.is_here
 
     @property
     def pid(self) -> int | None:
         """The id of the process that computes the runs, None without one."""
-        return None if self.process is None else self.process.pid
+        return None if self.host is None else self.host.pid
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        self.process = None
-        host = self._local() if self._main is None else self._in_process(self._main)
-        while not host.ended:
-            commands = self._mailbox.take(host.rest(), host.connection)
-            for command in commands:
-                if isinstance(command, (SetSpeed, SetBreakpoints)):  # for whichever host trains next
-                    self._standing[type(command)] = command
-            if isinstance(host, LocalHost):
-                host = self._passed_to(host, commands)
-            else:
-                host.obey(commands)
-            host.advance()
-            if isinstance(host, ProcessHost) and host.unavailable:
-                host = self._fallen_back(host)
-
-    def _local(self) -> LocalHost:
-        learners = local_learner if self._learners is None else self._learners
-        host = LocalHost(self, learners, self._writers, self._mailbox.interrupts, self._may_go_on)
-        host.obey([*self._standing.values()])
-        return host
-
-    def _in_process(self, main: Main) -> ProcessHost:
-        self.process = ProcessHost(self, main)
-        self.process.obey([*self._standing.values()])
-        self.process.start()
-        return self.process
-
-    def _passed_to(self, host: LocalHost, commands: Sequence[Command]) -> LocalHost | ProcessHost:
-        """Pass ``commands`` to the host that carries them out, and return it. From the first language model on, every
-        run trains in a process."""
-        for place, command in enumerate(commands):
-            if isinstance(command, Begin) and command.settings.is_language and self._may_start_process:
-                host.obey(commands[:place])
-                host.leave()
-                other = self._in_process(serve)
-                other.obey(commands[place:])
-                return other
-        host.obey(commands)
-        return host
-
-    @property
-    def _may_start_process(self) -> bool:
-        return self._learners is None and self.process is None
-
-    def _fallen_back(self, host: ProcessHost) -> LocalHost:
-        """The local host, since no process can be started: bandits are computed in this thread."""
-        self.notified.emit(
-            tr(
-                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
-                "answers later."
-            ).format(why=host.unavailable)
+        host = self.host = Host(
+            self,
+            self._writers,
+            main=self._main,
+            learners=self._learners,
+            interrupted=self._interrupted,
+            standing=self._standing,
         )
-        local = self._local()
-        local.obey(host.handed_over())
-        return local
+        host.start()
+        while not host.ended:
+            host.obey(self._mailbox.take(host.rest(), host.connection))
+            host.advance()
+
+    def _interrupted(self) -> bool:
+        """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to
+        cancel."""
+        if not self._may_go_on.is_set():
+            self._may_go_on.wait(LONGEST_FRAME)
+        return self._mailbox.interrupts()
 
     # -- calls by the hosts ------------------------------------------------------------------------------------------
 
     def fresh(self, buffer: Buffer) -> None:
-        """Do nothing: the window takes new updates from the buffer with its next frame."""
+        """Do nothing: the window takes new updates from the buffer that it shares with a loop in this thread."""
 
     def report(self, report: Report) -> None:
         """Forward a change of state."""
@@ -204,4 +170,5 @@ class Worker(QThread):
 
     def done(self, token: int) -> None:
         """Record that the command with this token has been carried out."""
-        self._receipts.arrived(token)
+        if (event := self._awaited.pop(token, None)) is not None:
+            event.set()

@@ -71,11 +71,6 @@ class LiveRun:
         """Number of the last finished update."""
         return self._last.step if self._last is not None else 0
 
-    @property
-    def full(self) -> bool:
-        """Whether the window must take updates before the run can continue."""
-        return self.buffer.full
-
     def prepare(self) -> None:
         """Create a learner at the last update, if there is none.
 
@@ -156,11 +151,11 @@ class LiveRun:
             while not steps or (len(steps) < most and time.monotonic() < end):
                 steps.append(self._computed())
         finally:
-            finished = list(zip(steps, metrics_of(steps), strict=True))
-            for step, scalars in finished:
+            for step, scalars in zip(steps, metrics_of(steps), strict=True):
                 self._last, self.scalars = step, scalars
                 self.buffer.put(step, scalars)
-            self.output.write(finished)
+            if steps:
+                self.output.save()
 
     def _computed(self) -> Step:
         self.prepare()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Protocol
 
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.breakpoint_watch import BreakpointWatch
@@ -45,21 +44,28 @@ MOST_TOGETHER = 64
 """Number of updates whose metrics are computed in one call, if they are not displayed individually."""
 
 
-class Inbox(Protocol):
-    """Source of commands."""
-
-    def take(self, timeout: float | None) -> Iterable[Command]:
-        """Take all waiting commands, oldest first. Waits up to ``timeout`` seconds for one, None without limit."""
-
-
 class Loop:
     """One run after the other: a learner and the one writing connection of its file.
+
+    Its driver waits for commands for up to :meth:`rest` seconds, then calls :meth:`obey` and :meth:`advance`, until
+    it has :attr:`ended`.
 
     Attributes:
         ended: a shutdown has been carried out.
     """
 
-    def __init__(self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool]) -> None:
+    def __init__(
+        self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool], order: int = 0
+    ) -> None:
+        """Make a loop without a run.
+
+        Args:
+            outlet: the receiver of results and reports.
+            learners: makes the learners of runs.
+            writers: makes the writers of run files.
+            interrupted: whether to cancel the update in progress; called for every token and every pass.
+            order: of the last command that was carried out before, elsewhere.
+        """
         self.ended = False
         self._outlet = outlet
         self._learners = learners
@@ -68,17 +74,11 @@ class Loop:
         self._pace = Pace()
         self._live: LiveRun | None = None
         self._state = State.IDLE
-        self._order = 0
-        self._reported: Report | None = None
+        self._order = order
+        self._reported = Report(run_id="", order=order, state=State.IDLE)
         self._until: int | None = None
         self._stepping = False
         self._breakpoints = BreakpointWatch()
-
-    def run(self, inbox: Inbox) -> None:
-        """Wait, obey, update, and again, until a shutdown."""
-        while not self.ended:
-            self.obey(inbox.take(self.rest()))
-            self.advance()
 
     def rest(self) -> float | None:
         """Seconds until the next action without a command. None for never. Commits before a wait."""
@@ -112,10 +112,6 @@ class Loop:
             self._pause()
             self._report(reached=reached)
 
-    def leave(self) -> None:
-        """Close the run and report it."""
-        self._close()
-
     def abandon(self) -> None:
         """Write finished updates to disk after the window has ended. Its next start offers to recover unclosed runs."""
         if self._live is not None:
@@ -125,7 +121,7 @@ class Loop:
     def _patience(self) -> float | None:
         if self._live is None or self._state is not State.RUNNING:
             return None
-        if self._live.full:
+        if self._live.buffer.full:  # the window must take updates first
             return WINDOW_BEHIND
         return 0.0 if self._stepping else self._pace.delay()
 
@@ -150,12 +146,14 @@ class Loop:
                 self._breakpoints.breakpoints = breakpoints
                 self._breakpoints.watch(self._live)
             case Shutdown():
-                self._close()
+                self.leave()
                 self.ended = True
             case RunCommand(run_id=run_id) if self._live is not None and run_id == self._live.id:
                 self._carry_out_for(self._live, command)
             case Commit(token=token) | Settle(token=token):
                 self._outlet.done(token)
+            case Ask(question=question):
+                self._outlet.answer(question, tr("The question was given up."))
             case Look() | RunCommand():  # the window shares the buffer; the run has been left
                 pass
             case _:
@@ -182,12 +180,12 @@ class Loop:
             case Ask(question=question):
                 self._answer(live, question)
             case Close():
-                self._close()
+                self.leave()
             case _:
                 raise TypeError(f"a run knows no command {command!r}")
 
     def _begin(self, command: Begin) -> None:
-        self._close()
+        self.leave()
         live = self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
         self._state = State.PAUSED
         self._outlet.fresh(live.buffer)
@@ -212,7 +210,8 @@ class Loop:
         self._stepping = stepping
         self._state = State.RUNNING
 
-    def _close(self) -> None:
+    def leave(self) -> None:
+        """Close the run, if there is one, and report it."""
         live, self._live = self._live, None
         self._state = State.IDLE
         if live is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,23 +43,21 @@ class Outgoing:
 
     Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said. The
     window asks for those of one run: what another one, which is being closed, has finished does not answer that.
+
+    Attributes:
+        group: the group shown by the window, whose completions are sent during sampling.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._buffer: Buffer | None = None
         self._wanted = ""
-        self._group = 0
-
-    @property
-    def group(self) -> int:
-        """The group shown by the window, whose completions are sent during sampling."""
-        return self._group
+        self.group = 0
 
     def look(self, run_id: str, group: int) -> None:
         """Handle the window's request for updates of the run ``run_id`` since the last bundle, or the next one, while
         it shows ``group``."""
-        self._wanted, self._group = run_id, group
+        self._wanted, self.group = run_id, group
         if self._buffer is not None:
             self.fresh(self._buffer)
 
@@ -107,13 +106,13 @@ class Outgoing:
 
 
 class Incoming:
-    """Commands from the connection (:class:`grpo_core.host.loop.Inbox`). Each is acknowledged on receipt."""
+    """Commands from the connection. They are acknowledged when they are taken, a pause also on receipt."""
 
     def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
         self._connection = connection
         self._readable = readable(connection)
         self._outgoing = outgoing
-        self._waiting: deque[tuple[int, Command]] = deque()
+        self._waiting: deque[Command] = deque()
         self._urgent = False
         self._gone = False
         self._looked = 0.0
@@ -134,14 +133,14 @@ class Incoming:
             self._read()
         taken = [self._waiting.popleft() for _ in range(self._together())]
         if taken:
-            self._outgoing.send({"is": "taken", "serial": taken[-1][0]})
-        self._urgent = any(command.urgent for _, command in self._waiting)
-        return [command for _, command in taken]
+            self._outgoing.send({"is": "taken", "count": len(taken)})
+        self._urgent = any(command.urgent for command in self._waiting)
+        return taken
 
     def _together(self) -> int:
         """Number of waiting commands to carry out together: all, or those before the start of a run that a later urgent
         command cancels, so that no model is loaded for it."""
-        commands = [command for _, command in self._waiting]
+        commands = [*self._waiting]
         for n, command in enumerate(commands, 1):
             if isinstance(command, Begin) and any(later.urgent for later in commands[n:]):
                 return n
@@ -165,7 +164,7 @@ class Incoming:
             self._outgoing.look(message["run_id"], message["group"])
             return
         command = to_command(message)
-        self._waiting.append((message["serial"], command))
+        self._waiting.append(command)
         if isinstance(command, Pause):  # it is carried out after the update in progress, which may take long
             self._outgoing.send({"is": "heard"})
         self._urgent = self._urgent or command.urgent
@@ -177,6 +176,7 @@ class ProcessLearners:
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
         self._models: LanguageModels | None = None
+        self._devices: tuple[str, ...] = ()
 
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
@@ -185,45 +185,44 @@ class ProcessLearners:
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
         models = self._models = self._models or LanguageModels()
-        self._outgoing.send({"is": "loading", "model": False, "name": "torch"})
-        devices = models.devices(settings, resume)
-        self._outgoing.send({"is": "loaded", "devices": devices})
-        if not settings.model.folder:
-            return models.learner(
-                settings,
-                resume=resume,
-                earlier=earlier,
-                cancelled=cancelled,
-                progress=self._outgoing.progress,
-                group=self._shown_group,
-            )
-        self._outgoing.send({"is": "loading", "model": True, "name": Path(settings.model.folder).name})
-        loading = True
+        with self._loading("torch"):
+            self._devices = models.devices(settings, resume)
+        folder = settings.model.folder
+        with self._loading(Path(folder).name, model=True) if folder else nullcontext(nothing) as loaded:
 
-        def loaded() -> None:
-            nonlocal loading
-            if loading:
-                loading = False
-                self._outgoing.send({"is": "loaded", "devices": devices})
+            def asked() -> bool:
+                loaded()  # what asks whether to give up has been read
+                return cancelled()
 
-        def asked() -> bool:
-            loaded()  # what asks whether to give up has been read
-            return cancelled()
-
-        try:
             return models.learner(
                 settings,
                 resume=resume,
                 earlier=earlier,
                 cancelled=asked,
                 progress=self._outgoing.progress,
-                group=self._shown_group,
+                group=lambda: self._outgoing.group,
             )
+
+    @contextmanager
+    def _loading(self, name: str, *, model: bool = False) -> Iterator[Callable[[], None]]:
+        """Report that ``name`` is being loaded, and that it is: at the end, or when the yielded function is called."""
+        self._outgoing.send({"is": "loading", "model": model, "name": name})
+        loading = True
+
+        def loaded() -> None:
+            nonlocal loading
+            if loading:
+                loading = False
+                self._outgoing.send({"is": "loaded", "devices": self._devices})
+
+        try:
+            yield loaded
         finally:
             loaded()
 
-    def _shown_group(self) -> int:
-        return self._outgoing.group
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 class _LogMessages(logging.Handler):
@@ -251,7 +250,9 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
     loop = Loop(outgoing, make_learners(outgoing), writers, incoming.interrupts)
     try:
         outgoing.send({"is": "ready"})
-        loop.run(incoming)
+        while not loop.ended:
+            loop.obey(incoming.take(loop.rest()))
+            loop.advance()
     except (EOFError, OSError):  # the window is gone; what is finished is written, as far as it can be
         loop.abandon()
     except MemoryError:  # outside an update, as where a run begins; the window starts another process

@@ -11,14 +11,29 @@ from grpo_core.questions import AnyAnswer, AnyQuestion
 
 
 class State(Enum):
-    """States of the training as shown by the window."""
+    """States of the training. A loop is in one of the first four; the window adds those in which it waits for the loop.
+
+    Attributes:
+        IDLE: there is no run.
+        RUNNING: updates are made.
+        PAUSED: the run is at its last finished update.
+        FAILED: the run is there because of an error, and may be run again.
+        PREPARING: a run begins.
+        STOPPING: the update in progress is the last one.
+        CLOSING: the run is left, and its file is being closed.
+        ENDING: the run is left, and the worker ends.
+        ENDED: the worker has ended.
+    """
 
     IDLE = "idle"
-    PREPARING = "preparing"
     RUNNING = "running"
     PAUSED = "paused"
-    STOPPING = "stopping"
     FAILED = "failed"
+    PREPARING = "preparing"
+    STOPPING = "stopping"
+    CLOSING = "closing"
+    ENDING = "ending"
+    ENDED = "ended"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,15 +99,6 @@ class RunOutput:
             with self._closing_on_error():
                 self._opened(self._begin.settings).keep_answer(question, answer)
 
-    def write(self, finished: Updates) -> None:
-        """Pass updates to the file, with earlier ones that it lacks."""
-        if finished and self._writer is not None and self._appended == finished[0][0].step - 1:
-            with self._closing_on_error():
-                self._extend(self._writer, finished)
-                self._note_committed()
-        elif finished:
-            self.save()
-
     def save(self) -> None:
         """Pass every finished update to the file, which commits if 50 ms have passed since the last commit.
 
@@ -118,13 +109,10 @@ class RunOutput:
             waiting = self._buffer.waiting(self._appended)
             if waiting:
                 writer = self._opened(waiting[0][0].settings)
-                self._extend(writer, [(step, scalars) for step, scalars in waiting if step.step > self._appended])
+                if lacking := [(step, scalars) for step, scalars in waiting if step.step > self._appended]:
+                    writer.extend(lacking)
+                    self._appended = self._buffer.head
             self._note_committed()
-
-    def _extend(self, writer: Writer, updates: Updates) -> None:
-        if updates:
-            writer.extend(updates)
-            self._appended = updates[-1][0].step
 
     def commit(self) -> None:
         """Put every finished update on disk.

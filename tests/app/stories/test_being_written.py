@@ -10,7 +10,7 @@ import pytest
 from app.panel_registry import TOKEN_INSPECTOR
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.panel import TokenInspectorPanel
-from app.training import worker
+from app.training import host
 from app.workspace.answers import on_one_line
 from grpo_core.config import language_settings
 from tests.app.conftest import Driver
@@ -79,7 +79,7 @@ def writer(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> W
     note = tmp_path / "note"
     note.touch()
     monkeypatch.setenv(mains.NOTED, str(note))
-    monkeypatch.setattr(worker, "serve", mains.serve_talking)
+    monkeypatch.setattr(host, "serve", mains.serve_talking)
     driver.program.runs.new_run_of(language_settings())
     driver.program.layouts.choose("Language model")
     driver.settle()

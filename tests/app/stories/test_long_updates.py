@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.clock import ManualClock
-from app.training import worker
+from app.training import host
 from app.training.controller import State
 from app.window.status import ANNOUNCE_MS, BEAT_MS, DOTS, LOADING, PATIENCE_MS, PHASES, Status
 from grpo_core.config import language_settings
@@ -63,7 +63,7 @@ def slow(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     noted = tmp_path / "noted"
     noted.touch()
     monkeypatch.setenv(mains.NOTED, str(noted))
-    monkeypatch.setattr(worker, "serve", mains.serve_talking)
+    monkeypatch.setattr(host, "serve", mains.serve_talking)
     driver.program.runs.new_run_of(language_settings())
     return noted
 

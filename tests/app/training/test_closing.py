@@ -152,10 +152,10 @@ def test_a_worker_that_does_not_listen_is_waited_for_and_never_killed(
     with trainer.qtbot.waitSignal(trainer.still_busy):
         assert not trainer.shutdown()
     assert not trainer.shutdown(0.01)
-    assert trainer.state is State.STOPPING
+    assert trainer.state is State.ENDING
     with trainer.qtbot.waitSignal(trainer.finished):
         endless.deaf.set()
-    trainer.until(State.IDLE)
+    trainer.until(State.ENDED)
     assert trainer.shutdown()
 
 

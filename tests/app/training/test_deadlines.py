@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.training import deadlines
-from app.training.deadlines import LOADING, LOADING_MODEL, STARTED, STARTING, Deadlines
+from app.training.deadlines import LOADING, LOADING_MODEL, NEXT, QUIET, STARTED, STARTING, Deadlines, Phase
 from grpo_core.child.process import PATIENCE
 from grpo_core.host.commands import Close, Pause, Shutdown
 
@@ -27,6 +27,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def started() -> Deadlines:
+    """A process that has just been started."""
+    process = Deadlines()
+    process.enter(Phase.STARTING)
+    return process
+
+
 def late_after(process: Deadlines, clock: Clock, seconds: float) -> None:
     """It may go on until just before, and is told the seconds that it had."""
     clock.now += seconds - 0.01
@@ -36,57 +43,57 @@ def late_after(process: Deadlines, clock: Clock, seconds: float) -> None:
 
 
 def test_a_process_that_does_not_start_is_late(clock: Clock) -> None:
-    late_after(Deadlines(), clock, STARTING)
+    late_after(started(), clock, STARTING)
 
 
-@pytest.mark.parametrize(("model", "seconds"), [(False, LOADING), (True, LOADING_MODEL)])
-def test_what_loads_has_longer_than_what_is_asked(clock: Clock, model: bool, seconds: float) -> None:
-    process = Deadlines()
-    process.started(urgent=True)
-    process.load("x", model=model, urgent=False)
+@pytest.mark.parametrize(("phase", "seconds"), [(Phase.LOADING, LOADING), (Phase.LOADING_MODEL, LOADING_MODEL)])
+def test_what_loads_has_longer_than_what_is_asked(clock: Clock, phase: Phase, seconds: float) -> None:
+    process = started()
+    process.enter(Phase.LISTENING, urgent=True)
+    process.enter(phase, name="x")
     assert seconds > PATIENCE
     late_after(process, clock, seconds)
 
 
 def test_once_loaded_an_urgent_command_is_taken_soon(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("x", model=True, urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING_MODEL, name="x")
     clock.now += 30
-    process.loaded(urgent=True)
+    process.enter(Phase.LISTENING, urgent=True)
     late_after(process, clock, PATIENCE)
 
 
 def test_once_loaded_nothing_is_expected_where_nothing_is_asked(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("x", model=True, urgent=False)
-    process.loaded(urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING_MODEL, name="x")
+    process.enter(Phase.LISTENING)
     clock.now += 1e6
     assert process.missed() is None and process.rest() is None
 
 
 def test_what_is_still_loading_is_not_waited_for_at_the_end(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("x", model=True, urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING_MODEL, name="x")
     process.sent(Shutdown())
     late_after(process, clock, STARTED)
 
 
-@pytest.mark.parametrize("model", [False, True])
-def test_what_begins_to_load_after_it_was_asked_to_end_is_not_waited_for(clock: Clock, model: bool) -> None:
-    process = Deadlines()
+@pytest.mark.parametrize("phase", [Phase.LOADING, Phase.LOADING_MODEL])
+def test_what_begins_to_load_after_it_was_asked_to_end_is_not_waited_for(clock: Clock, phase: Phase) -> None:
+    process = started()
     process.sent(Shutdown())
-    process.started(urgent=True)
-    process.load("x", model=model, urgent=False)
+    process.enter(Phase.LISTENING, urgent=True)
+    process.enter(phase, name="x")
     late_after(process, clock, STARTED)
 
 
 def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_no_more_time(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("a model", model=True, urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING_MODEL, name="a model")
     clock.now += 30
     process.sent(Close(run_id="a"))
     clock.now += 3
@@ -96,25 +103,25 @@ def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_n
 
 
 def test_who_was_urgent_before_a_model_is_loaded_does_not_wait_for_it_either(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=True)
-    process.load("a model", model=True, urgent=True)
+    process = started()
+    process.enter(Phase.LISTENING, urgent=True)
+    process.enter(Phase.LOADING_MODEL, name="a model", urgent=True)
     late_after(process, clock, PATIENCE)
 
 
 def test_torch_is_waited_for_whoever_is_urgent(clock: Clock) -> None:
     """A language model cannot do without it, and nobody else has made it."""
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("torch", model=False, urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING, name="torch")
     process.sent(Close(run_id="a"))
     late_after(process, clock, LOADING)
 
 
 def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock) -> None:
-    process = Deadlines()
-    process.started(urgent=False)
-    process.load("a model", model=True, urgent=False)
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING_MODEL, name="a model")
     for seconds in (12, 40):
         clock.now = 100.0 + seconds
         process.sent(Pause(run_id="a"))
@@ -122,3 +129,50 @@ def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock
         assert process.warning() == ""
     clock.now = 100.0 + 300
     assert process.missed() is None, "a pause waits"
+
+
+def test_every_phase_has_its_row_and_what_cannot_follow_is_an_error() -> None:
+    assert set(NEXT) == set(Phase)
+    process = Deadlines()
+    for phase in {*Phase} - {*NEXT[Phase.ABSENT]}:
+        with pytest.raises(ValueError, match="cannot be"):
+            process.enter(phase)
+    assert process.phase is Phase.ABSENT
+
+
+def test_nothing_is_expected_where_there_is_no_process_and_of_the_next_one_nothing_that_was_said_to_the_last(
+    clock: Clock,
+) -> None:
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.sent(Pause(run_id="a"))
+    process.sent(Shutdown())
+    process.enter(Phase.ABSENT)
+    assert process.rest() is None and process.missed() is None
+    process.enter(Phase.STARTING)
+    process.enter(Phase.LISTENING)
+    process.enter(Phase.LOADING, name="torch")
+    late_after(process, clock, LOADING)
+
+
+def test_a_pause_that_is_not_heard_of_is_told_once_and_then_ends_the_process(clock: Clock) -> None:
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.sent(Pause(run_id="a"))
+    assert process.rest() == PATIENCE and process.warning() == ""
+    clock.now += PATIENCE
+    assert "has not answered" in process.warning()
+    assert process.warning() == "" and process.rest() == QUIET - PATIENCE
+    clock.now += QUIET - PATIENCE
+    assert process.missed() == QUIET
+
+
+def test_a_pause_that_is_heard_of_may_wait_for_its_update_as_long_as_that_takes(clock: Clock) -> None:
+    process = started()
+    process.enter(Phase.LISTENING)
+    process.sent(Pause(run_id="a"))
+    process.heard()
+    assert process.rest() is None
+    process.sent(Close(run_id="a"))
+    process.heard()  # of something else
+    late_after(process, clock, PATIENCE)

@@ -8,6 +8,7 @@ import pytest
 
 from app.training import deadlines
 from app.training.controller import State
+from app.training.deadlines import Phase
 from grpo_core.config import Settings
 from grpo_core.runs.run_file import RunReader
 from tests.app.training import mains
@@ -37,8 +38,8 @@ def load(trainer: Trainer, path: Path) -> int:
     trainer.begin(ENDLESS, path)
 
     def loads() -> bool:
-        host = trainer.worker.process
-        return host is not None and host._deadlines.loading == mains.ENDLESS
+        host = trainer.worker.host
+        return host is not None and host.phase is Phase.LOADING_MODEL
 
     trainer.qtbot.waitUntil(loads, timeout=40_000)
     assert trainer.worker.pid is not None

@@ -41,12 +41,9 @@ class Process:
         outgoing = Outgoing(own)
         self.incoming = Incoming(own, outgoing)
         self.loop = Loop(outgoing, learners, run_writer, self.incoming.interrupts)
-        self.serial = 0
 
     def send(self, command: Command) -> None:
-        self.serial += 1
-        message, blobs = from_command(command)
-        send(self.window, {**message, "serial": self.serial}, blobs)
+        send(self.window, *from_command(command))
 
     def begin(self, run_id: str, settings: Settings = DEFAULTS) -> None:
         """Begin a run, and run it without limit, one update a turn."""
