@@ -1,4 +1,4 @@
-"""Claims of the cards that have a single text each, as one table. The data are the update."""
+"""The table of the cards' claims whose wording is fixed. They are checked against the update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of a diagnosis about how rewards are earned: rare successes, the prompt, length, one outlier, a limit."""
+"""Claims of a diagnosis about what earns rewards: rare successes, the prompt, length, one outlier, a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Claims about an update as recorded and the same update with a fault corrected. The data are the two records."""
+"""Claims about an update as recorded and the same update with a fault corrected.
+
+They are checked against the two records.
+"""
 
 from __future__ import annotations
 

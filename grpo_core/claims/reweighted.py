@@ -1,4 +1,4 @@
-"""Claims about an update with other reward weights. The data are the two records."""
+"""Claims about an update as recorded and with other reward weights. They are checked against the two records."""
 
 from __future__ import annotations
 
