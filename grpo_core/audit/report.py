@@ -74,7 +74,7 @@ def sides(one: PutRight) -> Iterator[str]:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """Yield sentences about where the trainer first deviates from its settings, or that it does not."""
+    """Yield sentences about where the trainer first deviates from its settings, or one that says that it does not."""
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -98,7 +98,7 @@ def _departure(result: Audit) -> Iterator[str]:
 
 
 def told(cause: Cause) -> Iterator[str]:
-    """Yield sentences about a cause: what was done, since when, what the run learned instead, what to change."""
+    """Yield sentences about a cause: what was done, since when, what the run learned instead, and what to change."""
     first, *others = cause.sentences
     kind = {NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")}.get(
         cause.grade, tr("Possible: {what}")

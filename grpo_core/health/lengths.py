@@ -84,7 +84,7 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
-    """Return advice against a drift, without measures that the run already takes."""
+    """Return advice against a drift in length. Measures that the run already takes are left out."""
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
@@ -157,9 +157,9 @@ def cut_off(update: Update) -> Measure | None:
 
 
 def _costs(table: Completions) -> np.ndarray:
-    """Return rewards in groups with both truncated and complete completions, (n, 2).
+    """Return data on rewards in groups that contain both truncated and complete completions, (n, 2).
 
-    Each row holds the reward minus the group's mean, and whether the completion was truncated.
+    Each row holds a completion's reward minus its group's mean, and whether the completion was truncated.
     """
     cut = table.truncated
     if cut is None:
@@ -174,7 +174,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
+    """Check for a limit that cuts off nearly all completions, or more and more, or so many that rewards suffer."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]
