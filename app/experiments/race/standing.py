@@ -1,4 +1,4 @@
-"""The ranking: one row per algorithm, best first, sortable, and copied with all digits."""
+"""The ranking: one row per algorithm, best first. It can be sorted, and copied with all digits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RaceStanding(TableTwin):
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:
-        """Set whether rows are low, so that a low panel shows the usual six algorithms without scrolling."""
+        """Set whether rows are low, so that even a low panel shows the usual six algorithms without scrolling."""
         if on != self._compact:
             self._compact = on
             self._apply_style()
