@@ -16,8 +16,9 @@ from grpo_core import text
 from grpo_core.shipped import resource
 
 TRANSLATIONS = resource("translations")
-"""Folder with one catalogue per language, for example de.qm, which Qt's lrelease generates from de.ts (``python -m
-tools.catalogue``).
+"""Folder with one catalogue per language.
+
+For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.catalogue``).
 """
 MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
 
@@ -51,7 +52,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
 
 
 def arrange(application: QApplication) -> None:
-    """Set the layout direction of the language."""
+    """Set the layout direction of the application to that of the chosen language."""
     mirrored = _chosen == "pseudo-rtl" or (
         bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
     )

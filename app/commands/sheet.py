@@ -1,4 +1,6 @@
-"""The shortcut sheet: every shortcut, grouped as in the menus, searchable, in a window that does not block."""
+"""The shortcut sheet: a list of every shortcut, grouped as in the menus and searchable, in a window that does not
+block.
+"""
 
 from __future__ import annotations
 

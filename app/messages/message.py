@@ -43,9 +43,9 @@ class BarAction:
     """A button of a message.
 
     Attributes:
-        text: its label, a verb.
+        text: its label, beginning with a verb.
         run: the function to call in the GUI thread.
-        closes: whether pressing it also closes the message.
+        closes: whether pressing the button also closes the message.
     """
 
     text: str
@@ -81,7 +81,7 @@ class Message:
 
     @property
     def leaves(self) -> bool:
-        """Whether it disappears on its own after there was time to read it. Only information without buttons does."""
+        """Whether the message disappears on its own after it could be read. Only information without buttons does."""
         return self.severity is Severity.INFO and not self.actions and self.closable
 
     @property
