@@ -36,7 +36,7 @@ STEPS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SweepChoice:
-    """What the controls currently define.
+    """The definition of a sweep, as set by the controls.
 
     Attributes:
         over, across: the swept settings; ``across`` is None if there is only one.

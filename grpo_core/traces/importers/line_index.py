@@ -61,7 +61,7 @@ class LineIndex:
 
     @property
     def finished(self) -> np.ndarray:
-        """Which lines are complete, boolean (L,). An incomplete line is read again."""
+        """Whether each line is complete, boolean (L,). An incomplete line is read again."""
         return np.asarray(self.starts < self.byte)
 
 
