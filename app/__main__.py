@@ -21,8 +21,9 @@ DRAWING = {
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }
-"""Commands that need Qt but not the window, and the reason. They are in ``app`` because the core has no access to
-Qt.
+"""Commands that need Qt but not the window, and the reason.
+
+They are in ``app`` because the core has no access to Qt.
 """
 QT_LACKING = "No module named 'PySide6'"
 

@@ -37,9 +37,7 @@ def about(say: Callable[[str], None]) -> Message:
 
 
 def licences() -> Path:
-    """Return the path of the licences: those of all parts in a package, and only the program's own in the source
-    tree.
-    """
+    """Return the path of the licences: in a package those of all parts, in the source tree the program's own."""
     if not getattr(sys, "frozen", False):
         return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]

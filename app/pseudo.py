@@ -33,7 +33,5 @@ def mirrored(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Return ``text`` with each link [term] written as [term|term], so that the term is kept when the shown text
-    changes.
-    """
+    """Return ``text`` with each link [term] written as [term|term], so that the term survives a change of the text."""
     return _LINK.sub(r"[\1|\1]", text)

@@ -33,9 +33,7 @@ def score(query: str, text: str) -> int | None:
 
 
 def _from(word: str, text: str, start: int) -> int:
-    """Return the points of ``word`` in ``text`` with its first letter at ``start``, or 0 if it cannot be found
-    there.
-    """
+    """Return the points of ``word`` in ``text`` with its first letter at ``start``, or 0 if it is not there."""
     if text[start] != word[0]:
         return 0
     points, at = _WHOLE if text.startswith(word, start) else 0, start - 1

@@ -24,8 +24,9 @@ CRASHES = 2
 
 
 class StartMarker:
-    """The marker file of this process. No method raises an exception. If the folder is not writable, there is no
-    safe mode.
+    """The marker file of this process.
+
+    No method raises an exception. If the folder is not writable, there is no safe mode.
 
     Attributes:
         safe_mode: whether the last starts crashed early.

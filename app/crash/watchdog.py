@@ -111,8 +111,9 @@ class Watchdog(QObject):
                 _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
 
     def _sleep(self, seconds: float) -> float:
-        """Sleep until ``seconds`` have passed or :meth:`close` is called. Return by how many seconds this took
-        longer.
+        """Sleep until ``seconds`` have passed or :meth:`close` is called.
+
+        Return by how many seconds this took longer.
         """
         begun = time.monotonic()
         self._closing.wait(seconds)

@@ -1,6 +1,4 @@
-"""Common base class for computing races and sweeps: one experiment at a time, in the background, shown as results
-arrive.
-"""
+"""Common base class for computing races and sweeps, one experiment at a time, in the background."""
 
 from __future__ import annotations
 
@@ -80,8 +78,9 @@ class ExperimentController(QObject, Generic[R]):
         self._runner.close()
 
     def _begin(self, coming: R, make: Make) -> None:
-        """Start the experiment ``make``, whose results are added to ``coming``. One that is still being computed is
-        cancelled.
+        """Start the experiment ``make``, whose results are added to ``coming``.
+
+        One that is still being computed is cancelled.
         """
         if not self._closed:
             self.problem, self._coming = "", coming

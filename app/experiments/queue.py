@@ -134,9 +134,7 @@ class QueuePanel(Panel):
         return _status_text(self.background) or EMPTY
 
     def focus_form(self) -> None:
-        """Move the keyboard focus to the form or, if it is hidden, to the button that pauses and continues the
-        queue.
-        """
+        """Move the keyboard focus to the form or, if it is hidden, to the button that pauses the queue."""
         (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
 
     # -- input -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,4 @@
-"""The form that defines a queue of runs: one or two settings with their values, and the numbers of seeds and
-updates.
-"""
+"""The form that defines a queue of runs: one or two settings with their values, seeds and updates."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ SUGGESTED = {
 }
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
-"""Minimum width of a setting's title and of its values, in digits, and minimum form width with labels, at 100 %
-scale.
-"""
+"""Minimum sizes: widths of a title and of values in digits, and width of a form with labels at 100 % scale."""
 
 
 def offered() -> Mapping[str, About]:
@@ -168,8 +164,9 @@ class QueueForm(QWidget):
         return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
     def suggest(self, path: str, values: str) -> None:
-        """Fill in one setting and its values. If the language model does not have that setting, show a message
-        instead.
+        """Fill in one setting and its values.
+
+        If the language model does not have that setting, show a message instead.
         """
         place = self.settings[0].findData(path)
         if place < 0:

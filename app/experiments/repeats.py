@@ -78,9 +78,7 @@ class RepeatResults:
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """Return a caption with the number of repeats and how their settings differ from ``here``, the settings of a
-        run.
-        """
+        """Return a caption: the number of repeats, and how their settings differ from ``here``, those of a run."""
         differs = differences(self.settings, here)
         if not differs:
             return tr("{count} repeats").format(count=len(self.seeds))
@@ -88,9 +86,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """Range and median of the updates after which an action first had more than half of the probability, as
-        text.
-        """
+        """When an action first had more than half of the probability: range and median of the updates, as text."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")

@@ -1,6 +1,4 @@
-"""The setting for where races, sweeps, repeats and queues are computed: on this machine, or by a scheduler's
-workers.
-"""
+"""The setting for where races, sweeps, repeats and queues are computed: on this machine, or on a cluster."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ READ_MS, MS_A_LETTER = 5000, 60
 
 
 class Severity(Enum):
-    """The severity of a message: its word for screen readers, its letter, and its colours on light and dark
-    backgrounds.
+    """The severity of a message.
+
+    A value holds its word for screen readers, its letter, and its colours on light and dark backgrounds.
     """
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")

@@ -113,9 +113,7 @@ class MessageLine(QWidget):
 
     @Slot()
     def read(self) -> None:
-        """Handle the end of the reading time: emit ``expired``, or start again if the message contains the keyboard
-        focus.
-        """
+        """Handle the end of the reading time: emit ``expired``, or start again if the message has the focus."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)

@@ -64,8 +64,9 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Request an inhibition from the screen saver service. Return False if there is no session bus or no such
-    service.
+    """Request an inhibition from the screen saver service.
+
+    Return False if there is no session bus or no such service.
     """
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage

@@ -105,8 +105,9 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Update the size and the position, which is where the user dragged it, or otherwise where it covers the
-        least.
+        """Update the size and the position.
+
+        The counter is where the user dragged it, or otherwise where it covers the least.
         """
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))

@@ -57,8 +57,9 @@ class Maximizer:
         self.panel: str | None = None
 
     def maximize(self, id: str, *, enlarge: bool = True) -> None:
-        """Maximize the panel called ``id``, which has a dock. ``enlarge``: whether to enlarge its font as far as it
-        fits.
+        """Maximize the panel called ``id``, which has a dock.
+
+        ``enlarge``: whether to enlarge its font as far as it fits.
         """
         self.restore()
         self._scale = self._look.scale

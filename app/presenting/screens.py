@@ -42,8 +42,9 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """Return the first of the screens ``there`` that is not ``shown``, the one that the class sees. None if there is
-    no other.
+    """Return the first of the screens ``there`` that is not ``shown``, the one that the class sees.
+
+    None if there is no other.
     """
     return next((screen for screen in there if screen is not shown), None)
 

@@ -138,9 +138,7 @@ class SpeakerWindow(QWidget):
             self._buttons.addWidget(button)
 
     def hold_messages(self, messages: QWidget) -> None:
-        """Show the main window's messages here, where the class does not see them, until the main window takes them
-        back.
-        """
+        """Show the main window's messages here, where the class does not see them, until it takes them back."""
         if messages.parentWidget() is not self:
             self._column.insertWidget(0, messages)
 

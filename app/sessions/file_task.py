@@ -79,8 +79,9 @@ class FileTask(QObject):
         self.poll.cancel()
 
     def leave(self) -> None:
-        """Cancel the task without waiting for it, and block its signals. The thread keeps the object alive until it
-        ends.
+        """Cancel the task without waiting for it, and block its signals.
+
+        The thread keeps the object alive until it ends.
         """
         self.cancel()
         self.blockSignals(True)

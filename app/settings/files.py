@@ -59,9 +59,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_or_say(path: Path, data: bytes, what: str) -> str | None:
-    """Write like :func:`write_atomically`, but return an error message about ``what`` on failure, and None on
-    success.
-    """
+    """Write like :func:`write_atomically`, but return an error message about ``what``, or None on success."""
     try:
         write_atomically(path, data)
     except OSError as error:

@@ -91,8 +91,9 @@ class LayoutError(Exception):
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
-    """Return ``wanted``, reduced to fit the screen that it overlaps most (or the first one) and moved inside that
-    screen.
+    """Return ``wanted``, reduced to fit the screen that it overlaps most and moved inside that screen.
+
+    If it overlaps no screen, the first one is used.
     """
     if not screens:
         return wanted

@@ -26,8 +26,9 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
-"""Maximum number of values in cached updates, which make it unnecessary to read updates again to find and verify
-causes.
+"""Maximum number of values in cached updates.
+
+The cache makes it unnecessary to read updates again to find and verify causes.
 """
 
 
@@ -92,8 +93,9 @@ class Audit:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """Explanations of the deviating updates, as sentences. There are several if several explain the numbers
-        equally well.
+        """Explanations of the deviating updates, as sentences.
+
+        There are several if several explain the numbers equally well.
         """
         those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
         return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
@@ -155,9 +157,7 @@ def audit(
 
 @dataclass(frozen=True, kw_only=True)
 class _Taken:
-    """Data collected from one update: its comparisons, its measurements of given tensors, and the trainer's own
-    metrics.
-    """
+    """Data collected from one update: comparisons, measurements of given tensors, and the trainer's own metrics."""
 
     audit: StepAudit
     measured: tuple[given.Measured, ...]

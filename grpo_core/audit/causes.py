@@ -155,8 +155,9 @@ class _Held:
             )
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """Return, for each explanation, the largest remaining difference of every update, relative to the rounding
-        tolerance.
+        """Return the largest remaining difference of every update, for each explanation.
+
+        It is relative to the rounding tolerance.
         """
         left: list[list[float]] = [[] for _ in self.explanations]
         if self.explanations:

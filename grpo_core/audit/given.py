@@ -19,8 +19,9 @@ FAR, NEARER = 0.05, 0.1
 Another alignment counts as the cause if at most this share of the difference remains under it.
 """
 ALIKE = 0.8
-"""Correlation above which a reference is taken to be aligned with its tokens, because policies usually start as the
-reference.
+"""Correlation above which a reference is taken to be aligned with its tokens.
+
+The criterion works because policies usually start as the reference.
 """
 MOSTLY = 0.75
 """Share of the updates, tokens or difference that a cause has to explain."""

@@ -26,8 +26,9 @@ LISTED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """A token whose gradient changes: its completion and position, both counted from 1, and −∂L/∂log π before and
-    after.
+    """A token whose gradient changes.
+
+    It consists of completion and position, both counted from 1, and −∂L/∂log π before and after.
     """
 
     row: int
@@ -70,8 +71,9 @@ def first_named(causes: Sequence[Cause]) -> Explained | None:
 
 @np.errstate(all="ignore")  # non-finite numbers are also compared
 def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
-    """Compare ``update``, which the trainer numbers ``label``, with its correction. None if one side cannot be
-    computed.
+    """Compare ``update``, which the trainer numbers ``label``, with its correction.
+
+    None if one side cannot be computed.
     """
     try:
         ran, other, passed = _sides(claim, update)
@@ -87,8 +89,9 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
 
 
 SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push", "weight", "share", "pull")
-"""The numbers of a pass that are compared. Those of the policy after the update are left out, as they exist only
-once.
+"""The numbers of a pass that are compared.
+
+Those of the policy after the update are left out, as they exist only once.
 """
 
 

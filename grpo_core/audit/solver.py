@@ -35,8 +35,9 @@ A change without numbers costs 1.
 ALIKE = 0.25
 """Maximum difference between equal predictions, as a share of the rounding tolerance."""
 LOOSE = 10.0
-"""Maximum tolerance of an explanation, as a multiple of the original tolerance or of the rounding of the trainer's
-number.
+"""Maximum tolerance of an explanation.
+
+It is a multiple of the original tolerance, or of the rounding of the trainer's number.
 """
 SLACK = 1.5
 """Maximum deviation under an explanation, as a multiple of the rounding tolerance."""
@@ -207,8 +208,9 @@ class Search:
     def _residuals(
         self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
     ) -> np.ndarray | None:
-        """Return the differences relative to the original rounding tolerance, because that of a change must not
-        affect its fit.
+        """Return the differences relative to the original rounding tolerance.
+
+        The tolerance of a change must not affect its fit.
         """
         numbers = self._measured(changes, updates)
         if numbers is None:

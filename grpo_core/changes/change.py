@@ -104,8 +104,9 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
 
 
 def scaled(step: Step, factor: Factor, by: float) -> Step:
-    """Return the update with the columns of the loss in ``factor`` (surrogate, KL, entropy bonus) multiplied by
-    ``by``.
+    """Return the update with the columns of the loss in ``factor`` multiplied by ``by``.
+
+    The columns are surrogate, KL and entropy bonus.
     """
     o = step.settings.objective
     if 0 in factor.columns:

@@ -73,9 +73,7 @@ class Sums:
 
 
 def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-probabilities (B, T) before the first optimizer step, and the tokens that it used, boolean (B,
-    T).
-    """
+    """Return the log-probabilities before the first optimizer step, and the tokens that it used, (B, T) each."""
     same = np.zeros(step.passes, bool)
     same[0] = True
     if step.optimizer_step is not None:

@@ -25,9 +25,7 @@ SINGLE = float(np.finfo(np.float32).eps)
 AGGREGATION = "multi_objective_aggregation"
 """TRL's setting for how several reward functions are combined into one advantage."""
 LOSS_STEPS = 4
-"""Maximum rounding error of a loss in float32, in units of the relative rounding error times the sum of all
-|summands|.
-"""
+"""Maximum rounding error of a loss, in units of the relative rounding error times the sum of all |summands|."""
 BFLOAT16 = 2.0**-8
 """Relative rounding error of a bfloat16 number."""
 

@@ -20,8 +20,9 @@ from grpo_core.text import tr
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
 """Fields of an update from which the loss is computed and which a file may store rounded."""
 DECIMALS = (3, 4, 5)
-"""Numbers of decimals that are recognised. With fewer, losses cannot be compared; with more, numbers are like
-float32.
+"""Numbers of decimals that are recognised.
+
+With fewer, losses cannot be compared; with more, numbers are like float32.
 """
 FIRST, ENOUGH = 4096, 8
 """Number of values that are checked first, and minimum number of distinct values for determining their digits."""
@@ -52,8 +53,9 @@ class Precision:
         return 2.0**-11 if self.decimals is None else 0.0
 
     def half_unit(self, values: np.ndarray | float) -> np.ndarray:
-        """Return an upper bound of each value's rounding error, in the shape of ``values``. 0 for values that are
-        not finite.
+        """Return an upper bound of each value's rounding error, in the shape of ``values``.
+
+        0 for values that are not finite.
         """
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)

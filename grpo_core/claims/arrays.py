@@ -89,8 +89,7 @@ def band(step: Step) -> tuple[float, float]:
 
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
-    """Return d loss / d logits if the logits are trained or the loss depends on full distributions, else d loss / d
-    log π.
+    """Return d loss / d logits if the loss depends on logits or full distributions, otherwise d loss / d log π.
 
     None if it depends on data that is not recorded.
     """

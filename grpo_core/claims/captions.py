@@ -153,8 +153,9 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Claims that every advantage is 0. ``equal``: whether the reason is that all compared rewards, two or more, are
-    equal.
+    """Claims that every advantage is 0.
+
+    ``equal``: whether the reason is that all compared rewards, two or more, are equal.
     """
 
     equal: bool

@@ -14,8 +14,9 @@ from grpo_core.typeset import plain
 
 Data = TypeVar("Data", contravariant=True)
 SAME = 1e-9
-"""Maximum relative difference (to the larger number, at least 1) between two equal numbers computed in different
-ways.
+"""Maximum relative difference between equal numbers computed in different ways.
+
+It is relative to the larger number, at least 1.
 """
 
 

@@ -77,8 +77,9 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Lead(Claim[Trained]):
-    """Claims that ``leader`` ends ahead of ``other`` by ``by`` on average, with the confidence interval ``low`` to
-    ``high``.
+    """Claims that ``leader`` ends ahead of ``other``.
+
+    The lead is ``by`` on average, with the confidence interval ``low`` to ``high``.
     """
 
     leader: str

@@ -174,8 +174,7 @@ class ImportanceCut(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Stale(Claim[Run]):
-    """Claims that from update ``since`` on, the sampling policy was ``mean`` steps old on average, and at most
-    ``oldest``.
+    """Claims that from update ``since`` on, the sampling policy was ``mean`` steps old, and at most ``oldest``.
 
     The mean is taken over an update's completions and then over the updates.
     """

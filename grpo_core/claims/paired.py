@@ -14,8 +14,9 @@ import numpy as np
 
 RESAMPLES, SEED, ALPHA = 2000, 0, 0.05
 FEWEST = 8
-"""Minimum number of seeds for calling anything ahead: seven paired differences all have one sign by chance in 1 of
-64.
+"""Minimum number of seeds for calling anything ahead.
+
+With seven, all paired differences have the same sign by chance in 1 case of 64.
 """
 MOST = 1 << 20
 """Maximum number of draws held in memory at a time."""
@@ -45,8 +46,9 @@ class Difference:
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """Return ``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``. No seed is
-    dropped.
+    """Return ``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``.
+
+    No seed is dropped.
     """
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)

@@ -1,6 +1,4 @@
-"""Claims about a sweep: highest and lowest reward, the course of the KL, smooth training, runs that are still
-climbing.
-"""
+"""Claims about a sweep: highest and lowest reward, the KL, smooth training, runs that are still climbing."""
 
 from __future__ import annotations
 
@@ -58,8 +56,7 @@ class Highest(Lead):
 
 @dataclass(frozen=True, kw_only=True)
 class Lowest(Claim[Trained]):
-    """Claims that the first of ``names`` has the lowest mean, ``least``, and that the other names are statistically
-    level.
+    """Claims that the first of ``names`` has the lowest mean, ``least``, and that the others are statistically level.
 
     ``diverged`` of its ``of`` seeds diverged and count as the lowest possible value.
     """
@@ -158,9 +155,7 @@ class Smoothest(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class StillClimbing(Claim[Swept]):
-    """Claims that of the ``all`` points of the row, the means of ``names`` are still rising after ``updates``
-    updates.
-    """
+    """Claims that of the ``all`` points of the row, ``names`` are still rising after ``updates`` updates."""
 
     names: tuple[str, ...]
     all: int

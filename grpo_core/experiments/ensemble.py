@@ -176,9 +176,7 @@ def ensembles(
 
 
 def require_side_by_side(points: Sequence[Settings], seeds: Sequence[int]) -> None:
-    """Raise a SettingsError unless each point can be trained side by side with others and there is at least one
-    seed.
-    """
+    """Raise a SettingsError unless there is a seed and each point can be trained side by side with others."""
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:

@@ -159,8 +159,9 @@ def _side_by_side(
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """Return the compiled function for up to ``UPDATES`` updates, which serves all settings that differ only in
-    ``values``.
+    """Return the compiled function for up to ``UPDATES`` updates.
+
+    It serves all settings that differ only in ``values``.
     """
     jax = jax_module()
     from grpo_core.bandit.traced import State, Updates

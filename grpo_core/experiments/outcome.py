@@ -109,8 +109,9 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Return the raw data of a sweep, by point. The row to describe is the one of ``rows`` that contains the best
-    point.
+    """Return the raw data of a sweep, by point.
+
+    The row to describe is the one of ``rows`` that contains the best point.
     """
     data = trained(runs)
     best = data.ranked()[0][0]
@@ -180,8 +181,9 @@ def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
 
 
 def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """Return the measures of one run as computed by JAX and retrained with NumPy. None if NumPy computed the run
-    anyway.
+    """Return the measures of one run as computed by JAX and retrained with NumPy.
+
+    None if NumPy computed the run anyway.
     """
     if runs.beside is None:
         return None

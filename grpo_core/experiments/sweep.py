@@ -1,6 +1,4 @@
-"""Sweeps: training with the same seeds at every point of a grid of settings, and the theoretical optimum at each
-point.
-"""
+"""Sweeps: training with the same seeds at every point of a grid of settings, and the optimum in theory."""
 
 from __future__ import annotations
 

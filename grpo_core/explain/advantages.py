@@ -33,8 +33,9 @@ def are_equal(values: Sequence[float]) -> bool:
 
 
 def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """Return the addresses and scores of the scored completions (or steps) of a group, or of the batch if ``group``
-    is None.
+    """Return the addresses and scores of the scored completions (or steps) of a group.
+
+    If ``group`` is None, return those of the batch.
     """
     both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
@@ -227,8 +228,9 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Return the source of this combination of baseline and deviation. If no paper has both, the sources of each are
-    cited.
+    """Return the source of this combination of baseline and deviation.
+
+    If no paper has both, the sources of each are cited.
     """
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":

@@ -32,8 +32,9 @@ class Numbers(EvaluatedStep):
         return READ[q.name](self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
-        """Return ``q`` with exactly the parts that its kind requires. The token is omitted if completions are one
-        token long.
+        """Return ``q`` with exactly the parts that its kind requires.
+
+        The token is omitted if completions are one token long.
 
         Raises:
             KeyError: the update has no such number.
@@ -65,9 +66,7 @@ class Numbers(EvaluatedStep):
 
     @property
     def it(self) -> str:
-        """The symbol for the index of any token, for general formulas: ``{i,t}``, or ``{i}`` for completions of one
-        token.
-        """
+        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` for completions of one token."""
         return "{i,t}" if self.long else "{i}"
 
     def at(self, q: Quantity) -> str:
@@ -80,8 +79,9 @@ class Numbers(EvaluatedStep):
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """Return the positions, counted from 0, at which the completion in ``row`` has a token. None means the first
-        row.
+        """Return the positions, counted from 0, at which the completion in ``row`` has a token.
+
+        None means the first row.
         """
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 

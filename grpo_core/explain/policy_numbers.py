@@ -1,6 +1,4 @@
-"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and the gradient of the
-logits.
-"""
+"""Explanations of the policy in one context: probabilities, entropy, KL, and the gradient of the logits."""
 
 from __future__ import annotations
 
@@ -79,8 +77,9 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Explain the probability after a bandit's plain gradient step as a softmax. In all other cases, it is a
-    recorded number.
+    """Explain the probability after a bandit's plain gradient step as a softmax.
+
+    In all other cases, it is a recorded number.
     """
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"

@@ -64,8 +64,9 @@ class Sources:
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """Run :func:`grpo_core.foreign.following.refreshed`. The source with the new data is stored under the next
-        number.
+        """Run :func:`grpo_core.foreign.following.refreshed`.
+
+        The source with the new data is stored under the next number.
         """
         now, fresh, goes_on = refreshed(self._sources[number], stamp)
         if fresh is not None:

@@ -90,9 +90,7 @@ class Readers:
         return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
-        """Open like :meth:`open`, but return None for a file of unknown format, unless its name is typical of a
-        trainer.
-        """
+        """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
         if not self.own_process:
             named = path.name.lower().endswith(OF_TRAINERS)
             if importer_for(path) is None and path.is_file() and not named:

@@ -43,8 +43,9 @@ SYSTEM = (
     "/dev/urandom",
 )
 _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
-"""Machine -> its number in seccomp, the number of the call ``seccomp``, and those of socket, ptrace and
-io_uring_setup.
+"""Machine -> its number in seccomp, and numbers of system calls.
+
+These are ``seccomp``, and socket, ptrace and io_uring_setup.
 """
 
 

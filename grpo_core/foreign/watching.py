@@ -161,8 +161,9 @@ class Watch:
                 yield Event(name=name, title=event.title, grade=event.grade, step=newest, began=event.began, ended=True)
 
     def _departure(self, newest: int) -> dict[str, Event]:
-        """Audit the updates read so far. Return the finding by its name, :data:`AUDIT`, or nothing if no number
-        deviates.
+        """Audit the updates read so far.
+
+        Return the finding by its name, :data:`AUDIT`, or nothing if no number deviates.
 
         The cause is searched for when a deviation appears, and again when the number of deviating updates has doubled.
         """

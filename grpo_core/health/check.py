@@ -78,8 +78,9 @@ class Check:
     follows: tuple[str, ...] = ()
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
-        """Judge the measured updates. Return the finding of the check, whose key is ``name``, or None if nothing is
-        wrong.
+        """Judge the measured updates.
+
+        Return the finding of the check, whose key is ``name``, or None if nothing is wrong.
         """
         verdict = self.judge(measures, settings) if measures else None
         if verdict is None:

@@ -71,8 +71,9 @@ def dead_groups(update: Update) -> Measure | None:
 
 
 def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) -> tuple[Evidence, ...]:
-    """Return evidence of dead groups, by ascending reward: up to three each of the lowest, the highest, and those
-    between.
+    """Return evidence of dead groups, by ascending reward.
+
+    There are up to three groups each with the lowest rewards, the highest, and those between.
     """
     low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
     return tuple(
@@ -167,8 +168,9 @@ def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Return whether the mean reward was lower before ``those`` updates with dead groups, so that the prompts were
-    learned.
+    """Return whether the prompts had been learned before ``those`` updates with dead groups.
+
+    This is the case if the mean reward was lower before them.
     """
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):

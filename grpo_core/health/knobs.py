@@ -1,6 +1,4 @@
-"""Checks of settings that defeat their own purpose: a cap that scales all tokens, a clip range that is never
-reached.
-"""
+"""Checks of settings that defeat their own purpose: a cap on all tokens, a clip range that is never reached."""
 
 from __future__ import annotations
 

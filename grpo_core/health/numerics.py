@@ -149,9 +149,7 @@ def no_sampler(update: Update) -> str:
 
 
 def sampler(update: Update) -> Measure | None:
-    """Measure the mean difference between the sampler's and the trainer's log-probabilities of the tokens that both
-    scored.
-    """
+    """Measure the mean difference between the log-probabilities of tokens scored by sampler and trainer."""
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
@@ -202,8 +200,9 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
 
 
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
-    """Return the two tokens with the largest differences as evidence, with their importance ``weights`` (B, T) if
-    given.
+    """Return the two tokens with the largest differences as evidence.
+
+    It includes their importance ``weights`` (B, T), if given.
     """
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]

@@ -31,8 +31,9 @@ def no_entropy(update: Update) -> str:
 
 
 def _entropy(update: Update) -> float | None:
-    """Return the mean entropy at the tokens of the first pass, or else the one reported by the trainer. None if
-    unknown.
+    """Return the mean entropy at the tokens of the first pass, or else the one reported by the trainer.
+
+    None if unknown.
     """
     step, table = update.step, update.table
     if step is not None and step.entropy is not None:

@@ -151,8 +151,9 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Return names, counts, and the number of correct answers. Numeric predictions are grouped in ranges of equal
-    width.
+    """Return names, counts, and the number of correct answers.
+
+    Numeric predictions are grouped in ranges of equal width.
     """
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([answer.guess for answer in placed], dtype=float)

@@ -57,9 +57,7 @@ def spelled(place: Place) -> str:
 
 
 def line_of(text: str, place: Place) -> int:
-    """Return the line in which the value at ``place`` begins, or that of the enclosing table if it has no line of
-    its own.
-    """
+    """Return the line in which the value at ``place`` begins, or otherwise that of the enclosing table."""
     found, depth = 1, 0
     here: Place = ()
     counts: dict[Place, int] = {}

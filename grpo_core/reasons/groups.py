@@ -60,8 +60,9 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
 
 
 def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
-    """Return whether the gradient of the entropy is not 0 in these completions' contexts, as it is for equal
-    probabilities.
+    """Return whether the entropy has a gradient in these completions' contexts.
+
+    It has none if all actions are equally probable.
     """
     logp = n.step.distribution(passed)
     if logp is None or n.step.context is None:
@@ -123,8 +124,9 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Return whether the rewards of a group, or if it is None of any dead group, differ from the baseline of the
-    batch.
+    """Return whether the rewards of a group differ from the baseline of the batch.
+
+    If ``group`` is None, return whether those of any dead group do.
     """
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
@@ -145,9 +147,7 @@ def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
-    """Return the reason for rewards that differ by less than δ, or by so little that normalizing inflates the
-    difference.
-    """
+    """Return the reason for rewards that differ by less than δ, or so little that normalizing inflates them."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
     if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:
@@ -221,9 +221,7 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 
 
 def reward_std(n: Numbers) -> Reason | None:
-    """Return the reason to show on the card of the reward's spread: it is 0 within groups, whatever it is between
-    them.
-    """
+    """Return the reason to show on the card of the reward's spread: it is 0 within groups."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
     if n.objective.credit == "process":  # a spread of total rewards says nothing about the steps
         return None

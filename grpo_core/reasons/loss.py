@@ -1,6 +1,4 @@
-"""Reasons for a loss of 0 despite a gradient, for a loss that is not 0 although nothing changes, and for no
-gradient.
-"""
+"""Reasons for a loss of 0 despite a gradient, for a loss that is not 0 without any change, and for no gradient."""
 
 from __future__ import annotations
 
@@ -69,8 +67,9 @@ def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
 
 
 def _covariance(n: Numbers, policy: float) -> Reason | None:
-    """Return the reason for a loss that is not 0 because weights grow with length, although ratios are 1 and
-    advantages cancel.
+    """Return the reason for a loss that is not 0 because weights grow with length.
+
+    All ratios are 1, and the advantages cancel.
     """
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)

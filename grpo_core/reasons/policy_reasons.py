@@ -79,8 +79,9 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Return whether every clipped ratio left the range in the direction of its push. A dual clip can stop other
-    ratios, too.
+    """Return whether every clipped ratio left the range in the direction of its push.
+
+    A dual clip can stop other ratios, too.
     """
     if clip is None or n.objective.dual_clip is None:
         return True
@@ -126,8 +127,7 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 
 
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
-    """Return the claim about the bound to which the range has to be narrowed for the clip to act, if no ratio
-    exceeds it.
+    """Return the claim about the bound to which the range has to be narrowed for the clip to act.
 
     A clip stops gradients that would raise a ratio above 1 or lower one below 1. A cap reduces every ratio above it.
     """

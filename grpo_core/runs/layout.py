@@ -28,8 +28,9 @@ _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" fo
 """Element types that a layout can name. NumPy would interpret any other description, however complex."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
-"""Serialised records of steps still in use. The bytes of an update are needed twice: for its file and for the
-window.
+"""Serialised records of steps still in use.
+
+The bytes of an update are needed twice: for its file and for the window.
 """
 _LONGEST_NAME = 200
 _LARGEST = 1 << 40

@@ -131,8 +131,9 @@ class RunReader:
         return thinning.stretches_from(dict(rows))
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
-        """Return the nearest update at or before ``number``, or at or after it if ``forwards``. None if there is
-        none.
+        """Return the nearest update at or before ``number``, or at or after it if ``forwards``.
+
+        None if there is none.
         """
         query = (
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"

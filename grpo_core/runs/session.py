@@ -148,8 +148,7 @@ def open_session(
 
 
 def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move the ``copies`` of a session's runs, created elsewhere, to ``folder`` under new names, either all of them
-    or none.
+    """Move the ``copies`` of a session's runs to ``folder`` under new names, either all of them or none.
 
     Raises:
         RunFileError: ``folder`` cannot be written.

@@ -80,8 +80,9 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
 
 
 def _check_alternatives(step: Step, batch: int, length: int) -> None:
-    """Validate the arrays of the most likely tokens at each position, including the sampled one, and their
-    log-probabilities.
+    """Validate the arrays of the most likely tokens at each position and their log-probabilities.
+
+    The most likely tokens include the sampled one.
     """
     ids = step.top_tokens
     if ids is None:

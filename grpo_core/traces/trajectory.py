@@ -272,8 +272,9 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
 def trajectories_in(
     prompts: Sequence[str | None], completions: Sequence[str | None]
 ) -> tuple[Trajectory | None, ...] | None:
-    """Return the turns of completions that are conversations in JSON, (B,). An entry is None for other or too long
-    text.
+    """Return the turns of completions that are conversations in JSON, (B,).
+
+    An entry is None for other or too long text.
 
     None instead of the tuple if no completion has more than one message.
     """

@@ -37,8 +37,8 @@ class WhatIf:
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Return both updates, each with the index of its pass ``passed`` (0 = the first), or of its last one if it
-        has fewer.
+        """Return both updates, each with the index of pass ``passed`` (0 = the first), or of its last pass if it is
+        shorter.
         """
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
@@ -124,9 +124,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
-    """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the policy after
-    the update.
-    """
+    """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the final policy."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:

@@ -170,8 +170,9 @@ _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_t
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """Return a critic's values, (B, T): the recorded ones or, if the settings require them and none are recorded,
-    zeros.
+    """Return a critic's values, (B, T).
+
+    If the settings require them but none are recorded, they are 0.
     """
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)

@@ -8,9 +8,7 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
-"""Minimum picture height, ranking height below the picture, and width of both side by side, in pixels at 100 %
-scale.
-"""
+"""Minimum picture height, ranking height below it, and width of both side by side, in pixels at 100 % scale."""
 
 
 class Split(QSplitter):

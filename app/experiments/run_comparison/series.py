@@ -1,6 +1,4 @@
-"""Series of recorded runs over the trainer's own steps: recomputed next to recorded ones, and two runs next to each
-other.
-"""
+"""Series of recorded runs over the trainer's own steps, recomputed and recorded, for one run or two."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """Return the recorded quantities of a run: this program's, paired with the trainer's, then the trainer's
-    remaining ones.
-    """
+    """Return the recorded quantities of a run: this program's with the trainer's, then the trainer's others."""
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
@@ -113,8 +109,9 @@ PLACES = ("output_dir", "logging_dir", "run_name", "hub_model_id", "resume_from_
 
 
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:
-    """Return (setting, value in ``run``, value in ``other``) for all settings that are known for both runs and
-    differ.
+    """Return (setting, value in ``run``, value in ``other``) for all settings that differ.
+
+    A setting that is known for only one run is left out.
     """
     return [
         [name, worded(here), worded(there)]

@@ -281,8 +281,9 @@ class SweepChoices(QWidget):
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_real(self, *, there: bool) -> None:
-        """Update the button that adds or removes real runs. ``there``: whether real runs are shown next to the
-        sweep.
+        """Update the button that adds or removes real runs.
+
+        ``there``: whether real runs are shown next to the sweep.
         """
         self.real.setText(REMOVE if there else ADD)
 

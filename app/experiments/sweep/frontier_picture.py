@@ -68,8 +68,9 @@ def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
 
 
 def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
-    """Return the labels: the setting's value at every mark of the front row, the selected one first, and the
-    frontier's name.
+    """Return the labels: the setting's value at every mark of the front row, and the frontier's name.
+
+    The label of the selected mark comes first.
     """
     sweep, best = results.sweep, results.optimum(state.front())
     known = np.flatnonzero(np.isfinite(front.x)).tolist()

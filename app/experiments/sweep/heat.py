@@ -1,5 +1,6 @@
-"""A sweep of two settings as a table. Cells show the final median or mean, and the tint of a cell depends on this
-value.
+"""A sweep of two settings as a table.
+
+Cells show the final median or mean, and the tint of a cell depends on this value.
 """
 
 from __future__ import annotations

@@ -68,9 +68,7 @@ def drawn_of(head: int) -> np.ndarray:
 
 
 def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
-    """Return a grid for a run without a sweep: the run's values of β so far, that of its next update, and
-    ``others``.
-    """
+    """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
 

@@ -124,9 +124,7 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Replace the swept settings and the seed in ``base`` with fixed values, so that they do not affect
-        comparisons.
-        """
+        """Give the swept settings and the seed in ``base`` fixed values, so that they do not affect comparisons."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:

@@ -1,6 +1,4 @@
-"""Runs of a sweep of real training (``grpo-lab sweep --trl``), shown as marks in the charts of a sweep of the
-bandit.
-"""
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``) as marks in the charts of a bandit's sweep."""
 
 from __future__ import annotations
 

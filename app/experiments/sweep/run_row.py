@@ -90,8 +90,9 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """Show a message on one or two lines. If there is too little space, show only the paragraphs that fit
-        completely.
+        """Show a message on one or two lines.
+
+        If there is too little space, show only the paragraphs that fit completely.
         """
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
@@ -138,8 +139,9 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Adapt the row to its width. In a narrow panel, the field for the seed is hidden and buttons have short
-        labels.
+        """Adapt the row to its width.
+
+        In a narrow panel, the field for the seed is hidden and buttons have short labels.
         """
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):

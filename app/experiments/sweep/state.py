@@ -83,7 +83,5 @@ def place_text(sweep: Sweep, place: int) -> str:
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
-    """Return the cells that name a row at the beginning of a table row: one if there is a second setting, otherwise
-    none.
-    """
+    """Return the cell that names a row at the beginning of a table row, if there is a second setting."""
     return [] if sweep.across is None else [name(sweep.rows[row])]

@@ -129,9 +129,7 @@ def _value(runs: Ensemble, sweep: Sweep) -> object:
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """Return one row per update: the selected runs, the current run, and the centre of the runs at every position
-    drawn.
-    """
+    """Return one row per update: the selected runs, the current run, and the runs at every position drawn."""
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update"), decimals=0),

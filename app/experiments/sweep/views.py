@@ -88,8 +88,9 @@ class SweepViews(QWidget):
         return twin
 
     def choose(self, view: str, measure: str, *, tables: bool) -> None:
-        """Show a view, with the given measure if the view has one. ``tables``: whether to show tables instead of
-        charts.
+        """Show a view, with the given measure if the view has one.
+
+        ``tables``: whether to show tables instead of charts.
         """
         self.view, self.measure = view, measure
         for chart, shown in (

@@ -27,8 +27,9 @@ class Bill:
         self.all_four = memory.ledger(changed(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
-        """Return the floating-point operations for one prompt, by worker, for PPO with one completion and for this
-        training.
+        """Return the floating-point operations for one prompt, by worker.
+
+        They are given for PPO with one completion and for this training.
         """
         ppo = memory.compute(changed(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)

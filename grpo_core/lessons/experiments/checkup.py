@@ -67,8 +67,7 @@ REMEDIES = {
 
 
 def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray:
-    """Return the probability of the correct action at the start and after every update, (U + 1,), for the settings'
-    seed.
+    """Return the probability of the correct action at the start and after every update, (U + 1,).
 
     A person reading the answers would find this share of them correct; training only sees the checker's rewards.
 

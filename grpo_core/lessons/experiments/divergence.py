@@ -1,6 +1,4 @@
-"""Divergence of a policy from its reference: exact in both directions, estimated, and as gradients of the
-estimators.
-"""
+"""Divergence of a policy from its reference: exact in both directions, estimated, and as gradients."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ def both_ways(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[float, float]:
 
 
 def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sampled:
-    """Draw ``count`` tokens from π with the bandit's own sampler, seeded with ``seed``, and estimate the KL from
-    each.
-    """
+    """Draw ``count`` tokens from π with the bandit's own sampler and ``seed``, and estimate the KL from each."""
     work = task(one_decision(len(logp)).bandit)
     streams = Streams((seed,))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, 1, len(logp))))

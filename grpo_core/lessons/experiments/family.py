@@ -108,8 +108,9 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """The difference between the final :data:`MEASURE` of the member and of its ancestor, (S,). NaN for the
-        first member.
+        """The difference between the final :data:`MEASURE` of the member and of its ancestor, (S,).
+
+        NaN for the first member.
         """
         return _change(self.before, self.own)
 

@@ -34,9 +34,7 @@ class Lengths:
     chance: np.ndarray
 
     def growth(self, which: str) -> float:
-        """Return the growth of the median length of "right" or "wrong" answers (``which``) since update 0, in
-        tokens.
-        """
+        """Return the growth of the median length of "right" or "wrong" answers since update 0, in tokens."""
         lengths = getattr(self, which)
         return float(np.median(lengths[-1]) - np.median(lengths[0]))
 
@@ -77,8 +75,9 @@ def tried(
 
 
 def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lengths of correct and wrong answers and the probability of a correct one, (S,) each, averaged over
-    prompts.
+    """Return the lengths of correct and wrong answers and the probability of a correct one, (S,) each.
+
+    They are averaged over the prompts.
     """
     prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
     state = prob.reshape(seeds, -1, 3)

@@ -103,9 +103,7 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
-    """Return the stored index of ``path`` in ``folder``, or None if it is missing, damaged or belongs to another
-    file.
-    """
+    """Return the stored index of ``path`` in ``folder``, or None if it is missing, damaged or of another file."""
     with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
         place = _place(folder, path)
         content = read_limited(place, LARGEST)

@@ -18,8 +18,9 @@ from grpo_core.traces.importers.source import NEEDS_PYARROW
 LARGEST = 1 << 30
 """Maximum unpacked size of columns in bytes, whether declared by the file or found while reading."""
 MOST_ROWS = 200_000
-"""Maximum number of completions in one file. The limit is needed because a few kilobytes can encode millions of
-equal ones.
+"""Maximum number of completions in one file.
+
+The limit is needed because a few kilobytes can encode millions of equal ones.
 """
 MOST_VALUES = 1 << 27
 """Maximum number of values of one column, including those in lists."""

@@ -42,9 +42,7 @@ CONFIGS = ("trainer.json", "rl.json", "trainer.toml", "rl.toml")
 LARGEST_CONFIG = 4 << 20
 EXPORTS, METRICS, LOSS = "token_exports", "metrics.jsonl", "loss/mean"
 SETTLED = 1e-6
-"""Minimum distance from the trust region's bound at which it is certain on which side a difference of probabilities
-is.
-"""
+"""Minimum distance from the trust region's bound at which a token is certain to be on one side of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,8 +72,7 @@ class PackedSequence:
     other: str
 
     def row(self, first: int, row: RowTokens) -> RowTokens:
-        """Return the rollout's ``row`` with the numbers of this sequence, whose tokens from ``first`` on are those
-        of the row.
+        """Return the rollout's ``row`` with the numbers of this sequence from position ``first`` on.
 
         The row can be longer.
         """
@@ -300,8 +297,9 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
 
 
 def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """Return the index of a completion, not yet ``taken``, that begins with the sequence's tokens. None if there is
-    none.
+    """Return the index of a completion, not yet ``taken``, that begins with the sequence's tokens.
+
+    None if there is none.
 
     The trainer truncates long completions, so a sequence can be shorter.
     """

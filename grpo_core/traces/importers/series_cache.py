@@ -42,9 +42,7 @@ class SeriesCache:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """Return the cached numbers of ``source`` by name, one mapping per update, up to the first update that has
-        changed.
-        """
+        """Return the cached numbers of ``source`` by name, one mapping per update, up to the first changed update."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):

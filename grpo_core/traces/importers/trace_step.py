@@ -77,8 +77,9 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """Return the generation batch of each completion within its step, (B,). All are in the first batch if not
-    recorded.
+    """Return the generation batch of each completion within its step, (B,).
+
+    All are in the first batch if not recorded.
     """
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)

@@ -1,5 +1,6 @@
-"""Reader of the tables in trackio's SQLite database. It only reads plain tables, and writes no file next to the
-database.
+"""Reader of the tables in trackio's SQLite database.
+
+It only reads plain tables, and writes no file next to the database.
 """
 
 from __future__ import annotations

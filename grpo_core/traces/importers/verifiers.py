@@ -72,8 +72,7 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 
 
 class VerifiersRun(TextRun):
-    """Episodes of verifiers, grouped by training step if they name one, with the files that prime-rl wrote next to
-    them.
+    """Episodes of verifiers, by training step if they name one, with the files that prime-rl wrote next to them.
 
     Attributes:
         processes: number of processes for the loss in :meth:`losses`: one, because prime-rl logs one loss for all.

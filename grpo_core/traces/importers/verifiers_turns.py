@@ -162,8 +162,9 @@ def _ended(trace: dict[str, Any]) -> str:
 
 
 def _errors(trace: dict[str, Any]) -> tuple[str, ...]:
-    """Return the errors of the trace and of its calls, without duplicates: a call's error is often that of the
-    trace, too.
+    """Return the errors of the trace and of its calls, without duplicates.
+
+    A call's error is often that of the trace, too.
     """
     failed = [*(trace.get("errors") or []), *(as_dict(call).get("error") for call in trace.get("calls") or [])]
     said = [f"{error.get('type')}: {error.get('message')}" for error in map(as_dict, failed) if error]

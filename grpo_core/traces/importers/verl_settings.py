@@ -116,8 +116,9 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
 
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
-    """Return the loss that an actor with these settings minimises. It has no KL if this program has no equivalent of
-    it.
+    """Return the loss that an actor with these settings minimises.
+
+    It has no KL if this program has no equivalent of it.
 
     Raises:
         KeyError: a setting is missing.
@@ -170,8 +171,9 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:
-    """Return the divisor that replaces B, or the token count, in a micro-batch. It is that of the mini-batch of all
-    processes.
+    """Return the divisor that replaces B, or the token count, in a micro-batch.
+
+    It is that of the mini-batch of all processes.
 
     Args:
         settings: the actor's settings.

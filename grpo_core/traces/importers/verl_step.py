@@ -37,8 +37,9 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return None twice: verl's bonus has the configured coefficient, and the same token weights as the other
-        terms.
+        """Return None twice, because verl's bonus needs no data of its own.
+
+        It has the configured coefficient, and the same token weights as the other terms.
         """
         return None, None
 

@@ -394,8 +394,9 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``. It is 0 without a
-    bonus.
+    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``.
+
+    It is 0 without a bonus.
     """
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
@@ -526,8 +527,7 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Return the first ``length`` entries of row ``i`` of ``array`` (B, T) as a list, or all entries if ``length``
-    is None.
+    """Return the first ``length`` entries of row ``i`` of ``array`` (B, T), or all if that is None, as a list.
 
     None if there is no array.
     """
@@ -603,8 +603,9 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text. If that fails, they remain
-    numbers.
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
     """
     try:
         trainer.processing_class.save_pretrained(folder)
@@ -626,9 +627,7 @@ def step_callback(recorder: Recorder) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """Return the number of this start of the run: 0 for the first one, and one more for each restart in the same
-    folder.
-    """
+    """Return the number of this start of the run: 0 for the first, plus 1 for each restart in the same folder."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 

@@ -447,9 +447,7 @@ def as_numpy(value: Any) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """Return the number of this start of the run: 0 for the first one, and one more for each restart in the same
-    folder.
-    """
+    """Return the number of this start of the run: 0 for the first, plus 1 for each restart in the same folder."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
@@ -542,8 +540,9 @@ def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text. If that fails, they remain
-    numbers.
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
     """
     try:
         tokenizer.save_pretrained(folder)
