@@ -75,10 +75,10 @@ class Application(QObject):
             the open runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        targets: the objects on which the commands act.
-            panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-            background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter,
-            prompts, model_folders, structural, zooming, startup, shutdown: the functions of the commands, by subject.
+        targets: the objects on which the commands act. panels, layouts, runs, recorded_runs, run_files, recent_files,
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, lessons, homework, rehearsals,
+            lesson_recovery, presenter, prompts, model_folders, structural, zooming, startup, shutdown: the functions of
+            the commands, by subject.
     """
 
     def __init__(

@@ -16,12 +16,9 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
     """Make the next Qt application draw in memory. Call this before the application is created.
 
     On Windows, Qt's offscreen platform has no access to system fonts. It looks for a folder of fonts next to Qt and
-    warns
-    if there is none. Given the folder of the shipped fonts, it warns that it cannot open files if the folder's name
-    is not
-    in the system's code page. It is therefore given a folder without fonts; :func:`app.resources.load_fonts`
-    registers the
-    shipped fonts from memory.
+    warns if there is none. Given the folder of the shipped fonts, it warns that it cannot open files if the folder's
+    name is not in the system's code page. It is therefore given a folder without fonts;
+    :func:`app.resources.load_fonts` registers the shipped fonts from memory.
     """
     environment["QT_QPA_PLATFORM"] = "offscreen"
     if platform == "win32":

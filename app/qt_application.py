@@ -14,8 +14,7 @@ class QtApplication(QApplication):
     """Collects the files that the desktop requests to open until there is a function that opens them.
 
     The requests are sent to the application object itself, so no event filter is needed, which would receive every
-    event of
-    every widget.
+    event of every widget.
     """
 
     def __init__(self, arguments: list[str]) -> None:

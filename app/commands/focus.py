@@ -43,8 +43,7 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
     """Return whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
 
     In a table of numbers, letters run commands, because E explains the number under the cursor. In lists and combo
-    boxes,
-    letters find an entry. A slider has no use for Space.
+    boxes, letters find an entry. A slider has no use for Space.
     """
     if modifiers & _COMMANDING:
         return False

@@ -89,8 +89,7 @@ def alignments(update: Update, name: str) -> Mapping[str, Sums]:
     """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y) in several alignments.
 
     The alignments are: as recorded, shifted by one position to the right or left, and as if they belonged to the
-    previous
-    update. Empty if ``name`` is not recorded, or holds the first pass's own log-probabilities.
+    previous update. Empty if ``name`` is not recorded, or holds the first pass's own log-probabilities.
     """
     values = getattr(update.step, name)
     if values is None:

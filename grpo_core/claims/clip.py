@@ -30,9 +30,8 @@ NEXT_TO_ONE = 1e-12
 class WouldAct(Claim[Step]):
     """Claims that the clip has no effect in pass ``passed`` (0 = the first), but would have one with a narrower range.
 
-    The range would have to end below ``high``, or begin above ``low``; each is None if no such bound exists.
-    ``cap``: the
-    clip limits a weight and only has an upper bound.
+    The range would have to end below ``high``, or begin above ``low``; each is None if no such bound exists. ``cap``:
+    the clip limits a weight and only has an upper bound.
     """
 
     passed: int

@@ -273,9 +273,8 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
     """Return which of the level leaders is the first to pass a line, by median arrival.
 
     Returns the names, the line, the first one's arrival and its lead. The line is :data:`FINISH` of the way from the
-    leader's start to its last mean. None if no run is level with the leader, the leader has hardly risen, the
-    numbers of
-    updates differ, or no run is significantly first.
+    leader's start to its last mean. None if no run is level with the leader, the leader has hardly risen, the numbers
+    of updates differ, or no run is significantly first.
     """
     names = data.in_front()
     course = data.course(names[0])

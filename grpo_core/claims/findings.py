@@ -105,9 +105,8 @@ Run = Sequence[Seen]
 class EqualGroups(Claim[Run]):
     """Claims that from update ``since`` on, ``dead`` of ``groups`` groups have equal rewards of one ``kind``.
 
-    No gradient from these groups is recorded. The kind is "right" for the run's highest reward, ``high``, "wrong"
-    for its
-    lowest, ``low``, and "same" for one in between. ``known``: whether their advantages are all recorded, as 0.
+    No gradient from these groups is recorded. The kind is "right" for the run's highest reward, ``high``, "wrong" for
+    its lowest, ``low``, and "same" for one in between. ``known``: whether their advantages are all recorded, as 0.
     """
 
     since: int
@@ -174,9 +173,8 @@ def _kind(reward: float, low: float, high: float) -> str:
 class EntropyFar(Claim[Run]):
     """Claims that the entropy, initially ``start`` nats, has fallen or risen far in ``count`` of ``of`` updates.
 
-    The updates are those from ``since`` on. Far means ``part`` times the initial value or beyond; a rise must also
-    be at
-    least half a nat. The entropy is farthest at step ``where``: ``end``.
+    The updates are those from ``since`` on. Far means ``part`` times the initial value or beyond; a rise must also be
+    at least half a nat. The entropy is farthest at step ``where``: ``end``.
     """
 
     start: float

@@ -88,8 +88,7 @@ class FirstPassApart(Claim[Run]):
     """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
 
     ``gap`` is averaged over the tokens of an update and then over the updates in which any differ. In at least one
-    update,
-    the average exceeds ``limit``.
+    update, the average exceeds ``limit``.
     """
 
     since: int
@@ -147,9 +146,8 @@ class SamplerApart(Claim[Run]):
 class ImportanceCut(Claim[Run]):
     """Claims that from update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats per token.
 
-    Truncating importance weights at :data:`USUAL_CAP` would affect the share ``cut`` of the tokens. Both are
-    averaged over
-    an update and then over the updates.
+    Truncating importance weights at :data:`USUAL_CAP` would affect the share ``cut`` of the tokens. Both are averaged
+    over an update and then over the updates.
     """
 
     since: int

@@ -23,9 +23,8 @@ class Repeated:
         reward: (n, S), the mean reward of each update's batch; not finite if a repeat diverged.
         likeliest: (S, C), the most likely action for each prompt after the last update.
         rewards: (C, A), reward of each action; None if rewards are not defined per action.
-        own: the first update after which this probability exceeded one half in the original run; None if there is
-            none or
-            it is unknown.
+        own: the first update after which this probability exceeded one half in the original run; None if there is none
+            or it is unknown.
     """
 
     max_prob: np.ndarray

@@ -97,9 +97,8 @@ def resting_beta(settings: Settings) -> float:
     """Return the β > 0 of the exponential tilt at which training converges. Infinite if only the KL has a gradient.
 
     A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n − 1) /
-    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor,
-    so that
-    the result is β.
+    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor, so
+    that the result is β.
     """
     goal = settings.objective
     if not BASELINES[goal.baseline].mean or goal.kl_in_reward:

@@ -1,8 +1,7 @@
 """Main function of the process that reads untrusted files: it opens one source and answers requests about it.
 
-The caller does not trust anything that this process sends: replies are JSON and arrays, and a reply that is too
-large is
-rejected.
+The caller does not trust anything that this process sends: replies are JSON and arrays, and a reply that is too large
+is rejected.
 """
 
 from __future__ import annotations

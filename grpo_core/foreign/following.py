@@ -26,9 +26,8 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
         stamp: stamp from the previous check; None before the first one.
 
     Returns:
-        The new stamp; the source with the new data, or None if nothing has changed; and whether the new source
-        begins with
-        the updates of ``source``.
+        The new stamp; the source with the new data, or None if nothing has changed; and whether the new source begins
+        with the updates of ``source``.
     """
     now = _stamp(source.path)
     if now == stamp:

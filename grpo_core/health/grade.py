@@ -11,8 +11,7 @@ class Grade(StrEnum):
     """The severity of a finding, worst first.
 
     ``SERIOUS``: training cannot work like this. ``WARNING``: training works worse than it could. ``NOTICE``: worth
-    knowing;
-    occurs in healthy runs, too.
+    knowing; occurs in healthy runs, too.
     """
 
     SERIOUS = "serious"

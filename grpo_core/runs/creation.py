@@ -22,9 +22,8 @@ def build(
 ) -> None:
     """Create a complete, closed run file without updates of its own.
 
-    This takes a single transaction, because each one waits for the disk. ``resumed`` is the update at the branch
-    point, to
-    be stored in the file if its weights differ from those in the parent.
+    This takes a single transaction, because each one waits for the disk. ``resumed`` is the update at the branch point,
+    to be stored in the file if its weights differ from those in the parent.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     try:

@@ -81,8 +81,7 @@ class Replay:
         """Recompute the rows from update ``number`` up to the next update with a checksum.
 
         The latter is included unless its record is intact. The result is empty if recomputing is not possible or the
-        result
-        cannot be verified.
+        result cannot be verified.
 
         Args:
             number: number of a damaged update.

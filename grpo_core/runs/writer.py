@@ -289,8 +289,7 @@ class RunWriter:
 
         Raises:
             RunFileError: the last updates could not be written, or the file is no longer at its path; the writer is
-                closed in
-                any case.
+                closed in any case.
         """
         try:
             self.commit()

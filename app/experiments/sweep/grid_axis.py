@@ -66,9 +66,8 @@ class GridAxis:
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
         """Return (position, label) of every value, given ``space`` pixels per interval.
 
-        If the labels do not fit on one line, every other one is moved to a second line, and if necessary leading
-        zeros are
-        dropped. If the labels are still too wide, some are omitted, but never the first.
+        If the labels do not fit on one line, every other one is moved to a second line, and if necessary leading zeros
+        are dropped. If the labels are still too wide, some are omitted, but never the first.
         """
         full = [name(value) for value in self.values]
         short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]

@@ -27,8 +27,7 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
     """Return a chart of the median KL or the mean reward over the updates of the runs at the selected position.
 
     ``every``: whether the runs at all other positions of the row are drawn behind them. The chart of the KL also
-    contains
-    the current run.
+    contains the current run.
     """
     behind = _courses(state, measure) if every else []
     lines: list[Line] = []

@@ -1,9 +1,8 @@
 """Columns of our own recorder's files (``step_00000001.npz``), which only require NumPy.
 
 The array ``name`` contains all values of a column. A column of lists also has ``name.lengths``: the length of each
-row's
-list, -1 for a row without one. For a column of lists of lists, ``name.lengths`` holds the lengths of the inner lists,
-and ``name.counts`` the number of inner lists of each row. Text is a list of UTF-8 bytes.
+row's list, -1 for a row without one. For a column of lists of lists, ``name.lengths`` holds the lengths of the inner
+lists, and ``name.counts`` the number of inner lists of each row. Text is a list of UTF-8 bytes.
 """
 
 from __future__ import annotations

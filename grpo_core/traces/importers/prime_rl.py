@@ -1,12 +1,10 @@
 """Files that prime-rl writes next to its rollouts: the trainer's configuration, its token export and its metrics.
 
 Based on the source code of prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with
-the trainer's configuration as a part) with every default; a user's files are TOML. With
-``trainer.enable_token_export`` the trainer writes one packed sequence per line to
-``token_exports/step_12/rank_0.jsonl``
-(``token_export.py``), in float32, and ``STABLE`` once all processes have written. ``metrics.jsonl`` contains the
-mean of
-the losses of all micro-batches as ``loss/mean``.
+the trainer's configuration as a part) with every default; a user's files are TOML. With ``trainer.enable_token_export``
+the trainer writes one packed sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in
+float32, and ``STABLE`` once all processes have written. ``metrics.jsonl`` contains the mean of the losses of all
+micro-batches as ``loss/mean``.
 
 A sequence is a branch of a rollout from its first token on, possibly truncated at its end. It does not name its
 rollout, which is identified by its tokens.

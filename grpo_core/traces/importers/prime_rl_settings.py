@@ -1,9 +1,8 @@
 """Conversion of the settings of prime-rl's loss to an objective of this program.
 
 Based on the source code of prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_loss``
-(``trainer/rl/loss.py``), ``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π /
-π_sampler, a
-token of the component "rl" has the loss
+(``trainer/rl/loss.py``), ``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler,
+a token of the component "rl" has the loss
 
     −adv_tau · A · w · [kept] + kl_tau · (log w)²,
 

@@ -57,8 +57,7 @@ class Completions:
         trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
             the source has no turns.
         repeated: whether these are the completions of the previous update, because one generation served both; sums
-            over
-            several updates include them only once.
+            over several updates include them only once.
     """
 
     prompts: tuple[str | None, ...]

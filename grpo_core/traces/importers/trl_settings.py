@@ -119,9 +119,8 @@ class MicroBatch:
 def denominator_of(loss_type: str, micro: MicroBatch) -> float:
     """Return the divisor that replaces B, or the token count, in the loss of a micro-batch.
 
-    With this divisor, the sum over all processes is the logged loss. TRL divides each process's loss and then
-    averages over
-    the processes: hence the factor ``processes``.
+    With this divisor, the sum over all processes is the logged loss. TRL divides each process's loss and then averages
+    over the processes: hence the factor ``processes``.
 
     Raises:
         RunFileError: the tokens of the generation batch are needed and were not recorded.

@@ -1,9 +1,8 @@
 """Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, with its traces as graphs of messages.
 
 Based on the source code of verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several
-branches
-counts once in its group. The writer rounds the tokens' numbers to four decimals. These numbers do not belong to a
-particular optimizer step.
+branches counts once in its group. The writer rounds the tokens' numbers to four decimals. These numbers do not belong
+to a particular optimizer step.
 """
 
 from __future__ import annotations
