@@ -311,7 +311,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        """Pass the selection to the charts immediately, so that the next key press continues from there."""
+        """Pass the selection to the charts immediately, so that the next key press continues from the new position."""
         self.views.hold(self.selection.x, self.selection.row)
         self.renew()
 

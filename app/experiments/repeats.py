@@ -86,7 +86,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """When an action first had more than half of the probability: range and median of the updates, as text."""
+        """Text about the updates at which an action first had most of the probability: their range and median."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")

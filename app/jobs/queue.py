@@ -261,7 +261,7 @@ class BackgroundQueue(QObject):
             self._enter(QueueState.DONE)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
-        """Replace the queue shown with another one."""
+        """Show another queue instead of the current one."""
         self._reader.close()
         self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None

@@ -26,7 +26,7 @@ One that reads from an unresponsive disk never does, and is abandoned.
 
 
 class _Job:
-    """One experiment, until it ends or is cancelled."""
+    """An experiment, until it ends or is cancelled."""
 
     def __init__(self, make: Make) -> None:
         self.make = make

@@ -1,4 +1,4 @@
-"""Showing one panel in place of all others, in a larger font, and restoring the others."""
+"""Showing one panel in place of all others, in a larger font, and restoring the other panels."""
 
 from __future__ import annotations
 

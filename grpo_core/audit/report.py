@@ -18,7 +18,7 @@ from grpo_core.typeset import plain
 
 
 def traced(source: Source) -> Traced | None:
-    """Return ``source`` if it contains the trainer's losses, otherwise None."""
+    """Return ``source`` as :class:`Traced` if it contains the trainer's losses, otherwise None."""
     return cast("Traced", source) if has_losses(source) else None
 
 
@@ -74,7 +74,7 @@ def sides(one: PutRight) -> Iterator[str]:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """Yield sentences about where the trainer first deviates from its settings, or one that says that it does not."""
+    """Yield sentences about where the trainer first deviates from its settings, or a sentence that it never does."""
     departing = result.first
     if departing is not None:
         step, number = departing

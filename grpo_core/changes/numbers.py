@@ -30,7 +30,7 @@ BFLOAT16 = 2.0**-8
 """Relative rounding error of a bfloat16 number."""
 
 Apply = Callable[["Update", Step, int], Step | None]
-"""Function that returns the step as it would be in a pass, or None if not applicable.
+"""Function that returns the step as it would be in a pass, or None if the change is not applicable.
 
 Its arguments are the update, its step as changed so far, and the index of the pass.
 """

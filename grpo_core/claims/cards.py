@@ -9,7 +9,7 @@ from grpo_core.claims.policies import POLICIES
 from grpo_core.record import Step
 
 CARDS: dict[str, Kind[Step]] = GROUPS | LOSSES | POLICIES
-"""All kinds of claims, by name."""
+"""The kinds of claims of all cards, by name."""
 
 
 class Card(Tabled[Step]):

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
 FINISH = 0.9
-"""Share of the way from the start to the best value that decides which of several level runs gets there first."""
+"""Share of the way from the start to the best value that decides which of several level runs is first."""
 LAST, CLIMBING = 0.1, 0.01
 """Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last ``LAST`` of the updates.
 
@@ -272,7 +272,7 @@ def led_since(data: Trained, leader: str) -> int | None:
 def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
     """Return which of the level leaders is the first to pass a line, by median arrival.
 
-    Returns the names, the line, the first one's arrival and its lead. The line is :data:`FINISH` of the way from the
+    Returns the names, the line, the first run's arrival and its lead. The line is :data:`FINISH` of the way from the
     leader's start to its last mean. None if no run is level with the leader, the leader has hardly risen, the numbers
     of updates differ, or no run is significantly first.
     """

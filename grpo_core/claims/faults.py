@@ -91,7 +91,7 @@ def _all_cut(data: Run, v: Any) -> bool:
 
 
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
-    """Yield each update with the same reward parts as the first one.
+    """Yield each update with the same reward parts as the first update.
 
     With it come the completions scored by every function, and their weighted parts.
     """
@@ -319,7 +319,7 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module and in ``hacks.py``, by name."""
 
 
 class Fault(Tabled[Run]):

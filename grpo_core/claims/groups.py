@@ -293,4 +293,4 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=_cut_off,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

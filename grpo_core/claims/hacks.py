@@ -138,4 +138,4 @@ HACKS: dict[str, Kind[Run]] = {
         holds=_range_of_completions,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -83,7 +83,7 @@ LEADING: dict[str, Kind[Pass]] = {
     "no_kl": Kind(text=tr("None of {all:,} tokens adds to the KL."), holds=partial(_nothing, of="kl")),
     "no_loss": Kind(text=tr("None of {all:,} tokens adds to the loss."), holds=partial(_nothing, of="loss")),
 }
-"""All kinds of claims, by name. Shares are shares of the sum of absolute values."""
+"""The kinds of claims about tokens, by name. Shares are fractions of the sum of absolute values."""
 
 
 class Carried(Tabled[Pass]):
@@ -127,7 +127,7 @@ SIGNALS: dict[str, Kind[Signals]] = {
     "only_silent": Kind(text=tr("The only group gives no signal."), holds=lambda data, v: _silent(data, 1, 1)),
     "only": Kind(text=tr("The only group gives a signal."), holds=lambda data, v: _silent(data, 0, 1)),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims about groups, by name."""
 
 
 class WithoutSignal(Tabled[Signals]):

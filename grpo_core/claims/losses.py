@@ -209,4 +209,4 @@ LOSSES: dict[str, Kind[Step]] = {
         text=tr("No token is pushed in this pass."), holds=lambda step, v: not on_tokens(step, v.passed).any()
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -302,4 +302,4 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: agrees(v.value, _certainty(step)) and v.value < 0.05,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -41,12 +41,14 @@ class Pair:
 
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d log π of both, (B, T) each."""
+        """d loss / d log π of both updates, (B, T) each."""
         return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both, (C, A) each, if a loss depends on full distributions, otherwise :attr:`tokens`."""
+        """d loss / d logits of both updates, (C, A) each, or :attr:`tokens` if neither loss depends on full
+        distributions.
+        """
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])

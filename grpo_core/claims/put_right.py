@@ -44,7 +44,7 @@ PUT_RIGHT: dict[str, Kind[Pair]] = {
         holds=lambda data, v: agrees(v.ratio, lengths(data)[0]) and agrees(v.cosine, lengths(data)[1]),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Righted(Tabled[Pair]):

@@ -55,7 +55,7 @@ REWEIGHTED: dict[str, Kind[Pair]] = {
         holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Reweighted(Tabled[Pair]):

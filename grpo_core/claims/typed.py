@@ -86,7 +86,7 @@ TYPED: dict[str, Kind[Joined]] = {
     ),
     "all_equal": Kind(text=tr("All rewards of the group would be equal."), holds=_all_equal),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Typed(Tabled[Joined]):

@@ -92,7 +92,7 @@ def _one_length(data: Pair) -> bool:
 
 
 def _is_reference(data: Pair, v: Any) -> bool:
-    """Return whether in both records, the KL is 0 on all sampled tokens and has no gradient there."""
+    """Return whether the KL of both updates is 0 on all sampled tokens and has no gradient on them."""
     for step, passed in _both(data):
         kl, pull = recompute.terms(step, passed).kl, recompute.token_gradient(step, passed)[1]
         if (kl is not None and kl.any()) or (pull is not None and pull.any()) or step.ref_logp is None:
@@ -255,7 +255,7 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         holds=lambda data, v: not _ended(data.other),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Same(Tabled[Pair]):

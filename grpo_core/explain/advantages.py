@@ -239,7 +239,7 @@ def _divided(n: Numbers) -> str:
 
 
 def _next(n: Numbers, q: Quantity) -> int | None:
-    """Return the index of the completion's next token, or None if this is the last one."""
+    """Return the index of the completion's next token, or None after its last token."""
     return next((t for t in n.visited(q.row) if t > (q.token or 0)), None)
 
 

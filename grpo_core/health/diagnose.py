@@ -108,7 +108,9 @@ class Diagnosing:
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, worst first, without those replaced by others. A cause ranks no lower than its effects."""
+    """Return the findings, worst first, without those that another finding replaces. A cause ranks no lower than its
+    effects.
+    """
     found = {finding.check for finding in findings}
     kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

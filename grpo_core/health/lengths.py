@@ -23,7 +23,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_length(update: Update) -> str:
-    """Return why lengths are unknown."""
+    """Return why lengths are unknown. Empty if they are known."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -110,7 +110,7 @@ def _advice(settings: Settings, *, grows: bool) -> str:
 
 
 def no_limit(update: Update) -> str:
-    """Return why it is unknown which completions were cut off."""
+    """Return why the completions that were cut off are unknown. Empty if they are known."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")
@@ -174,7 +174,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a limit that cuts off nearly all completions, or more and more, or so many that rewards suffer."""
+    """Check for a limit that cuts off nearly all completions, a growing share of them, or enough to reduce rewards."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]

@@ -123,7 +123,7 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class LessonStep:
-    """One screen. If it has a prediction, the rest is shown once the prediction is made or skipped.
+    """One screen of a lesson. If it has a prediction, the rest is shown once the prediction is made or skipped.
 
     Attributes:
         text: at most 40 words.

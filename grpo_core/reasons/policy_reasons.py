@@ -91,9 +91,9 @@ def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
 
 
 def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, tuple[Claim[Step], ...]]:
-    """Return why no token is clipped in this pass: a few words and claims.
+    """Return why no token is clipped in this pass, as a few words and as claims.
 
-    ``of_tokens``: whether the clip reads each token's own ratio.
+    ``of_tokens``: whether the clip reads each token's own ratio rather than that of its completion.
     """
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}

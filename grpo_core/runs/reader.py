@@ -86,7 +86,7 @@ class RunReader:
             raise
 
     def refresh(self) -> int:
-        """Check for newly committed updates. Stores and returns the number of the last one."""
+        """Check for newly committed updates. Stores and returns the number of the last committed update."""
         with explained(self.path):
             self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -229,12 +229,14 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``. For the update after the last one, those that it would have."""
+        """Return the settings of update ``step``. For the update after the last one, return those that would apply
+        to it.
+        """
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
     def close(self) -> None:
-        """Close the file. The last reader or writer to do so merges the companion files into it."""
+        """Close the file. When the last reader or writer closes it, its companion files are merged into it."""
         self._connection.close()
         with suppress(RunFileError):
             collapsed(self.path)

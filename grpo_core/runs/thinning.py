@@ -169,7 +169,7 @@ def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
 
 
 def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
-    """Return the stretch that contains update ``number``. None if nothing was dropped there."""
+    """Return the thinned stretch that contains update ``number``, or None if there is none."""
     place = bisect_right(stretches, number, key=lambda s: s.first) - 1
     return stretches[place] if place >= 0 and number <= stretches[place].last else None
 

@@ -88,7 +88,7 @@ class Turn:
 
     @property
     def failed(self) -> bool:
-        """Whether it is a tool's result that looks like an error."""
+        """Whether the turn is a tool's result that looks like an error."""
         return self.role == "tool" and ERROR.match(self.text) is not None
 
 
@@ -141,7 +141,7 @@ class Trajectory:
         return any(turn.in_loss is not None for turn in self.turns)
 
     def why_ended(self) -> str:
-        """Return why it ended, in words. An unknown name is returned unchanged."""
+        """Return why the trajectory ended, in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
 
 

@@ -37,8 +37,8 @@ class WhatIf:
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Return both updates, each with the index of pass ``passed`` (0 = the first), or of its last pass if it is
-        shorter.
+        """Return both updates with the index of pass ``passed`` (0 = the first), or of the last pass if there are
+        fewer.
         """
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 

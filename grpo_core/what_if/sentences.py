@@ -21,7 +21,7 @@ from grpo_core.what_if.replay import REPLAYED, Difference
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
 BY_SIZE = {"sgd": False, "adam": True}
-"""Optimizer -> whether it divides by the past magnitude of gradients."""
+"""Name of an optimizer -> whether the optimizer divides by the past magnitude of gradients."""
 ALIKE, ROUNDING = 1e-9, 1e-12
 """Relative tolerances: for pushes that are proportional, and for numbers that are equal."""
 

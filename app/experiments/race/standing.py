@@ -16,7 +16,7 @@ REWARD = 1
 
 
 class RaceStanding(TableTwin):
-    """The summary table of a race, with as many columns as fit.
+    """The summary table of a race, which shows as many columns as fit.
 
     Signals:
         opened: emitted after Return or a double click on a data row.

@@ -45,7 +45,10 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """Return the recorded quantities of a run: this program's with the trainer's, then the trainer's others."""
+    """Return the recorded quantities of a run.
+
+    This program's quantities come first, paired with the trainer's, followed by those that only the trainer reports.
+    """
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():

@@ -260,7 +260,7 @@ class SweepChoices(QWidget):
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
     def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
-        """Move the slider to position ``x`` and show the value there."""
+        """Move the slider to position ``x`` and show the value of the setting at that position."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, (len(grid) - 1) * STEPS)
             self.slider.setPageStep(STEPS)

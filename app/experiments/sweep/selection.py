@@ -1,4 +1,4 @@
-"""The selected position and row of a sweep, and the runs there."""
+"""The selected position and row of a sweep, and the runs at that point."""
 
 from __future__ import annotations
 

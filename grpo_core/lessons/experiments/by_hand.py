@@ -1,4 +1,4 @@
-"""Policies set by hand: one probability is dragged, the others share the rest, and all ratios are updated."""
+"""Policies set by hand: one probability is dragged, the other actions share the rest, and all ratios are updated."""
 
 from __future__ import annotations
 

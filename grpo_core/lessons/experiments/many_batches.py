@@ -19,7 +19,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 BINS = 41
-"""Number of histogram bars. Odd, so that one bar is centered on 0."""
+"""Number of histogram bars, which is odd so that one bar is centered on 0."""
 ROUNDING = 1e-9
 """Absolute value below which an advantage is 0 up to rounding: the reward then equals its group's mean."""
 

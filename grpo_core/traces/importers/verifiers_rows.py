@@ -164,7 +164,10 @@ class EpisodeRows:
 
 
 def _paid(reward: Any) -> tuple[float, float]:
-    """Return the score and the weight of a reward, which is an object with both, a number, or None if not scored."""
+    """Return the score and the weight of a reward.
+
+    ``reward`` is an object with both, a number, or None if the completion was not scored.
+    """
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0

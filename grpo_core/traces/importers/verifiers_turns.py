@@ -17,7 +17,7 @@ Node = dict[str, Any]
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is an object, otherwise an empty one."""
+    """Return ``value`` if it is a JSON object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
