@@ -123,7 +123,7 @@ def load_glossary(path: Path) -> Glossary:
 
 @cache
 def glossary() -> Glossary:
-    """Return the shipped glossary, read once on first use."""
+    """Return the shipped glossary. The file is read once, on first use."""
     return load_glossary(RESOURCES / "glossary.toml")
 
 

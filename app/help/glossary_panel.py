@@ -134,7 +134,7 @@ class GlossaryPanel(QWidget):
 
 
 class _Definition(QWidget):
-    """One term: heading, formula, sentence, source, related terms."""
+    """The definition of a term: heading, formula, sentence, source, related terms."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -95,7 +95,7 @@ def load_published(path: Path) -> tuple[Published, ...]:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """Return the shipped entries, read once on first use."""
+    """Return the shipped entries. The file is read once, on first use."""
     return load_published(RESOURCES / "published.toml")
 
 

@@ -71,5 +71,5 @@ def load_references(path: Path) -> tuple[Reference, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """Return the shipped references, read once on first use."""
+    """Return the shipped references. The file is read once, on first use."""
     return load_references(RESOURCES / "references.json")

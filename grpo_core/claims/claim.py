@@ -79,7 +79,7 @@ class Writer(string.Formatter):
     """Formatter that writes a number with four digits unless its format is given explicitly."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Format one value."""
+        """Format one value, with four digits if it is a number without an explicit format."""
         if isinstance(value, float) and not format_spec:
             return plain(value)
         return super().format_field(value, format_spec)

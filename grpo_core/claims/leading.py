@@ -21,7 +21,7 @@ MOST = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
-    """A pass of an update, counted from 0."""
+    """An update, and the index of one of its passes, counted from 0."""
 
     step: Step
     passed: int

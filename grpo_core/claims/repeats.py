@@ -86,7 +86,7 @@ class Passed(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class Later(Claim[Repeated]):
-    """Claims that a run that passed π = 0.5 after update ``own`` did so later than ``before`` of ``of`` repeats."""
+    """Claims that the run passed π = 0.5 after update ``own``, later than ``before`` of ``of`` repeats."""
 
     own: int
     before: int

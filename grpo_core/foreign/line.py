@@ -208,7 +208,7 @@ def _files_of(path: Path) -> list[tuple[int, int] | None]:
 
 
 def _end(holder: list[ReaderProcess]) -> None:
-    """End the process, which has no state to save."""
+    """End the process in ``holder``, if there is one. It has no state to save."""
     while holder:
         process = holder.pop()
         process.kill()

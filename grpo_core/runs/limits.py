@@ -15,7 +15,7 @@ LONGEST_TITLE = 1000
 MOST_CHANGES = 10_000
 """Maximum number of changes to the settings."""
 LONGEST_SETTINGS = 1_000_000
-"""Maximum number of characters of the settings as JSON. A landscape of a thousand rewards has twenty thousand."""
+"""Maximum number of characters of the settings as JSON. A landscape of a thousand rewards takes twenty thousand."""
 LONGEST_LAYOUT = 1_000_000
 """Maximum number of characters of a record's description."""
 MOST_ARRAYS = 1000

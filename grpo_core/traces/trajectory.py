@@ -229,7 +229,7 @@ _SINGLE: dict[Any, Callable[[Any], object]] = {
     "float | None": _number,
     "bool | None": lambda value: None if value is None else _flag(value),
 }
-"""Functions that check a single value, by the annotation of its field."""
+"""Type annotation of a field -> function that checks a single value of that type."""
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:

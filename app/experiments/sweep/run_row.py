@@ -131,7 +131,7 @@ class SweepRunRow(QWidget):
                 self.seed.setItemData(index, place)
 
     def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
-        """Show only the buttons that apply."""
+        """Set which buttons are visible. ``opens``: whether the run at the position can be opened."""
         self._opens = opens
         there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
         for widget, wanted in there.items():

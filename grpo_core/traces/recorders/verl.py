@@ -61,7 +61,7 @@ ROW = "grpo_lab_row"
 TOLD = "grpo_lab_trainer"
 """Key of the data that the trainer sends to the worker: its step and settings as JSON."""
 TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
-"""verl's trainers, by module."""
+"""Module -> name of the trainer class of verl that it contains."""
 OF_THE_TRAINER = {
     "algorithm": ("adv_estimator", "norm_adv_by_std_in_grpo", "use_kl_in_reward", "gamma", "lam", "rollout_correction"),
     "data": ("max_response_length",),
