@@ -24,7 +24,7 @@ ALIKE = 0.8
 The criterion works because policies usually start as the reference.
 """
 MOSTLY = 0.75
-"""Share of the updates, tokens or difference that a cause has to explain."""
+"""Minimum share of updates or tokens that show a cause, and maximum share of a difference that it leaves."""
 SOME = 0.25
 """Minimum share of first passes in which the trainer clipped, although every ratio is 1, for a finding."""
 SLOPE, CORRELATION = 0.02, 0.9

@@ -21,7 +21,7 @@ With seven, all paired differences have the same sign by chance in 1 case of 64.
 MOST = 1 << 20
 """Maximum number of draws held in memory at a time."""
 ROUNDING = 1e-9
-"""Maximum difference between two runs that is ascribed to rounding."""
+"""Maximum difference between two runs, relative to their values (at least 1), that is ascribed to rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)

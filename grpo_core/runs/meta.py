@@ -139,7 +139,7 @@ def _whole(value: object) -> int:
 
 
 def written_by(rows: Mapping[str, Any]) -> str:
-    """Return the newest version of the program that the run's settings require, as far as the file says."""
+    """Return the newer of the version that created the file and the one that its settings need."""
     return newest(*(text for text in (rows.get("version"), rows.get(NEEDS), "") if isinstance(text, str)))
 
 

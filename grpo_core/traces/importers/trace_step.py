@@ -142,8 +142,8 @@ class StepAssembly:
     def _place_uses(self) -> None:
         """Determine the number of passes N and the part of each row in them.
 
-        If one optimizer step uses a completion several times (several iterations within an accumulation), it is split
-        into as many passes.
+        If one optimizer step uses a completion several times (several iterations within an accumulation), that step
+        counts as that many passes.
         """
         uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
         parts: list[int] = []
