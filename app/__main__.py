@@ -21,7 +21,10 @@ DRAWING = {
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
 }
-"""Commands that need Qt but not the window, and the reason. They are in ``app`` rather than in the core."""
+"""Commands that need Qt but not the window, and the reason.
+
+They are in ``app`` because the core has no access to Qt.
+"""
 QT_LACKING = "No module named 'PySide6'"
 
 
@@ -67,7 +70,7 @@ def is_command(argument: str) -> bool:
 
 
 def needs_no_qt(arguments: Sequence[str]) -> bool:
-    """Return whether only the options or the version are requested."""
+    """Return whether only the help text or the version is requested."""
     return bool({"-h", "--help", "--version"} & set(arguments)) and arguments[0] not in DRAWING
 
 
@@ -82,9 +85,9 @@ def _about(arguments: Sequence[str]) -> int:
 
 
 def lacking(message: str, arguments: Sequence[str] = ()) -> str:
-    """Return a message on what to install if Qt, or a system library that it needs, is missing.
+    """Return a message about what to install if Qt, or a system library that it needs, is missing.
 
-    The string is empty for other errors.
+    Empty for other errors.
     """
     if message == QT_LACKING:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")

@@ -1,4 +1,4 @@
-"""Information about the program: its build, and the licences of it and its parts."""
+"""Information about the program: its build, and the licences of the program and its parts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ TEXT = tr("MIT licence. The window is drawn by Qt and PySide6, which are used un
 
 
 def about(say: Callable[[str], None]) -> Message:
-    """Return a message with buttons to copy the build and to read the licences. ``say`` shows their location if they
-    cannot be opened.
+    """Return a message with buttons to copy the build and to read the licences.
+
+    ``say`` is called with the location of the licences if they cannot be opened.
     """
     build = described()
 
@@ -36,7 +37,7 @@ def about(say: Callable[[str], None]) -> Message:
 
 
 def licences() -> Path:
-    """Return the file of licences: those of all parts in a package, and that of the program alone in the source."""
+    """Return the path of the licences: in a package those of all parts, in the source tree the program's own."""
     if not getattr(sys, "frozen", False):
         return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]

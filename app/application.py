@@ -1,4 +1,4 @@
-"""Assembly of the entire program. This is the only module that knows every part."""
+"""Assembly of the entire program. This is the only module that knows every part of it."""
 
 from __future__ import annotations
 
@@ -72,13 +72,14 @@ class Application(QObject):
     Attributes:
         preferences: settings that are kept from one start to the next.
         look: theme and scale.
-        workspace, controller, player, run_manager: the model, the worker's representative, the transport, the runs.
+        workspace, controller, player, run_manager: the model, the interface to the worker, the playback of updates, and
+            the open runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        targets: the objects on which the commands act.
-        panels, layouts, runs, recorded_runs, run_files, recent_files, session_files, exporter, exports,
-            background_runs, breakpoints, first_steps, lessons, homework, rehearsals, lesson_recovery, presenter,
-            prompts, model_folders, structural, zooming, startup, shutdown: the functions of the commands, by subject.
+        targets: the objects on which the commands act. panels, layouts, runs, recorded_runs, run_files, recent_files,
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, lessons, homework, rehearsals,
+            lesson_recovery, presenter, prompts, model_folders, structural, zooming, startup, shutdown: the functions of
+            the commands, by subject.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Application(QObject):
 
     @Slot()
     def warm_reader(self) -> None:
-        """Start a process that will read the next foreign file to be opened."""
+        """Start a process that will read the next untrusted file to be opened."""
         self.workspace.readers.warm()
 
     def _make_controllers(self) -> None:

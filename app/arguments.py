@@ -1,4 +1,4 @@
-"""The command line of the window. It needs no Qt, so that an installation without Qt can still print help."""
+"""The command line of the window. It does not need Qt, so an installation without Qt can still print the help text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and m
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all arguments except the commands."""
+    """Return the parser of all arguments other than the commands."""
     made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument(
@@ -39,9 +39,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shown_in_window(options: argparse.Namespace) -> str:
-    """Return the reason why the requested options need a window, and what would work without one.
+    """Return the reason why the requested options need a window, and what works without one.
 
-    The string is empty if they need no window.
+    Empty if they need no window.
     """
     if options.present:
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."

@@ -1,4 +1,4 @@
-"""The build of the program: the source, a wheel, or one of the packages made by ``build.spec``."""
+"""The build of the program: the source, a wheel, or one of the packages created with ``build.spec``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Build:
 
 
 def this_build() -> Build:
-    """Return the build of this copy. Packages describe it in a small file."""
+    """Return the build of this copy. A package describes it in a small file."""
     if not getattr(sys, "frozen", False):
         return Build(kind=WHEEL if is_installed() else SOURCE)
     try:
@@ -44,7 +44,7 @@ def this_build() -> Build:
 
 
 def described() -> str:
-    """Return the build and its platform, in one line."""
+    """Describe the build and its platform on one line."""
     import numpy
 
     try:

@@ -1,4 +1,4 @@
-"""Detection of a screen, and drawing without one."""
+"""Detection of a display, and drawing without one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from grpo_core.text import tr
 def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform: str = sys.platform) -> None:
     """Make the next Qt application draw in memory. Call this before the application is created.
 
-    On Windows, Qt's offscreen platform knows no system fonts. It looks for a folder of fonts next to Qt and warns
-    that there is none or, given the shipped one, that it cannot open files in a folder whose name is not in the
-    system's code page. It is therefore given a folder without fonts; :func:`app.resources.load_fonts` registers the
-    shipped fonts from memory.
+    On Windows, Qt's offscreen platform has no access to system fonts. It looks for a folder of fonts next to Qt and
+    warns if there is none. Given the folder of the shipped fonts, it warns that it cannot open files if the folder's
+    name is not in the system's code page. It is therefore given a folder without fonts;
+    :func:`app.resources.load_fonts` registers the shipped fonts from memory.
     """
     environment["QT_QPA_PLATFORM"] = "offscreen"
     if platform == "win32":
@@ -39,7 +39,7 @@ def missing_display(environment: Mapping[str, str] = os.environ, platform: str =
 
 
 def _answers(display: str) -> bool:
-    """Return whether an X server can be reached, or True if that cannot be determined."""
+    """Return whether an X server can be reached at ``display``. True if that cannot be determined."""
     name = ctypes.util.find_library("xcb")
     if name is None:
         return True

@@ -1,5 +1,6 @@
-"""Recorded runs shipped with the program, for machines that are too slow or have no torch. They are viewed, never
-computed.
+"""Recorded runs shipped with the program, for machines that are too slow or have no torch.
+
+They can be viewed, but not continued.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ EXAMPLES = tuple(TITLES)
 
 
 def example(name: str = EXAMPLES[0]) -> Path:
-    """Return the file of a recorded run."""
+    """Return the path of a recorded run."""
     return resource("examples") / f"{name}.grpo"
 
 
 @lru_cache(maxsize=256)
 def is_example(path: Path) -> bool:
-    """Return whether a run file is one of the shipped files, which are never written."""
+    """Return whether a run file is one of the shipped files, which must never be written."""
     return path.resolve().parent == resource("examples").resolve()

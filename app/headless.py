@@ -71,6 +71,6 @@ def run_offscreen(why: str, folder: Path) -> int:
 
 
 def _quiet(kind: object, context: object, text: str) -> None:
-    """Print Qt's messages, except those that occur with every offscreen window."""
+    """Print a message from Qt, unless it is one that occurs with every offscreen window."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)

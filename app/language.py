@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
 TRANSLATIONS = resource("translations")
-"""Folder with one catalogue per language, for example de.qm, which Qt's lrelease generates from de.ts (``python -m
-tools.catalogue``).
+"""Folder with one catalogue per language.
+
+For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.catalogue``).
 """
 MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
 
@@ -63,7 +64,7 @@ def _chooser(name: str, folder: Path) -> tuple[str, ...]:
 
 
 def arrange(application: QApplication) -> None:
-    """Set the layout direction of the language, and have Qt translate its own texts, such as “Cancel”."""
+    """Set the layout direction of the application to that of the chosen language."""
     mirrored = _chosen == "pseudo-rtl" or (
         bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
     )

@@ -1,9 +1,10 @@
-"""The registry of panels, one row each. The order is that of the menu, and of panels with equal rank in an area.
+"""The registry of panels, with one row for each.
 
-A new panel is a file with its class and a row in ``PANELS``. Menus, docks, layouts, export, lessons and the
-self-test read the rows. A panel that is created with the window is imported above. One that is created when it is
-first shown has a factory that imports it then: importing all of these would add 0.1 to 0.3 s to the start of the
-program, and the packager, which follows import statements, still finds every module.
+The order is that of the menu, and of panels with equal rank in an area. A new panel is a file with its class and a row
+in ``PANELS``. Menus, docks, layouts, export, lessons and the self-test read the rows. A panel that is created with the
+window is imported at the top of this module. One that is created when it is first shown has a factory that imports it
+then: importing all of these would add 0.1 to 0.3 s to the start of the program. The packager, which follows import
+statements, still finds every module.
 """
 
 from __future__ import annotations

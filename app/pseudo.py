@@ -1,4 +1,4 @@
-"""Pseudo-languages for testing: longer or right-to-left strings show the effect of a translation on the window.
+"""Pseudo-languages for testing: longer or right-to-left strings show how the window looks when translated.
 
 ``--language pseudo`` makes every string about 40 % longer and encloses it in « »; a string without them bypasses
 translation. ``--language pseudo-rtl`` mirrors the window, and each word reads from right to left. Placeholders,
@@ -33,5 +33,5 @@ def mirrored(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Return ``text`` with the term of every link kept next to its displayed text."""
+    """Return ``text`` with each link [term] written as [term|term], so that the term survives a change of the text."""
     return _LINK.sub(r"[\1|\1]", text)

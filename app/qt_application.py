@@ -1,4 +1,4 @@
-"""The application object, which on macOS receives a double click on a run file as an event."""
+"""The application object, which on macOS receives an event when the user double-clicks a run file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QApplication
 
 
 class QtApplication(QApplication):
-    """Keeps the files that the desktop wants to open until there is a function to open them.
+    """Collects the files that the desktop requests to open until there is a function that opens them.
 
-    An event filter would receive every event of every widget; these events are sent to the application object itself.
+    The requests are sent to the application object itself, so no event filter is needed, which would receive every
+    event of every widget.
     """
 
     def __init__(self, arguments: list[str]) -> None:
@@ -22,8 +23,9 @@ class QtApplication(QApplication):
         self._open: Callable[[Path], None] | None = None
 
     def open_with(self, opener: Callable[[Path], None]) -> bool:
-        """Call ``opener`` with each file from now on, beginning with those already waiting. Return whether any were
-        waiting.
+        """Call ``opener`` with each requested file from now on, beginning with those already waiting.
+
+        Return whether any were waiting.
         """
         self._open = opener
         waiting, self._waiting = self._waiting, []

@@ -1,5 +1,6 @@
-"""Files shipped with the code: fonts, icons, lessons. They are found both in the source tree and in a frozen
-program.
+"""Files shipped with the code: fonts, icons, lessons.
+
+They are found both in the source tree and in a frozen program.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from grpo_core.shipped import resource as resource
 
 SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
-"""The colour in the icon files that is replaced."""
+"""The colour in the icon files that is replaced by the requested one."""
 
 
 @cache
 def load_fonts() -> tuple[str, str]:
-    """Register the shipped fonts and return their families (sans, mono).
+    """Register the shipped fonts and return the names of their families (sans, mono).
 
-    An empty name means the system's font, used if a font is missing. Glyphs missing in a family (∇, ⟨, ␣ and others)
-    are taken from the other shipped ones, not from the system's.
+    If a font is missing, its name is empty, which stands for the system's font. Glyphs missing in a family (∇, ⟨, ␣ and
+    others) are taken from the other shipped fonts, not from the system's.
     """
     for path in sorted(resource("fonts").glob("*.[ot]tf")):
         # from memory, because offscreen on Windows, Qt opens files by names in the system's code page, which lacks most
@@ -37,7 +38,7 @@ def load_fonts() -> tuple[str, str]:
 def icon(name: str, colour: str, disabled: str = "") -> QIcon:
     """Return the icon ``name`` in ``colour`` ("#RRGGBB"), sharp at every size, or an empty icon if there is none.
 
-    ``disabled`` is its colour when disabled, drawn fainter; by default the same.
+    ``disabled`` is the colour of the disabled icon, which is drawn fainter; by default it is the same.
     """
     drawing = _read_icon(name)
     if not drawing:
@@ -47,13 +48,13 @@ def icon(name: str, colour: str, disabled: str = "") -> QIcon:
 
 @cache
 def _read_icon(name: str) -> str:
-    """Return the SVG of the shipped icon ``name``, read once, or an empty string if there is none."""
+    """Return the SVG of the shipped icon ``name``, or an empty string if there is none. Each file is read only once."""
     path = resource(f"icons/{name}.svg")
     return path.read_text("utf-8") if path.is_file() else ""
 
 
 class _Drawing(QIconEngine):
-    """An icon engine that renders at every size, and fainter when disabled."""
+    """An icon engine that renders an icon at any size, and fainter if disabled."""
 
     def __init__(self, svg: str, disabled: str) -> None:
         super().__init__()

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from app.application import Application
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
-"""Minimum size of the first window in pixels, and its share of a larger screen."""
+"""Minimum size in pixels of the first window, and the share of a larger screen that it fills."""
 TITLE_BAR = 30
 """Height in pixels that a desktop adds for the title bar, estimated generously."""
 
 
 def start(arguments: list[str]) -> int:
-    """Open the window and wait until it is closed, or run a command that draws without one. Return the exit status."""
+    """Open the window and wait until it is closed, or run a command that needs no window. Return the exit status."""
     command = _command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
@@ -72,7 +72,7 @@ def start(arguments: list[str]) -> int:
 
 
 def _command(name: str) -> Callable[[list[str]], int] | None:
-    """Return the command ``name`` that draws or plays without a window, or None."""
+    """Return the function of the command ``name``, which draws or plays without a window, or None if there is none."""
     match name:
         case "export":
             from app.export.command import main
@@ -171,7 +171,7 @@ def fills(window: QSize, screen: QSize) -> bool:
 
 
 def _watched(program: Application) -> Watchdog:
-    """Return a watchdog that is notified of everything that wakes the window."""
+    """Create a watchdog that is notified of everything that wakes the window."""
     watchdog = Watchdog(program)
     program.window.windowHandle().installEventFilter(watchdog)
     program.workspace.pull.connect(watchdog.wake)
@@ -180,9 +180,9 @@ def _watched(program: Application) -> Watchdog:
 
 
 def _spare_the_collector() -> None:
-    """Exempt the objects created at startup from garbage collection, which makes its long passes ten times as fast.
+    """Exempt the objects created at startup from garbage collection, which makes full collections ten times as fast.
 
-    Otherwise each pass would traverse the window's hundred thousand objects, which takes about 40 ms in the middle
+    Otherwise each of these would traverse the window's hundred thousand objects, which takes about 40 ms in the middle
     of a user's action.
     """
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A ``QAction`` for every command, kept in sync with its state."""
+"""A ``QAction`` for every command, kept in sync with the command's state."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class CommandAction(QAction):
 
     Attributes:
         command: the command that it runs.
-        why: the reason why it cannot run now; empty if it can.
+        why: the reason why the command cannot run now; empty if it can.
 
     Signals:
-        begins: it is about to run its command.
+        begins: emitted before the command is run.
     """
 
     begins = Signal()
 
     def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
-        """Create the action. ``icon`` creates an icon from its name."""
+        """Create the action. ``icon`` is a function that creates an icon from its name."""
         super().__init__(command.text, parent)
         self.why = ""
         self._icon = icon
@@ -38,7 +38,7 @@ class CommandAction(QAction):
         self.stand_for(command)
 
     def stand_for(self, command: Command) -> None:
-        """Switch to ``command``. Toolbars and menus that contain this action keep it."""
+        """Assign another command to this action. Toolbars and menus that contain the action keep it."""
         self.command = command
         self.setObjectName(command.id)
         self.setShortcuts(command.keys)
@@ -50,8 +50,9 @@ class CommandAction(QAction):
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the text, the enabled state and the check mark from the command. This is cheap if nothing has
-        changed.
+        """Update the text, the enabled state and the check mark from the command.
+
+        This is cheap if nothing has changed.
         """
         status, before = self.command.status(), self._shown
         if status == before:
@@ -83,9 +84,9 @@ class Actions(QObject):
     """All actions of a window.
 
     Signals:
-        rebuilt: the commands have been replaced; menus have to be filled again.
-        begins: a command is about to run.
-        ran: ID of a command that was run; the state of others may have changed.
+        rebuilt: emitted when the commands have been replaced, so that menus have to be filled again.
+        begins: emitted before a command is run.
+        ran: emitted with the ID of a command that was run; the state of other commands may have changed.
     """
 
     rebuilt = Signal()
@@ -95,7 +96,7 @@ class Actions(QObject):
     def __init__(
         self, window: QMainWindow, commands: Sequence[Command] = (), icon: Callable[[str], QIcon] | None = None
     ) -> None:
-        """Create the actions. ``icon`` creates an icon from a command's icon name.
+        """Create the actions. ``icon`` is a function that creates an icon from its name.
 
         Raises:
             ValueError: two commands share an ID or a shortcut.
@@ -161,7 +162,7 @@ class Actions(QObject):
             action.refresh_icon()
 
     def refresh(self) -> None:
-        """Update every action from its command. Called once per frame; only differences are applied."""
+        """Update every action from its command. Called once per frame; only changes are applied."""
         for action in self._changing:
             action.refresh()
 

@@ -15,13 +15,13 @@ Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
 class CommandStatus(NamedTuple):
-    """The current state of a command, read once per frame and applied only if it differs from the last.
+    """The current state of a command, read once per frame and applied only if it has changed.
 
     Attributes:
         text: its displayed name.
         blocked: the reason why it cannot run; empty if it can.
-        checked: whether it is on; False for a command that is neither on nor off.
-        icon: name of its icon, or empty.
+        checked: whether it is on; False for a command that cannot be switched on.
+        icon: name of its icon; empty if it has none.
     """
 
     text: str
@@ -31,7 +31,7 @@ class CommandStatus(NamedTuple):
 
 
 def never_blocked() -> str:
-    """Return the empty string, as the condition of a command that can always run."""
+    """Return an empty string. This is the condition of a command that can always run."""
     return ""
 
 
@@ -46,16 +46,16 @@ class Command:
         id: stable name, for example ``step_back`` or ``theme.dark``.
         text: name shown in menus, palette and sheet; sentence case, beginning with a verb.
         menu: path of its menu, for example ``View/Theme``; the first word is its group in the shortcut sheet.
-        run: carries it out in the GUI thread, and returns at once.
+        run: function that carries it out in the GUI thread, and returns at once.
         shortcuts: portable key names; the first is the one shown.
         context: where the shortcuts apply: in the entire program, in a lesson, or while presenting.
-        icon: name of an icon, or empty.
-        tip: one sentence.
-        blocked: returns the reason why it cannot run now; empty if it can.
-        checked: returns whether it is on, for a command that is on or off.
-        text_now: returns a name that changes.
-        icon_now: returns the name of an icon that changes.
-        repeats: whether a held key runs it repeatedly.
+        icon: name of an icon; empty if there is none.
+        tip: description in one sentence.
+        blocked: function that returns the reason why it cannot run now; empty if it can.
+        checked: function that returns whether it is on, for a command that can be switched on and off.
+        text_now: function that returns its name, if the name changes.
+        icon_now: function that returns the name of its icon, if the icon changes.
+        repeats: whether holding the key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
     """
 
@@ -75,7 +75,7 @@ class Command:
     divided: bool = False
 
     def status(self) -> CommandStatus:
-        """Return the command's current name, icon and check mark, and the reason if it cannot run."""
+        """Return the command's current name, icon and check mark, and the reason why it cannot run, if any."""
         text = self.text if self.text_now is None else self.text_now()
         icon = self.icon if self.icon_now is None else self.icon_now()
         return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
@@ -107,9 +107,7 @@ def _sequence(name: str) -> QKeySequence:
 
 
 def conflicts(commands: Sequence[Command]) -> tuple[str, ...]:
-    """Return a sentence for every ID or shortcut shared by two commands of one context, and for every unreadable
-    key.
-    """
+    """Return a sentence for every ID or shortcut shared by two commands of one context, and for every invalid key."""
     sentences = []
     ids: set[str] = set()
     owners: dict[tuple[str, str], str] = {}

@@ -31,7 +31,7 @@ class Conditions:
         return self._run.read_only
 
     def can_run(self) -> str:
-        """Check that the run can be continued, or has updates that can be replayed."""
+        """Check that the run can be continued, or has several updates, so that it can be replayed."""
         return "" if self._run.head > 1 else self._run.read_only
 
     def can_step(self) -> str:
@@ -55,9 +55,7 @@ class Conditions:
         return "" if self._lessons.is_open else self.needs_update()
 
     def can_export_page(self) -> str:
-        """Check that a lesson is open, or that the update shown was trained by this program and its numbers can be
-        explained.
-        """
+        """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
         return "" if self._lessons.is_open else self.needs_own_update() or self.not_at_start()
 
     def needs_own_update(self) -> str:
@@ -99,7 +97,7 @@ class Conditions:
         return self.needs_update()
 
     def can_export_adapter(self) -> str:
-        """Check that the run shown has trained an adapter."""
+        """Check that the run shown has trained an adapter of a model from a folder."""
         if self.can_export_model():
             return self.can_export_model()
         if not self._run.origin.settings.model.adapter_rank:
@@ -117,13 +115,13 @@ class Conditions:
         return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
 
     def may_seed(self) -> str:
-        """Check that the run was begun here from a seed, and that the session allows the seed to be changed."""
+        """Check that the run was trained here from a seed, and that the session allows the seed to be changed."""
         if self._run.is_recorded:
             return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self._workspace.editing.locked else ""
 
     def needs_number(self) -> str:
-        """Check that there is a number that can be explained."""
+        """Check that the run has an update, so that there is a number to explain."""
         if self._run.head > 0:
             return ""
         return tr("No number is selected; click one, or move to it with the arrow keys.")

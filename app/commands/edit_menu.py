@@ -68,7 +68,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
 
 
 def _widget_in_focus_explains() -> bool:
-    """Have the focused widget, or one that contains it, explain its current number. Return whether one did."""
+    """Let the focused widget, or one that contains it, explain its current number. Return whether one did."""
     widget: QWidget | None = QApplication.focusWidget()
     while widget is not None:
         explain = getattr(widget, "explain_current", None)

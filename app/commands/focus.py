@@ -1,11 +1,11 @@
 """Keys that the focused widget needs for itself.
 
-Qt asks before it runs a shortcut: the focused widget receives a ``ShortcutOverride`` event, and if it accepts, the
+Before Qt runs a shortcut, it sends a ``ShortcutOverride`` event to the focused widget. If the widget accepts it, the
 key reaches the widget as an ordinary key press. Text fields accept such events; buttons, combo boxes, sliders and
-tables do not, so a window-wide Space shortcut would take Space away from a focused button. The filter accepts the
-events in their place.
+tables do not, so a window-wide Space shortcut would take Space away from a focused button. The filter in this module
+accepts the events in their place.
 
-It is installed only on the focused widget. On the application, it would receive every event of the program.
+The filter is installed only on the focused widget. On the application, it would receive every event of the program.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModif
 def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: str) -> bool:
     """Return whether ``widget`` uses a key itself. Keys with Ctrl, Alt or Meta belong to the program.
 
-    In a table of numbers, letters run commands, since E explains the number under the cursor. Lists and combo boxes
-    keep letters, since typing finds an entry in them. A slider has no use for Space.
+    In a table of numbers, letters run commands, because E explains the number under the cursor. In lists and combo
+    boxes, letters find an entry. A slider has no use for Space.
     """
     if modifiers & _COMMANDING:
         return False
@@ -75,10 +75,10 @@ _READING = (QAbstractItemView, QPlainTextEdit, QTextEdit)
 
 
 class FocusKeys(QObject):
-    """Reserves for the focused widget the keys that it needs.
+    """Reserves the keys that the focused widget needs for that widget.
 
     Attributes:
-        presenting: whether a remote's keys belong to the program, whatever has the focus.
+        presenting: whether the keys of a remote control belong to the program, whichever widget has the focus.
     """
 
     def __init__(self, parent: QObject) -> None:

@@ -1,11 +1,11 @@
-"""Fuzzy search for commands by a few letters."""
+"""Fuzzy search for commands by a few letters of their names."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _START, _WORD, _NEXT, _HIT = 12, 8, 5, 1
-"""Points for a letter at the very start, at the start of a word, right after the previous letter, and anywhere else."""
+"""Points for a letter at the very start, at the start of a word, right after the previous match, and anywhere else."""
 _WHOLE = 40
 """Points for a word of the query that occurs literally in the text."""
 
@@ -19,8 +19,8 @@ def plain(text: str) -> str:
 def score(query: str, text: str) -> int | None:
     """Return the score of ``text`` for ``query``, or None if a letter of the query is missing.
 
-    Each word of the query must be found, letter by letter in order. Letters at the start of words and consecutive
-    letters count more, and among equals the shorter text wins.
+    The letters of each word of the query must be found in order. Letters at the start of words and consecutive
+    letters count more; if texts match equally well, the shorter one has the higher score.
     """
     wanted, words = plain(text), plain(query).split()
     total = 0

@@ -1,5 +1,6 @@
-"""Commands of the Lessons menu. The keys for moving through a lesson work while one is open, with priority over all
-others.
+"""Commands of the Lessons menu.
+
+The keys for moving through a lesson work while one is open, with priority over all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command palette: type a few letters, press Enter."""
+"""The command palette, in which a command is found by typing a few letters and run by pressing Enter."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PaletteModel(QAbstractListModel):
         self._query = ""
 
     def search(self, query: str) -> None:
-        """Show the matches of ``query`` or, if it is empty, everything in the order of the menus."""
+        """Show the matches of ``query`` or, if it is empty, all commands in the order of the menus."""
         self._query = query
         scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in scored if points is not None]
@@ -86,7 +86,7 @@ class PaletteModel(QAbstractListModel):
 
 
 def spoken(action: CommandAction, menu: bool = False) -> str:
-    """Return the words by which a command can be found."""
+    """Return the words by which a command can be found. ``menu``: whether they include the path of its menu."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
 

@@ -12,9 +12,9 @@ from app.settings.preferences import SPEEDS
 from grpo_core.text import tr
 
 USUAL_SPEED = 2
-"""Index in ``SPEEDS`` from which to step if the current speed is not one of them."""
+"""Index in ``SPEEDS`` that serves as the starting point if the current speed is not one of them."""
 FILM_STEP = 0.05
-"""Seconds of a film by which a key press moves."""
+"""Number of seconds by which a key press moves through a film."""
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:

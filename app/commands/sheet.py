@@ -1,4 +1,4 @@
-"""The shortcut sheet: every shortcut, grouped as in the menus, searchable, in a window that does not block."""
+"""The shortcut sheet: every shortcut, grouped as in the menus and searchable, in a non-modal window."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from app.workspace.workspace import Workspace
 class CommandTargets:
     """The parts of the program on which commands act, and which determine whether commands can run.
 
-    Each menu receives all of them, so that a new command needs only one entry in its menu.
+    Each menu receives all of them, so that a new command only needs one entry in its menu.
     """
 
     window: MainWindow

@@ -1,7 +1,7 @@
 """Handling of unexpected exceptions.
 
-An exception can arise in any thread, in the middle of painting or while the program ends. A hook therefore touches
-no widget: it writes the log and leaves a ``CrashReport`` in a locked list, which the window empties on its frame
+An exception can occur in any thread, in the middle of painting or while the program ends. A hook therefore touches
+no widget: it writes the log and appends a ``CrashReport`` to a locked list, which the window empties on its frame
 timer.
 """
 
@@ -22,7 +22,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 DISTINCT = 100
-"""Maximum number of different tracebacks that are reported in one session. Further ones are only logged."""
+"""Maximum number of different tracebacks reported in one session. Further ones are only logged."""
 LONGEST = 20_000
 """Maximum length in characters of the part of a traceback that is kept."""
 
@@ -36,9 +36,9 @@ class CrashReport:
     Attributes:
         sentence: the message to the user.
         text: the traceback, for the clipboard.
-        expected: whether it is an error with a message for users, so that no traceback is offered.
+        expected: whether the exception has a message for users, so that no traceback is offered.
         where: name of the thread.
-        when: seconds since 1970.
+        when: time of the exception, in seconds since 1970.
     """
 
     sentence: str
@@ -52,8 +52,9 @@ class CrashHooks:
     """The interpreter's three exception hooks. A repeated traceback is reported only once.
 
     Attributes:
-        interrupted: whether Ctrl-C has ended something that ran outside the event loop.
-        on_report: called after a new report, in any thread; for example the ``emit`` of a signal that requests a frame.
+        interrupted: whether Ctrl-C has ended something outside the event loop.
+        on_report: function called after a new report, in any thread; for example the ``emit`` of a signal that requests
+            a frame.
     """
 
     def __init__(self) -> None:
@@ -79,7 +80,7 @@ class CrashHooks:
             self._before = None
 
     def take_reports(self) -> list[CrashReport]:
-        """Return and remove the reports since the last call. Called by the GUI thread's frame timer."""
+        """Return and remove the reports added since the last call. Called by the GUI thread's frame timer."""
         if not self._reports:
             return []
         with self._lock:
@@ -126,7 +127,7 @@ class CrashHooks:
 
 
 def _place(trace: TracebackType | None) -> tuple[tuple[str, int], ...]:
-    """Return the lines through which an exception passed. Exceptions with the same lines count as equal."""
+    """Return the lines of code through which an exception passed. Exceptions with the same lines count as equal."""
     lines = []
     while trace is not None:
         lines.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))

@@ -1,4 +1,4 @@
-"""Closing the window on Ctrl-C in the terminal, or when the terminal is closed, as its close button does.
+"""Closing of the window, as with its close button, on Ctrl-C in the terminal or when the terminal is closed.
 
 Python runs signal handlers between its own instructions, and an idle Qt loop executes none. The interpreter
 therefore also writes a byte into a socket when a signal arrives (``signal.set_wakeup_fd``); a notifier on the other
@@ -17,7 +17,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
 _TWICE = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the process at once when received a second time."""
+"""Signals that end the process at once if received a second time."""
 
 
 class Interrupt(QObject):
@@ -25,11 +25,10 @@ class Interrupt(QObject):
 
     A second SIGINT or SIGTERM ends the process at once. A second SIGHUP does not, because both the system and the
     shell send one when a terminal closes. If SIGHUP was ignored at the start, as under ``nohup``, it stays ignored.
-
     Must be created in the main thread.
 
     Signals:
-        requested: a signal requests that the program end.
+        requested: emitted when a signal requests that the program end.
     """
 
     requested = Signal()

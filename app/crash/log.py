@@ -29,14 +29,14 @@ _LEVELS = {
 
 
 class LogFiles:
-    """Python's log and Qt's messages in a rotating file, and a fault log that is kept open.
+    """Python's log and Qt's messages in a rotating file, and a fault log.
 
     The fault log is kept open because the interpreter's C code writes it at the moment of a crash, when no file can
     be opened any more, and because a windowed executable has no ``sys.stderr``.
 
     Attributes:
-        path: the rotating log.
-        fault_path: the fault log, for crashes of the interpreter.
+        path: path of the rotating log.
+        fault_path: path of the fault log, for crashes of the interpreter.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -81,5 +81,5 @@ class LogFiles:
 
 
 def note_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Log a message from Qt, as its message handler. Called in any thread."""
+    """Log a message from Qt. This function is installed as Qt's message handler and called in any thread."""
     logging.getLogger(f"qt.{context.category or 'default'}").log(_LEVELS.get(kind, logging.WARNING), "%s", text)

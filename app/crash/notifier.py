@@ -11,7 +11,7 @@ class CrashNotifier(QObject):
     Connect ``reported`` to a slot of the GUI thread, and pass its ``emit`` to hooks that run in any thread.
 
     Signals:
-        reported: there is a new report; delivered in the receiver's thread.
+        reported: emitted when there is a new report; delivered in the receiver's thread.
     """
 
     reported = Signal()

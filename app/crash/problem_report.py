@@ -52,11 +52,11 @@ _FILE = re.compile(
 )
 _QUOTED = re.compile(r"“[^”\n]*”?")
 _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.json$|notes\.txt$")
-"""Pattern of the program's own files, whose names reveal nothing."""
+"""Pattern of names of the program's own files, which reveal nothing about the user."""
 
 
 def write_problem_report(paths: Paths, folder: Path) -> Path:
-    """Write the report into ``folder``, next to older ones. Return its path.
+    """Write the report to a new file in ``folder``. Return its path.
 
     Raises:
         OSError: it cannot be written.
@@ -86,7 +86,7 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
     Args:
         lines: lines of a log.
-        names: folder or word -> its replacement, longest first.
+        names: folder or word -> replacement, longest first.
     """
     result = []
     for line in lines:
@@ -115,7 +115,7 @@ def _program() -> list[str]:
 
 
 def _names(paths: Paths) -> dict[str, str]:
-    """Return replacements of names, longest first, so that a folder comes before its parent."""
+    """Return the names to mask and their replacements, longest first, so that a folder comes before its parent."""
     folders = {
         paths.runs: "<runs>",
         paths.data: "<data>",

@@ -1,8 +1,8 @@
 """Detection of repeated crashes at startup, after which the program starts in safe mode.
 
-Each process leaves a marker file when it starts. The file is removed on closing, and marked as settled after the
-first 30 seconds, which prove that the start itself is sound. Two markers of dead processes that did not live that
-long cause a safe start, with the default layout and without restoring anything.
+Each process creates a marker file when it starts. The file is removed on closing, and marked as settled after the
+first 30 seconds, which prove that the start itself was successful. Two markers of dead processes that ended earlier
+cause a safe start, with the default layout and without restoring anything.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ CRASHES = 2
 
 
 class StartMarker:
-    """The marker file of this process. No method raises an exception; without a writable folder there is no safe mode.
+    """The marker file of this process.
+
+    No method raises an exception. If the folder is not writable, there is no safe mode.
 
     Attributes:
         safe_mode: whether the last starts crashed early.
-        crashed_before: whether an earlier session crashed, early or late.
+        crashed_before: whether an earlier session crashed, whether early or late.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -99,8 +101,9 @@ class StartMarker:
 
 
 def _content(path: Path) -> tuple[float, bool]:
-    """Return the start time of a marker's process, and whether its start was successful. A damaged marker counts as
-    successful.
+    """Return the start time of a marker's process, and whether its start was successful.
+
+    A damaged marker counts as successful.
     """
     try:
         content = json.loads(path.read_bytes())
@@ -110,8 +113,9 @@ def _content(path: Path) -> tuple[float, bool]:
 
 
 def _alive(number: str, started: float) -> bool:
-    """Return whether the process that left a marker is still running. Since the system reuses process IDs, the start
-    time is compared too.
+    """Return whether the process that left a marker is still running.
+
+    The start time is also compared, because the system reuses process IDs.
     """
     try:
         return bool(abs(psutil.Process(int(number)).create_time() - started) < 2)

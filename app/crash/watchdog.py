@@ -1,12 +1,12 @@
 """Log entries that say when and how long the window's thread was blocked for more than a second.
 
 The watchdog is idle whenever the window is: anything that wakes the window (input, a command, a frame) arms it, and
-it stays armed until a quarter of a second has passed without any of them. While it is idle, neither a timer nor a
+it stays armed until a quarter of a second has passed without any such event. While it is idle, neither a timer nor a
 thread runs.
 
-Qt's own signals of its event loop, ``awake`` and ``aboutToBlock``, cannot arm it: under GLib, that is on Linux,
-events are handled between ``aboutToBlock`` and ``awake``. A call that lets no other Python code run is noticed only
-once it has ended.
+Qt's own signals of its event loop, ``awake`` and ``aboutToBlock``, cannot arm it, because under GLib, that is on Linux,
+events are handled between ``aboutToBlock`` and ``awake``. A call during which no other Python code can run is noticed
+only once it has ended.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Watchdog(QObject):
 
     @Slot()
     def wake(self) -> None:
-        """Record activity of the window's thread. This is cheap, since it is called with every frame and every
-        input.
+        """Record activity of the window's thread.
+
+        This is cheap, because it is called with every frame and every input.
         """
         self._woken = True
         if not self._awake.is_set():
@@ -67,8 +68,9 @@ class Watchdog(QObject):
             self._timer.start()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Record system events (keys, mouse, size, exposure). Installed only on a native window, which receives no
-        other events.
+        """Record system events (keys, mouse, size, exposure).
+
+        The filter is installed only on a native window, which receives no other events.
         """
         if not self._closing.is_set():
             self.wake()
@@ -109,7 +111,10 @@ class Watchdog(QObject):
                 _log.info("the window's thread goes on after %.1f s", time.monotonic() - alive)
 
     def _sleep(self, seconds: float) -> float:
-        """Sleep until ``seconds`` have passed or :meth:`close` is called. Return the number of seconds overslept."""
+        """Sleep until ``seconds`` have passed or :meth:`close` is called.
+
+        Return by how many seconds this took longer.
+        """
         begun = time.monotonic()
         self._closing.wait(seconds)
         return time.monotonic() - begun - seconds
@@ -118,8 +123,8 @@ class Watchdog(QObject):
 def stack_of(thread: int) -> str:
     """Return the current stack of a thread on one line: file, line and function, innermost first.
 
-    No frame is kept longer than it takes to read it. A frame held here would keep its painter alive beyond the end
-    of its function and of the paint device, which would end the process.
+    No reference to a frame is kept after reading it. It would keep the frame's painter alive beyond the end of its
+    function and of the paint device, which would end the process.
     """
     frame = sys._current_frames().get(thread)
     places: list[tuple[CodeType, int]] = []

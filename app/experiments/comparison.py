@@ -29,20 +29,23 @@ from grpo_core.experiments.race import spoken
 from grpo_core.text import tr
 
 SETTLE_MS = 150
-"""Milliseconds without further edits of the run's settings after which the race restarts."""
+"""Milliseconds that must pass after the last edit of the run's settings before the race restarts."""
 SPACIOUS = 345
-"""Panel height at 100 % scale above which the terms of the race are shown above it and their meaning below it."""
+"""Minimum panel height at 100 % scale at which the terms of the race and their meaning are shown.
+
+The terms are above the picture, their meaning is below it.
+"""
 NAMED = 380
-"""Picture width at 100 % scale above which lines are labelled at their ends."""
+"""Minimum picture width at 100 % scale at which lines are labelled at their ends."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they come in.")
 
 
 class ComparisonPanel(Panel):
-    """The panel of a race: choices at the top, picture and ranking in the middle, one of the runs at the bottom.
+    """The panel of a race: controls at the top, picture and ranking in the middle, one of the runs at the bottom.
 
-    The race starts when the panel is first shown. It restarts whenever a choice changes, or a setting of the current
+    The race starts when the panel is first shown. It restarts whenever the controls change, or a setting of the current
     run that the race uses.
 
     Attributes:
@@ -108,7 +111,7 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """Return the race defined by the choices and the settings of the current run."""
+        """Return the race defined by the controls and the settings of the current run."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
@@ -120,7 +123,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def race(self) -> None:
-        """Compute the planned race, cancelling any race still being computed."""
+        """Compute the planned race. A race that is still being computed is cancelled."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
         self.controller.start(self.planned())
@@ -173,7 +176,7 @@ class ComparisonPanel(Panel):
 
     @property
     def runs(self) -> Ensemble | None:
-        """The runs of the selected algorithm, or None until they have been computed."""
+        """The runs of the selected algorithm, or None if they have not been computed yet."""
         return self.controller.results.lanes.get(self.lane) if self.controller.results is not None else None
 
     @property
@@ -284,7 +287,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def _draw_again(self) -> None:
-        """Redraw after a change of width, because labels at the ends of lines may or may not fit."""
+        """Redraw after a change of width, because it determines whether labels at the ends of lines fit."""
         self._drawn = None
         self.workspace.request_frame()
 

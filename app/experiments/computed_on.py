@@ -1,4 +1,4 @@
-"""A field for choosing where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
+"""A field that selects where an experiment is computed: on this machine, or by the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHARS = 8
 
 
 class ComputedOnField(QWidget):
-    """A combo box, followed by a field for the scheduler's address or file if a scheduler is selected."""
+    """A combo box, followed by a field for the address or the file of a Dask scheduler if that is selected."""
 
     def __init__(self, choice: ComputedOn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +59,7 @@ class ComputedOnField(QWidget):
 
 
 def menu_button(name: str, content: QWidget) -> QToolButton:
-    """Return a small button called ``name`` that pops up ``content``, for a row that has no space for it."""
+    """Return a small button called ``name`` that pops up ``content``, for a row without enough space for it."""
     button = QToolButton()
     button.setText("⋯")
     button.setAccessibleName(name)

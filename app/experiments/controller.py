@@ -1,4 +1,4 @@
-"""Common base of the race and the sweep: one experiment at a time in the background, shown as its results arrive."""
+"""Common base class for computing races and sweeps, one experiment at a time, in the background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.jobs.runner import CANCELLED, Make, Runner
 
 
 class ExperimentResults(Protocol):
-    """Results of an experiment so far.
+    """The results of an experiment so far.
 
     Attributes:
         note: the reason why results are missing; empty while they are being computed and when they are complete.
@@ -35,7 +35,7 @@ class ExperimentController(QObject, Generic[R]):
 
     Attributes:
         results: the results shown; None before the first result of the first experiment.
-        problem: message explaining why an experiment could not be computed.
+        problem: message that says why an experiment could not be computed; empty if there is no problem.
 
     Signals:
         changed: emitted when the results, the problem or the progress changes.
@@ -64,7 +64,7 @@ class ExperimentController(QObject, Generic[R]):
         return self._coming.count if self._coming is not None else 0
 
     def refuse(self, sentence: str) -> None:
-        """Report why there is no experiment, keeping the results shown."""
+        """Report the reason why no experiment is computed. The results shown are kept."""
         self.problem = sentence
         self.changed.emit()
 
@@ -78,7 +78,10 @@ class ExperimentController(QObject, Generic[R]):
         self._runner.close()
 
     def _begin(self, coming: R, make: Make) -> None:
-        """Store what ``make`` yields in ``coming``, cancelling any experiment still being computed."""
+        """Start the experiment ``make``, whose results are added to ``coming``.
+
+        One that is still being computed is cancelled.
+        """
         if not self._closed:
             self.problem, self._coming = "", coming
             self._runner.start(make)
@@ -89,7 +92,7 @@ class ExperimentController(QObject, Generic[R]):
         raise NotImplementedError
 
     def _announce(self, coming: R) -> None:
-        """Emit ``changed`` for a new result, less often for experiments with many small results."""
+        """Emit ``changed`` for a new result. Subclasses with many small results do so less often."""
         self.changed.emit()
 
     @Slot(object)

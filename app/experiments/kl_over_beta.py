@@ -1,6 +1,6 @@
 """The KL over β panel: a sweep of real runs, overlaid with the updates of the current run.
 
-At every β of a grid the same seeds are trained side by side. The charts show the medians of those runs and a band
+The same seeds are trained side by side at every β of a grid. The charts show the median of those runs and a band
 for their middle half. Any other setting can be swept in the same way, and so can two at once.
 """
 
@@ -41,12 +41,12 @@ __all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
-    """The sweep's charts, with the choices and the result above them and actions for the selected point below.
+    """The sweep's charts, with controls and the result above them, and buttons for the selected point below.
 
     Signals:
         run_wanted: emitted to open a run with these settings, show this message, and train this many updates.
-        queue_wanted: emitted to train the language model at several values of a setting, one run after another: its
-            dotted path and the values separated by commas.
+        queue_wanted: emitted to train the language model at several values of a setting, one run after another: the
+            setting's dotted path, and the values separated by commas.
     """
 
     run_wanted = Signal(object, str, int)
@@ -59,7 +59,7 @@ class KlOverBetaPanel(Panel):
         self.controller = SweepController(workspace.jobs, self)
         self.selection = SweepSelection(self.controller, self)
         self.real: RealRuns | None = None
-        """Runs of a sweep of real training, shown next to this one."""
+        """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
         self._real_coming: RealRuns | None = None
         self._reader = Runner(self)
         self._reader.arrived.connect(self._on_real_run)
@@ -111,7 +111,7 @@ class KlOverBetaPanel(Panel):
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
     def planned(self) -> Sweep:
-        """Return the sweep defined by the choices and the settings at the top.
+        """Return the sweep defined by the controls and the current settings.
 
         Raises:
             SettingsError: no such sweep is possible.
@@ -161,9 +161,9 @@ class KlOverBetaPanel(Panel):
     # -- real runs beside it ------------------------------------------------------------------------------------------
 
     def add_runs(self, folder: Path) -> None:
-        """Show the runs of the TRL sweep in ``folder`` next to this one.
+        """Show the runs of the TRL sweep in ``folder`` next to the panel's own sweep.
 
-        Its traces are read by the process for foreign files.
+        Their traces are read by the process for untrusted files.
         """
         self._real_coming = RealRuns(folder=folder)
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
@@ -200,7 +200,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def renew(self) -> None:
-        """Redraw with the next frame, because the position changes more often than that while it is dragged."""
+        """Redraw with the next frame, because a dragged position changes more often than frames are drawn."""
         self._drawn = None
         self.workspace.request_frame()
 
@@ -251,7 +251,7 @@ class KlOverBetaPanel(Panel):
         self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
 
     def _own(self, view: View, path: str) -> OwnRun:
-        """Return the current run as points over a sweep of ``path``.
+        """Return the updates of the current run as points of a sweep of ``path``.
 
         There are no points if the sweep is about another kind of run.
         """
@@ -300,7 +300,10 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """Return a sentence about the result of a sweep, composed once after its last run has been computed."""
+        """Return a sentence about the result of a sweep, or an empty string until its last run has been computed.
+
+        The sentence is composed only once.
+        """
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""
@@ -316,7 +319,7 @@ class KlOverBetaPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        """Pass the selection to the charts immediately, so that the next key press continues from there."""
+        """Pass the selection to the charts immediately, so that the next key press continues from the new position."""
         self.views.hold(self.selection.x, self.selection.row)
         self.renew()
 

@@ -1,4 +1,4 @@
-"""The panel of background runs: a queue of real language-model runs over a grid of settings."""
+"""The panel of background runs, a queue of real language-model runs over a grid of settings."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class QueuePanel(Panel):
         return _status_text(self.background) or EMPTY
 
     def focus_form(self) -> None:
-        """Move the keyboard focus to the form."""
+        """Move the keyboard focus to the form or, if it is hidden, to the button that pauses the queue."""
         (self.form.values[0] if self.form.isVisible() else self.proceed).setFocus()
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class QueuePanel(Panel):
 
     @property
     def _settings(self) -> Settings:
-        """The settings common to all runs. They are taken from the current run if it trains a language model."""
+        """The settings common to all runs, which are those of the current run if it trains a language model."""
         shown = self.workspace.editing.wanted
         return shown if shown.is_language else language_settings()
 
@@ -188,7 +188,7 @@ class QueuePanel(Panel):
 
 
 def _status_text(background: BackgroundQueue | None) -> str:
-    """Return a sentence or two on the state of the queue, or an empty string without a queue."""
+    """Return one or two sentences on the state of the queue, or an empty string if there is no queue."""
     if background is None or background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses

@@ -1,4 +1,4 @@
-"""The form of a queue of runs: one or two settings with their values, and the numbers of seeds and updates."""
+"""The form that defines a queue of runs: one or two settings with their values, seeds and updates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST = (
     "objective.kl",
     "objective.std",
 )
-"""Settings listed before all other settings."""
+"""Settings listed before all others."""
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2",
     "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
@@ -45,7 +45,7 @@ SUGGESTED = {
 }
 LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
-"""Minimum widths of a setting's title and values in digits, and form width at 100 % scale with space for labels."""
+"""Minimum sizes: widths of a title and of values in digits, and width of a form with labels at 100 % scale."""
 
 
 def offered() -> Mapping[str, About]:
@@ -59,7 +59,7 @@ def offered() -> Mapping[str, About]:
 
 
 class QueueForm(QWidget):
-    """A form with three rows of fields.
+    """The form that defines a queue: one or two settings with their values, and the numbers of seeds and updates.
 
     Signals:
         started: emitted when Start is pressed.
@@ -68,7 +68,7 @@ class QueueForm(QWidget):
     started = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the form. ``computed_on`` is the field for where a queue is trained."""
+        """Create the form. ``computed_on`` says where queues can be trained."""
         super().__init__(parent)
         self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
@@ -127,7 +127,7 @@ class QueueForm(QWidget):
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, and size the fields for the width of their digits."""
+        """Set the theme and the scale, and resize the fields to fit their digits."""
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
@@ -139,7 +139,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the fields to the width. A narrow form hides their labels, which the names in the fields repeat."""
+        """Adapt the form to its width. A narrow form hides the labels, whose text is also inside the fields."""
         for word in self._words:
             word.setVisible(self.width() >= WIDE * self._scale)
 
@@ -164,7 +164,10 @@ class QueueForm(QWidget):
         return runs.planned(settings, axes, range(settings.seed, settings.seed + seeds), updates)
 
     def suggest(self, path: str, values: str) -> None:
-        """Fill in one setting and its values, or show a message if the language model does not have that setting."""
+        """Fill in one setting and its values.
+
+        If the language model does not have that setting, show a message instead.
+        """
         place = self.settings[0].findData(path)
         if place < 0:
             self.refuse(tr("The language model has no such setting; choose one here."))

@@ -27,7 +27,7 @@ UPDATES = "updates"
 
 
 class Value(str):
-    """The value of a setting as typed. Numbers are sorted numerically."""
+    """The value of a setting as text, which is sorted numerically if it is a number."""
 
     number: float
 
@@ -43,7 +43,7 @@ class Value(str):
 
 
 class Share(str):
-    """Text of a cell like “34 / 60”, sorted by the fraction."""
+    """Text of a cell such as “34 / 60”, sorted by the fraction."""
 
     share: float
 
@@ -81,7 +81,10 @@ def rows(
     asleep: bool,
     elsewhere: bool,
 ) -> list[list[object]]:
-    """Return one row per run of ``queue``. ``elsewhere``: whether they all run at once on the workers of a cluster."""
+    """Return one row per run of ``queue``.
+
+    ``elsewhere``: whether all runs are trained at once by the workers of a cluster.
+    """
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
         values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
@@ -105,7 +108,7 @@ def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, a
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text, rounded to the precision to which it is known."""
+    """Return a duration as text. From 90 seconds on, it is rounded to minutes."""
     if seconds < 90:
         return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)
@@ -117,7 +120,7 @@ def duration(seconds: float) -> str:
 
 
 class ProgressCell(QStyledItemDelegate):
-    """A cell with text like “34 / 60” and a bar next to it."""
+    """A cell with text such as “34 / 60” and a bar next to it."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

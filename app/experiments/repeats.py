@@ -22,13 +22,13 @@ from grpo_core.text import plural, tr
 COUNT = 16
 """Number of repeats in one batch."""
 PINNED = 3
-"""Maximum number of earlier batches of repeats, under other settings, kept next to the latest."""
+"""Maximum number of earlier batches of repeats, with other settings, that are shown next to the latest."""
 FEWEST, MOST = 40, 2000
-"""Minimum and maximum number of updates of each repeat, which otherwise has as many as the run."""
+"""Minimum and maximum number of updates of each repeat. Between them, a repeat has as many updates as the run."""
 
 
 class RepeatResults:
-    """The series of a run's repeats, as their updates arrive.
+    """The series of a run's repeats, added as their updates arrive.
 
     Attributes:
         settings: settings of the repeats, apart from the seed.
@@ -55,7 +55,7 @@ class RepeatResults:
     def series(self) -> Mapping[str, np.ndarray]:
         """Values so far of each of :data:`SERIES`, (n, S).
 
-        The arrays stay the same objects until further updates arrive.
+        The same array objects are returned until further updates arrive.
         """
         return self._series if self.count else {}
 
@@ -82,7 +82,7 @@ class RepeatResults:
         return self._repeated().passed if self.count else np.empty(0)
 
     def title(self, here: Settings) -> str:
-        """Return text about the number of repeats and their differences from a run under ``here``."""
+        """Return a caption: the number of repeats, and how their settings differ from ``here``, those of a run."""
         differs = differences(self.settings, here)
         if not differs:
             return plural("{count} repeat", "{count} repeats", len(self.seeds)).format(count=len(self.seeds))
@@ -92,7 +92,7 @@ class RepeatResults:
 
     @property
     def numbers(self) -> str:
-        """Text with the range and median of the updates after which one action first held most of the policy."""
+        """Text about the updates at which an action first had most of the probability: their range and median."""
         known = np.sort(self.past_half[np.isfinite(self.past_half)])
         if not len(known):
             return tr("π below 0.5")
@@ -103,7 +103,7 @@ class RepeatResults:
         return tr("{text}, {missing} not").format(text=text, missing=missing) if missing else text
 
     def sentence(self, own: int | None) -> str:
-        """Return a sentence with the median and range of the repeats, and the rank of the current run among them.
+        """Return sentences with the median and range of the repeats, and the rank of the current run among them.
 
         Args:
             own: the first update after which that run's largest probability exceeds one half; None if there is none.
@@ -127,7 +127,7 @@ class RepeatController(ExperimentController[RepeatResults]):
     """Computes the latest requested repeats and keeps some earlier ones.
 
     Attributes:
-        pinned: complete repeats under settings other than the latest, newest last.
+        pinned: complete repeats with settings other than the latest, newest last.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -136,7 +136,7 @@ class RepeatController(ExperimentController[RepeatResults]):
         self.pinned: tuple[RepeatResults, ...] = ()
 
     def start(self, settings: Settings, updates: int) -> None:
-        """Repeat a run under ``settings`` with the next :data:`COUNT` seeds, for about as many updates as the run has.
+        """Repeat a run with ``settings`` for the next :data:`COUNT` seeds, with about as many updates as the run has.
 
         Raises:
             SettingsError: the settings are those of a language model.
@@ -157,5 +157,5 @@ class RepeatController(ExperimentController[RepeatResults]):
 
 
 def following(settings: Settings) -> tuple[int, ...]:
-    """Return the seeds for a run's repeats: those that follow its own."""
+    """Return the seeds for a run's repeats, which follow the run's own seed."""
     return tuple(range(settings.seed + 1, settings.seed + 1 + COUNT))

@@ -1,1 +1,1 @@
-"""Glossary and references."""
+"""The glossary and the references."""

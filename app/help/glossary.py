@@ -1,4 +1,4 @@
-"""The glossary: every technical term in one sentence, with formula, symbol and source."""
+"""The glossary, which explains every technical term in one sentence, with formula, symbol and source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NAME = re.compile(r"[^a-z0-9+]+")
 
 
 class GlossaryError(GrpoError):
-    """The glossary file cannot be used.
+    """Raised if the glossary file cannot be used.
 
     Attributes:
-        line: line of the error, from 1.
+        line: line of the error, counted from 1.
     """
 
     def __init__(self, line: int, what: str) -> None:
@@ -40,8 +40,8 @@ class Entry:
         title: displayed name.
         sentence: its definition.
         source: its reference.
-        symbol: its symbol, or empty.
-        latex: its formula, or empty.
+        symbol: its symbol; empty if it has none.
+        latex: its formula; empty if it has none.
         also: other names by which it can be found.
         see: IDs of related terms.
     """
@@ -79,13 +79,17 @@ class Glossary:
         return len(self._entries)
 
     def lookup(self, term: str) -> Entry | None:
-        """Return the entry that has ``term`` as ID, title, other name (ignoring case and hyphens) or symbol, or
-        None.
+        """Return the entry with the ID, title, other name or symbol ``term``, or None.
+
+        Case and hyphens are ignored, except in symbols.
         """
         return self._names.get(_plain(term)) or self._symbols.get(term)
 
     def search(self, text: str) -> list[Entry]:
-        """Return the entries that contain every word of ``text``, first those with it in their name, then by title."""
+        """Return the entries that contain every word of ``text``, sorted by title.
+
+        Entries with the first word in their names come first.
+        """
         words = text.casefold().split()
         entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
         first = words[0] if words else ""
@@ -119,7 +123,7 @@ def load_glossary(path: Path) -> Glossary:
 
 @cache
 def glossary() -> Glossary:
-    """Return the shipped glossary, read once on first use."""
+    """Return the shipped glossary. The file is read once, on first use."""
     return load_glossary(RESOURCES / "glossary.toml")
 
 
@@ -129,8 +133,9 @@ def lookup(term: str) -> Entry | None:
 
 
 def tooltip_html(term: str, note: str = "") -> str:
-    """Return a tooltip for ``term``: heading, sentence, ``note`` and source, or only the note if there is no such
-    term.
+    """Return a tooltip for ``term``: heading, sentence, ``note`` and source.
+
+    If there is no such term, return only the note.
     """
     entry = lookup(term)
     extra = f"<p>{html.escape(note)}</p>" if note else ""
@@ -181,7 +186,7 @@ def _entry(id: str, table: Any, text: str) -> Entry:
 
 
 def _line(text: str, id: str) -> int:
-    """Return the line in which a term's table begins."""
+    """Return the number of the line in which a term's table begins."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() == f"[{id}]" or line.startswith(f"{id} ="):
             return number

@@ -1,4 +1,4 @@
-"""The glossary for reading: a searchable list, and the definition of the selected term."""
+"""The glossary as a panel: a searchable list, and the definition of the selected term."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grpo_core.text import tr
 
 _ID = Qt.ItemDataRole.UserRole
 BESIDE = 460
-"""Width at 100 % from which the list and the definition are side by side."""
+"""Minimum width at 100 % at which the list and the definition are side by side."""
 LIST = 0.38
 """Fraction of the width given to the list."""
 
@@ -74,7 +74,7 @@ class GlossaryPanel(QWidget):
 
     @property
     def term(self) -> str:
-        """ID of the term shown, empty if nothing was found."""
+        """ID of the term shown. Empty if the search found nothing."""
         row = self.list.currentRow()
         return str(self.list.item(row).data(_ID)) if row >= 0 else ""
 
@@ -107,7 +107,7 @@ class GlossaryPanel(QWidget):
             self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, including those of the formula."""
+        """Set the theme and the scale, which also apply to the formula."""
         self._theme, self._scale = theme, scale
         self._arrange()
         self._on_chosen()
@@ -134,7 +134,7 @@ class GlossaryPanel(QWidget):
 
 
 class _Definition(QWidget):
-    """One term: heading, formula, sentence, source, related terms."""
+    """The definition of a term: heading, formula, sentence, source, related terms."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -153,7 +153,7 @@ class _Definition(QWidget):
         column.addStretch(1)
 
     def show_entry(self, entry: Entry | None, related: list[Entry], theme: Theme, scale: float) -> None:
-        """Show ``entry`` with links to ``related`` entries, or nothing."""
+        """Show ``entry`` with links to ``related`` entries. If it is None, show nothing."""
         self._heading.setText(f"<b>{html.escape(entry.heading)}</b>" if entry else "")
         self._sentence.setText(entry.sentence if entry else "")
         self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")

@@ -1,4 +1,4 @@
-"""Definitions as tooltips, shown on hover, and on focus for keyboard users."""
+"""Definitions as tooltips, shown when the pointer is over a widget or, for keyboard users, when it has the focus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason
 
 
 def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
-    """Give ``widget`` the glossary's definition of ``term``, followed by ``note`` (for example its range).
+    """Give ``widget`` the glossary's definition of ``term``, followed by ``note`` (for example the range of a setting).
 
     This sets the tooltip, What's This and the accessible description, and also shows the tooltip when the widget is
     reached with the keyboard. It can be called again with another term.
@@ -30,7 +30,7 @@ def explain_on_hover(widget: QWidget, term: str, note: str = "") -> None:
 
 
 class FocusTip(QObject):
-    """Shows a widget's tooltip after the keyboard focus has stayed on it for a moment.
+    """Shows a widget's tooltip after the keyboard focus has stayed on the widget for a moment.
 
     After a mouse press, no tooltip appears until the pointer has left, because a user who drags watches the effect.
     """

@@ -20,11 +20,11 @@ PARTS = {
 }
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
-"""The marks shown with the entries: one for papers and one for programs."""
+"""Mark of the entries from a program's documentation. ``MARK`` is that of the entries from papers."""
 
 
 class PublishedError(GrpoError):
-    """The file of published results is unusable. The message says where the error is."""
+    """Raised if the file of published results cannot be used. The message says where the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,8 @@ class Published:
 
     Attributes:
         part: one of :data:`PARTS`.
-        title: model, program, or question.
-        figure: the number as the source gives it, or empty.
+        title: name of the model or the program, or a question.
+        figure: the number as the source gives it; empty if there is none.
         claim: what is reported, in a sentence or two.
         source: paper with its section, or documentation.
         url: address of the source.
@@ -49,7 +49,7 @@ class Published:
 
     @property
     def mark(self) -> str:
-        """The mark that says whether the entry is from a paper or from a program's documentation."""
+        """The mark that says whether the entry comes from a paper or from a program's documentation."""
         return MARK_OF_PROGRAMS if "documentation" in self.source else MARK
 
     @property
@@ -95,7 +95,7 @@ def load_published(path: Path) -> tuple[Published, ...]:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """Return the shipped entries, read once on first use."""
+    """Return the shipped entries. The file is read once, on first use."""
     return load_published(RESOURCES / "published.toml")
 
 

@@ -15,13 +15,13 @@ WHOSE = tr("From papers and documentation. Nothing here is computed by this prog
 
 
 class PublishedView(QWidget):
-    """Quoted text. A click on a source opens its page in the browser; the program itself fetches nothing.
+    """Quoted text. A click on a source opens its page in the browser; the program itself downloads nothing.
 
     Attributes:
         part: one of ``PARTS``.
 
     Signals:
-        refused: no browser could be opened; carries a sentence with the address.
+        refused: emitted with a sentence that contains the address if no browser could be opened.
     """
 
     refused = Signal(str)

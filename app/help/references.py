@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 class ReferencesError(GrpoError):
-    """The file of references is unusable. The message says where the error is."""
+    """Raised if the file of references cannot be used. The message says where the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Reference:
         short: short name.
         title, authors, year, where: as cited.
         url: address of its page.
-        gist: one sentence on what matters here.
+        gist: one sentence about what matters for this program.
     """
 
     id: str
@@ -71,5 +71,5 @@ def load_references(path: Path) -> tuple[Reference, ...]:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """Return the shipped references, read once on first use."""
+    """Return the shipped references. The file is read once, on first use."""
     return load_references(RESOURCES / "references.json")

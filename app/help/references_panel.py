@@ -1,4 +1,4 @@
-"""The references for reading: each with its gist and a link, followed by the published results."""
+"""The references as a panel: each with its gist and a link, followed by the published results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grpo_core.text import tr
 
 
 class ReferencesPanel(QWidget):
-    """All references, oldest first. A click opens the page in the browser; the program itself fetches nothing.
+    """All references, oldest first. A click opens the page in the browser; the program itself downloads nothing.
 
     Signals:
-        refused: no browser could be opened; carries a sentence with the address.
+        refused: emitted with a sentence that contains the address if no browser could be opened.
     """
 
     refused = Signal(str)
@@ -35,7 +35,7 @@ class ReferencesPanel(QWidget):
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:
-        """Scroll to a part of the page, or open ``url`` in the browser."""
+        """Open ``url`` in the browser or, if it refers to a part of this page, scroll to that part."""
         if url.isRelative() and url.hasFragment():
             self.browser.scrollToAnchor(url.fragment())
         elif not QDesktopServices.openUrl(url):
@@ -43,7 +43,7 @@ class ReferencesPanel(QWidget):
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
-    """Return a page with the papers followed by the published results, and with a link to each part at the top."""
+    """Return a page with the papers, followed by the published results, and a link to each part at the top."""
     named = {"papers": tr("Papers and programs"), **PARTS}
     links = " · ".join(f'<a href="#{part}">{html.escape(title)}</a>' for part, title in named.items())
     read = "".join(_block(paper) for paper in papers)

@@ -1,1 +1,1 @@
-"""Background computations in separate processes, shared if several callers need the same one."""
+"""Background computations in separate processes, which are shared if several callers need the same computation."""

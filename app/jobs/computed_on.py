@@ -1,4 +1,4 @@
-"""The choice of where races, sweeps, repeats and queues are computed: on this machine, or by a scheduler's workers."""
+"""The setting for where races, sweeps, repeats and queues are computed: on this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from grpo_core.jobs.cluster import NEEDED
 
 
 class ComputedOn(QObject):
-    """The choice, shared by all fields that show it. It applies to experiments started from now on.
+    """The setting for where experiments are computed, shared by all fields that show it.
+
+    It applies to experiments started after a change.
 
     Attributes:
         on_cluster: whether the scheduler is selected.
         address: address of the scheduler, or its scheduler file; kept while this machine is selected.
 
     Signals:
-        changed: the choice has changed.
+        changed: emitted when the setting changes.
     """
 
     changed = Signal()

@@ -10,8 +10,9 @@ STAT = Path("/proc/stat")
 
 
 def allowed_cores() -> int:
-    """Return the number of cores on which this process may run. With an affinity, it is less than the machine's
-    total.
+    """Return the number of cores on which this process may run.
+
+    If the process has a CPU affinity, this is less than the machine's total.
     """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -33,8 +34,8 @@ def free_cores() -> int:
 def left_free(cores: int, running: int, load: float) -> int:
     """Return how many of the ``cores`` are free, at least 1.
 
-    A core counts as busy only if both figures agree: a thread may run just for a moment, and the load still includes
-    the previous experiment.
+    The number of busy cores is the lower of two figures, because a thread may run just for a moment, and the load still
+    includes the previous experiment.
 
     Args:
         cores: number of allowed cores.

@@ -1,4 +1,4 @@
-"""Experiments in separate processes, as driven by the thread that waits for the results."""
+"""Experiments in separate processes, controlled by the thread that waits for the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpo_core.jobs.table import serve
 from grpo_core.text import tr
 
 NICE = 5
-"""Niceness of an experiment, which yields to the window and to the run being trained."""
+"""Niceness of the process of an experiment, which gives way to the window and to the run being trained."""
 
 
 class JobProcess(Asked):
@@ -23,15 +23,16 @@ class JobProcess(Asked):
     """
 
     def __init__(self, lost: str = "", nice: int = NICE) -> None:
-        """Start the process. ``lost`` is the message shown if it ends unexpectedly, by default that of an
-        experiment.
+        """Start the process.
+
+        ``lost`` is the message shown if the process ends unexpectedly, by default one about an experiment.
         """
         lost = lost or tr("The process of the experiment has ended unexpectedly ({how}); start the experiment again.")
         super().__init__(serve, lost, pack=packed, unpack=unpacked, limits=Limits(nice=nice))
 
 
 def language_job(job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-    """Yield the results of a language-model job from a process started for it.
+    """Yield the results of a language-model job, computed by a process that is started for it.
 
     Raises:
         GrpoError: the process has ended.

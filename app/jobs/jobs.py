@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 IDLE = min(2, allowed_cores())
-"""Maximum number of idle processes kept for the next experiment, and of processes that share a sweep. Starting a
-process takes half a second, and it uses about 35 MB.
+"""Maximum number of idle processes kept for the next experiment, and of processes that share a sweep.
+
+Starting a process takes half a second, and it uses about 35 MB.
 """
 
 
@@ -27,7 +28,7 @@ class Jobs:
     are disabled or cannot be started. The results are the same.
 
     Attributes:
-        own_process: whether processes are started; becomes False when one cannot be started.
+        own_process: whether processes are started; becomes False if one cannot be started.
         cluster: the scheduler that computes the jobs of :meth:`spread`, in the form expected by
             :class:`grpo_core.jobs.cluster.Cluster`; None for this machine.
     """
@@ -53,10 +54,10 @@ class Jobs:
     def spread(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
         """Yield results like :meth:`results`, but from the cluster if one is selected.
 
-        A separate process talks to the cluster, never the window.
+        The cluster is accessed by a separate process, never by the window's.
 
         Raises:
-            GrpoError: also if the cluster is unavailable, or no process can be started.
+            GrpoError: as for :meth:`results`; or the cluster is unavailable, or no process can be started.
         """
         where = self.cluster
         if where is None:
@@ -73,7 +74,7 @@ class Jobs:
         """Yield results like :meth:`results`, for a job that JAX computes on this machine.
 
         Raises:
-            GrpoError: also if a cluster is selected.
+            GrpoError: as for :meth:`results`; or a cluster is selected.
         """
         if self.cluster is not None:
             raise GrpoError(tr("The workers of a cluster compute with NumPy. Switch JAX off, or choose this machine."))
@@ -81,8 +82,9 @@ class Jobs:
 
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:
-        """Lend a process to one thread, starting one if none is idle. Yield None if the thread has to compute by
-        itself.
+        """Context manager that lends a process to one thread. A process is started if none is idle.
+
+        Yields None if the thread has to compute by itself.
         """
         process = self._taken()
         try:
@@ -142,7 +144,7 @@ class Jobs:
 def computed(
     process: JobProcess | None, job: str, arguments: Sequence[object], poll: Callable[[], None]
 ) -> Iterator[Any]:
-    """Yield the results of a job as they are computed by ``process``, or in this thread without one.
+    """Return an iterator over the results of a job, computed by ``process`` or, if that is None, in this thread.
 
     Errors are raised as in :meth:`Jobs.results`.
     """

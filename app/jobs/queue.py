@@ -21,11 +21,11 @@ from grpo_core.text import tr
 BEAT_MS = 50
 """Milliseconds between two checks for messages from the process."""
 PATIENCE = 40
-"""Number of checks after which a process that was asked to stop is killed."""
+"""Number of checks after which a process that was requested to stop is killed."""
 CLOSING = 0.5
 """Seconds that a process has to end properly when the program closes."""
 NICE = 10
-"""Niceness of the process, which yields to the window and a live run."""
+"""Niceness of the process, which gives way to the window and to a live run."""
 
 
 class QueueState(Enum):
@@ -43,18 +43,18 @@ class BackgroundQueue(QObject):
     """One queue of runs, and the process that trains them.
 
     Attributes:
-        elsewhere: whether the workers of a cluster train it.
-        state: its current state.
-        folder: its folder, None without a queue.
-        queue: the plan, None without a queue.
+        elsewhere: whether the workers of a cluster train the queue.
+        state: state of the queue.
+        folder: folder of the queue; None if there is no queue.
+        queue: the plan; None if there is no queue.
         statuses: progress of each of its runs.
         place: index of the run being trained, or None.
         left: estimated seconds until all runs are done, at the pace so far; None if unknown.
 
     Signals:
-        progress: the state or the progress has changed.
-        finished: all runs are done.
-        failed: a sentence that says why the queue cannot continue.
+        progress: emitted when the state or the progress changes.
+        finished: emitted when all runs are done.
+        failed: emitted with a sentence that says why the queue cannot continue.
     """
 
     progress = Signal()
@@ -88,7 +88,7 @@ class BackgroundQueue(QObject):
 
     @property
     def pid(self) -> int | None:
-        """The ID of the process, or None."""
+        """The ID of the process, or None if there is no process."""
         return None if self._process is None else self._process.pid
 
     @property
@@ -97,7 +97,7 @@ class BackgroundQueue(QObject):
         return self._process is not None and not self._ready
 
     def left_of(self, place: int) -> float | None:
-        """Return the estimated seconds of work left for the run at ``place``, or None if unknown."""
+        """Return the estimated seconds of work left for the run at index ``place``, or None if unknown."""
         assert self.queue is not None
         todo = [0 if one.finished(self.queue) else self.queue.updates - one.done for one in self.statuses]
         return None if self.left is None or not sum(todo) else self.left * todo[place] / sum(todo)
@@ -141,7 +141,7 @@ class BackgroundQueue(QObject):
         self._enter(QueueState.WORKING)
 
     def pause(self) -> None:
-        """Cancel the update in progress. The process ends, and everything finished is on disk."""
+        """Cancel the update in progress, and end the process. All finished updates are on disk."""
         if self._process is None:
             return
         if self.loading:  # it is not listening yet, and has begun nothing
@@ -160,7 +160,7 @@ class BackgroundQueue(QObject):
             self._rest()
 
     def close(self) -> None:
-        """End the process at once as the program closes. The queue can be continued later."""
+        """End the process at once, because the program closes. The queue can be continued later."""
         self._reader.close()
         self._beat.stop()
         process, self._process = self._process, None
@@ -260,7 +260,7 @@ class BackgroundQueue(QObject):
             self._enter(QueueState.DONE)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
-        """Show another queue."""
+        """Show another queue instead of the current one."""
         self._reader.close()
         self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None

@@ -1,5 +1,6 @@
-"""Experiments in a background thread. Results arrive as they are computed, and the computation can be cancelled at
-any time.
+"""Experiments in a background thread.
+
+Results arrive as they are computed, and the computation can be cancelled at any time.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from grpo_core.text import tr
 
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
-"""A function that yields the results of an experiment one by one, and polls every few milliseconds."""
+"""A function that yields the results of an experiment one by one, and calls its argument every few milliseconds."""
 CANCELLED = tr("Cancelled; what was done stays.")
 DEAF_SECONDS = 5.0
-"""Seconds within which a cancelled experiment must react. One that reads from an unresponsive disk never does, and
-is abandoned.
+"""Seconds within which a cancelled experiment must react.
+
+One that reads from an unresponsive disk never does, and is abandoned.
 """
 
 
 class _Job:
-    """One experiment, until it ends or is cancelled."""
+    """An experiment, until it ends or is cancelled."""
 
     def __init__(self, make: Make) -> None:
         self.make = make
@@ -37,15 +39,15 @@ class _Job:
 
 
 class Runner(QObject):
-    """Computes one experiment at a time. Starting another replaces it.
+    """Computes one experiment at a time. Starting another one replaces it.
 
     Attributes:
         busy: whether an experiment is being computed.
 
     Signals:
-        arrived: the next result, in order.
-        ended: the experiment is over, with None if it is complete, otherwise with a sentence that says why results are
-            missing.
+        arrived: emitted with the next result, in order.
+        ended: emitted when the experiment is over, with None if it is complete, otherwise with a sentence that says why
+            results are missing.
     """
 
     arrived = Signal(object)
@@ -82,7 +84,7 @@ class Runner(QObject):
         self._give_up()
 
     def close(self) -> None:
-        """Cancel the experiment, and wait for the thread as long as a responsive one needs."""
+        """Cancel the experiment, and wait at most ``DEAF_SECONDS`` for the thread to end."""
         self._give_up()
         if self._thread is not None:
             self._thread.join(DEAF_SECONDS)

@@ -1,4 +1,4 @@
-"""A job in parts, computed by several processes. Each takes the next part when it is free."""
+"""A job in parts, computed by several processes. Each process takes the next part when it is free."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 PATIENCE = 5.0
-"""Seconds that a thread has to end after its part was cancelled, and that its process then has before it is killed."""
+"""Seconds within which a thread must end after its part was cancelled, and then its process before it is killed."""
 
 
 class _Arrival(NamedTuple):
-    """A result of part ``place``, its completion, or the error that ended a thread."""
+    """A result of the part ``place``, the completion of that part, or the error that ended a thread."""
 
     place: int
     result: Any = None
@@ -57,8 +57,9 @@ class _Parts:
             return None if self._given_up else next(self._left, None)
 
     def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """Yield the results of one part. The caller's poll is called only for the awaited part, as if it were the
-        only one.
+        """Yield the results of one part.
+
+        The caller's poll is called only for the awaited part, as if that were the only one.
         """
 
         def poll() -> None:
@@ -71,12 +72,12 @@ class _Parts:
 
 
 class _Worker(Thread):
-    """A thread that has one part after another computed by the process that it borrowed.
+    """A thread that computes one part after another in a process that it borrows.
 
     If no process is available, the first thread computes by itself, and the others do nothing.
 
     Attributes:
-        has_begun: whether it has its process, and therefore ends soon after the parts are cancelled.
+        has_begun: whether it has its process, and will therefore end soon after the parts are cancelled.
     """
 
     def __init__(self, jobs: Jobs, parts: _Parts, *, first: bool) -> None:
@@ -106,10 +107,8 @@ def shared_ensembles(
     """Compute :func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1.
 
     This happens on the cluster if one is selected. Otherwise the work is shared by several processes if there are
-    enough runs and free cores. ``poll`` and errors are as in :func:`shared_results`.
-
-    With one core busy, two processes take longer than one, because the result waits for the one that gets less of a
-    core.
+    enough runs and free cores: with one core busy, two processes take longer than one, because the result waits for the
+    slower one. ``poll`` and errors are as in :func:`shared_results`.
     """
     if jobs.cluster is not None:
         yield from jobs.spread("ensembles", points, tuple(range(seeds)), updates, poll=poll)
@@ -124,11 +123,11 @@ def shared_results(
 ) -> Iterator[Any]:
     """Yield the results of ``job`` for the arguments of each part, in the order of the parts.
 
-    A process that is still starting joins in when it is ready, and finds nothing to do if the others were faster.
+    A process that is still starting takes part when it is ready, and finds nothing to do if the others were faster.
 
     Args:
         jobs: the pool of processes.
-        job: its name in :data:`grpo_core.jobs.table.JOBS`.
+        job: name of the job in :data:`grpo_core.jobs.table.JOBS`.
         parts: the arguments of each part.
         processes: maximum number of processes that compute at the same time.
         poll: called from other threads, about once per pass of the awaited part.

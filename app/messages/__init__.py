@@ -1,1 +1,1 @@
-"""The message bar, for messages that do not interrupt the user's work."""
+"""The message bar, which shows messages without interrupting the user's work."""

@@ -16,8 +16,9 @@ READ_MS, MS_A_LETTER = 5000, 60
 
 
 class Severity(Enum):
-    """The severity of a message: its word for screen readers, its letter, and its colours on light and dark
-    backgrounds.
+    """The severity of a message.
+
+    A value holds its word for screen readers, its letter, and its colours on light and dark backgrounds.
     """
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
@@ -43,9 +44,9 @@ class BarAction:
     """A button of a message.
 
     Attributes:
-        text: its label, a verb.
+        text: its label, beginning with a verb.
         run: the function to call in the GUI thread.
-        closes: whether pressing it also closes the message.
+        closes: whether pressing the button also closes the message.
     """
 
     text: str
@@ -81,7 +82,7 @@ class Message:
 
     @property
     def leaves(self) -> bool:
-        """Whether it disappears on its own after there was time to read it. Only information without buttons does."""
+        """Whether the message disappears on its own after it could be read. Only information without buttons does."""
         return self.severity is Severity.INFO and not self.actions and self.closable
 
     @property

@@ -1,4 +1,4 @@
-"""The message bar, which shows messages on one line each next to the user's work."""
+"""The message bar, which shows messages next to the user's work, one line each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 class MessageBar(QFrame):
-    """All messages, newest at the bottom, in an opaque frame. Its owner shows it while there are any.
+    """All messages, newest at the bottom, in an opaque frame. Its owner shows it while there are any messages.
 
-    Only information without a button disappears on its own; everything else stays until it is closed or withdrawn.
+    Only information without buttons disappears on its own; all other messages stay until they are closed or removed.
 
     Signals:
-        closed: the ID (or text) of a message that the user closed.
-        changed: the messages or their height have changed.
-        left: Esc was pressed in the bar.
+        closed: emitted with the ID (or text) of a message that the user closed.
+        changed: emitted when the messages or their height change.
+        left: emitted when Esc is pressed in the bar.
     """
 
     closed = Signal(str)
@@ -81,12 +81,12 @@ class MessageBar(QFrame):
         return line
 
     def say(self, sentence: str | None, severity: Severity = Severity.WARNING) -> None:
-        """Show a sentence, if there is one. The results of saving and loading can be passed directly."""
+        """Show a message, if there is one. The results of saving and loading can be passed directly."""
         if sentence:
             self.post(Message(text=sentence, severity=severity))
 
     def report(self, report: CrashReport) -> None:
-        """Show an unexpected exception, with a button that copies its traceback."""
+        """Show an exception, with a button that copies its traceback if it was not expected."""
         copy = BarAction(
             text=tr("Copy report"), run=lambda: QApplication.clipboard().setText(report.text), closes=False
         )
@@ -106,13 +106,13 @@ class MessageBar(QFrame):
                 self.focus_newest() if self._lines else self.left.emit()
 
     def _make_space(self) -> None:
-        """If there are too many messages, remove those early that would disappear on their own."""
+        """If there are too many messages, remove early those that would disappear on their own anyway."""
         passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
         for key in passing[: max(len(self._lines) - MOST, 0)]:
             self.remove(key)
 
     def _fold(self) -> None:
-        """Show the newest messages, and the number of older ones that are folded."""
+        """Show the newest messages, and the number of folded older ones."""
         folded = 0 if self._unfolded else max(len(self._lines) - MOST, 0)
         for place, line in enumerate(self.lines):
             line.setVisible(place >= folded)

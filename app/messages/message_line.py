@@ -28,8 +28,8 @@ class MessageLine(QWidget):
     """One message of the message bar, with its buttons.
 
     Signals:
-        closed: the user closed it directly or with one of its buttons.
-        expired: it has been shown long enough to be read; remove it.
+        closed: emitted when the user closes the message directly or with one of its buttons.
+        expired: emitted when the message has been shown long enough to be read and should be removed.
     """
 
     closed = Signal(str)
@@ -99,7 +99,7 @@ class MessageLine(QWidget):
     # ---------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Run the expiry timer while the message is visible and the pointer is elsewhere."""
+        """Run the expiry timer while the message is visible and the pointer is not over it."""
         if self.message.leaves and self.isVisible() and not self.underMouse():
             self._patience.start(self.message.reading_ms)
         else:
@@ -112,7 +112,7 @@ class MessageLine(QWidget):
 
     @Slot()
     def read(self) -> None:
-        """Emit ``expired`` at the end of the reading time, unless the message contains the keyboard focus."""
+        """Handle the end of the reading time: emit ``expired``, or start again if the message has the focus."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)

@@ -14,8 +14,9 @@ from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
 WIDTH, MARGIN = 344, 12
-"""Pixels at 100 %: width of the messages, which fits the right side of the usual layouts, and distance from the
-edges of the window.
+"""Pixels at 100 %: width of the messages, and their distance from the edges of the window.
+
+The width fits the right side of the usual layouts.
 """
 
 
@@ -28,10 +29,9 @@ class Place(Enum):
 
 
 def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
-    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``, preferring the
-    lower right.
+    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``.
 
-    It is never larger than ``space``.
+    The lower right corner is preferred. The rectangle is never larger than ``space``.
     """
     size = size.boundedTo(space.size())
     right, low = space.right() + 1 - size.width(), space.bottom() + 1 - size.height()
@@ -49,8 +49,8 @@ class MessageOverlay(QObject):
 
     Attributes:
         place: the current location.
-        mark: a small button with the number of messages in a corner of the window, used when not everybody should see
-            them.
+        mark: a small button in a corner of the window with the number of messages, shown instead of the messages if not
+            everybody should see them.
     """
 
     def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:
@@ -76,7 +76,7 @@ class MessageOverlay(QObject):
     # -----------------------------------------------------------------------------------------------------------
 
     def show_in(self, place: Place) -> None:
-        """Show the messages over the window or behind the mark. For any other location, the caller takes the bar."""
+        """Show the messages over the window or behind the mark. For ``Place.ELSEWHERE``, the caller places the bar."""
         if place is not Place.ELSEWHERE and self._bar.parentWidget() is not self._window:
             self._bar.setParent(self._window)
         self.place, self._opened = place, False
@@ -84,7 +84,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the current messages in their location."""
+        """Update the display of the messages in their location."""
         count = len(self._bar.lines)
         self._opened = self._opened and count > 0
         marked = self.place is Place.MARK and count > 0 and not self._opened
@@ -131,7 +131,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def lift(self) -> None:
-        """Raise the messages above a dock that was moved."""
+        """Raise the messages above all other widgets, for example above a dock that was moved."""
         widget: QWidget = self.mark if self._bar.isHidden() else self._bar
         if widget.isHidden() or widget.parentWidget() is not self._window:
             return
@@ -162,7 +162,7 @@ class MessageOverlay(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Move the keyboard focus back to where it was, and hide messages behind the mark again."""
+        """Move the keyboard focus back to where it was before, and hide messages behind the mark again."""
         former, self._former = self._former, None
         self._opened = False
         if former is not None and Shiboken.isValid(former) and former.isVisible():

@@ -1,4 +1,4 @@
-"""Keeping the screen on while presenting, by the means of each operating system.
+"""Keeping the screen on while presenting, with the means of each operating system.
 
 Linux: ``org.freedesktop.ScreenSaver.Inhibit`` on a separate bus connection. The service drops an inhibition when the
 connection that requested it is closed, even by a crash, so no cookie has to be returned. Windows:
@@ -21,7 +21,7 @@ _CONTINUOUS, _SYSTEM, _DISPLAY = 0x80000000, 0x1, 0x2
 
 
 class Awake:
-    """Asks the system to keep the screen on. No method raises or waits for a response.
+    """Requests that the system keep the screen on. No method raises or waits for a response.
 
     Attributes:
         kept: whether the request is in force.
@@ -32,7 +32,7 @@ class Awake:
         self._helper: QProcess | None = None
 
     def keep(self) -> bool:
-        """Keep the screen on from now on. Return False if this system does not support that."""
+        """Request that the screen stay on. Return False if this system does not support that."""
         if not self.kept:
             self.kept = self._ask()
         return self.kept
@@ -64,7 +64,10 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Ask the screen saver service for an inhibition. Return False without a session bus or such a service."""
+    """Request an inhibition from the screen saver service.
+
+    Return False if there is no session bus or no such service.
+    """
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage
     except ImportError:  # a build of Qt without D-Bus

@@ -10,10 +10,10 @@ from grpo_core.text import tr
 
 
 class Blank(QWidget):
-    """Covers a window. While visible it has the keyboard focus, and no shortcut works.
+    """Covers a window. While it is visible, it has the keyboard focus, and no shortcut works.
 
     Signals:
-        lifted: the picture is back.
+        lifted: emitted when the picture is visible again.
     """
 
     lifted = Signal()
@@ -44,7 +44,7 @@ class Blank(QWidget):
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def lift(self) -> bool:
-        """Show the picture again. Return False if nothing is covered."""
+        """Uncover the window. Return False if it is not covered."""
         if self.isHidden():
             return False
         self._window.removeEventFilter(self)

@@ -1,4 +1,4 @@
-"""The update and the stage in a font that the back row can read."""
+"""A display of the update and the stage in a font that can be read from the back row."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from app.workspace.view import View
 from grpo_core.text import tr
 
 LARGE, SMALL = 1.5, 1.6
-"""Factors by which the sizes of the roles "counter" and "body" are multiplied."""
+"""Factors by which the font sizes "counter" and "body" are multiplied."""
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 """Classes of widgets that can be clicked or dragged."""
 CONTENT = (Plot, BarChart, Label)
 """Classes of widgets with content to read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
-"""Alternative positions, as fractions of the free space in each direction, in order of preference."""
+"""Possible positions, as fractions of the free space in each direction, in order of preference."""
 
 
 def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
@@ -46,7 +46,7 @@ class StepCounter(QWidget):
     """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
     Args:
-        window: the window that it covers.
+        window: the window over which it is shown.
         beside: name of the widget at whose right end it is placed if that is free.
     """
 
@@ -74,7 +74,7 @@ class StepCounter(QWidget):
             self._settle()
 
     def show_view(self, view: View) -> None:
-        """Show the cursor's update and stage."""
+        """Show the update under the cursor, and its stage."""
         content = (shown_now(view), view.theme, view.scale)
         if content == (self._lines, self._theme, self._scale):
             return
@@ -105,7 +105,10 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Update the size and the position: where it was dragged, or otherwise where it covers the least."""
+        """Update the size and the position.
+
+        The counter is where the user dragged it, or otherwise where it covers the least.
+        """
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
@@ -120,7 +123,7 @@ class StepCounter(QWidget):
         return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
 
     def _free_place(self) -> QPoint:
-        """Return the right end of its row if that is free, or otherwise the best corner.
+        """Return the right end of the row ``beside`` if that is free, or otherwise the best corner.
 
         This is the first corner that covers the fewest controls and, among those, the least of plots and text.
         """

@@ -1,4 +1,4 @@
-"""Showing one panel in place of all others, in a larger font, and restoring the others."""
+"""Showing one panel in place of all others, in a larger font, and restoring the other panels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.window.docks import Dock
 from app.window.saved_docks import put_back
 
 MOST = 1.5
-"""Maximum factor by which the scale grows for a maximized panel."""
+"""Maximum factor by which a maximized panel is enlarged."""
 BARS = (900, 110)
 """Pixels at 100 %: width of the toolbar, and height of everything above the panel."""
 
@@ -27,8 +27,9 @@ def scale_alone(size: QSize, panel: str, scale: float) -> float:
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """Return the widget that has the focus in ``window``, or will have it when the window is activated. It is often
-    None.
+    """Return the widget that has the focus in ``window``, or will have it when the window is activated, or None.
+
+    It is often None.
     """
     return window.focusWidget()
 
@@ -56,7 +57,10 @@ class Maximizer:
         self.panel: str | None = None
 
     def maximize(self, id: str, *, enlarge: bool = True) -> None:
-        """Maximize the panel ``id``, which has a dock, and ``enlarge`` its font as far as it fits."""
+        """Maximize the panel called ``id``, which has a dock.
+
+        ``enlarge``: whether to enlarge its font as far as it fits.
+        """
         self.restore()
         self._scale = self._look.scale
         focus = focus_of(self._window)
@@ -89,7 +93,7 @@ class Maximizer:
         return True
 
     def forget(self) -> None:
-        """Restore only the font size, because the docks are being rearranged."""
+        """Restore only the font size, because the docks are about to be rearranged anyway."""
         if self.panel is not None:
             self._look.set(scale=self._scale)
         self._before, self.panel = None, None

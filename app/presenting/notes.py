@@ -1,4 +1,4 @@
-"""The speaker's notes on disk, written shortly after the last change and read at the next start."""
+"""Storage of the speaker's notes, which are written shortly after the last change and read at the next start."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SETTLE_MS = 2000
 
 
 class NotesFile(QObject):
-    """Keeps the notes of a speaker's window in a text file.
+    """Stores the notes of a speaker's window in a text file.
 
     Signals:
-        refused: the notes could not be written; the sentence gives the reason.
+        refused: emitted with the reason, as a sentence, if the notes could not be written.
     """
 
     refused = Signal(str)

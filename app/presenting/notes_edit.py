@@ -1,4 +1,4 @@
-"""The speaker's notes on screen, read-only until the user edits them."""
+"""The text field for the speaker's notes, read-only until the user edits them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class NotesEdit(QPlainTextEdit):
     """A text field that accepts keys only while it is being edited.
 
     Signals:
-        clicked: a mouse button was pressed on it.
-        finished: Esc was pressed while it was being edited.
+        clicked: emitted when a mouse button is pressed on it.
+        finished: emitted when Esc is pressed while it is being edited.
     """
 
     clicked = Signal()
@@ -28,7 +28,7 @@ class NotesEdit(QPlainTextEdit):
         self.set_editing(False)
 
     def set_editing(self, on: bool) -> None:
-        """Accept keys, or leave them all to the window."""
+        """Set whether the field accepts keys. If it does not, all keys go to the window."""
         self.setReadOnly(not on)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if on else Qt.FocusPolicy.NoFocus)
 

@@ -1,4 +1,4 @@
-"""Sentences on what is shown now, and on what the next key shows."""
+"""Sentences about what is shown now, and about what the next key press shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from grpo_core.text import tr
 
 
 def shown_now(view: View) -> tuple[str, str]:
-    """Return the update, and its stage with its pass. Without an update, return the state of the run."""
+    """Return the number of the update, and its stage and pass.
+
+    Without an update, return the state of the run instead.
+    """
     if view.step.step is None:
         return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes
@@ -20,7 +23,7 @@ def shown_now(view: View) -> tuple[str, str]:
 
 
 def sentence_now(view: View) -> str:
-    """Return a sentence for the speaker on the update and its stage."""
+    """Return a sentence for the speaker about the update and its stage."""
     if view.step.step is None:
         return tr("Update {step:,} of {head:,} · before the first update").format(step=view.cursor.step, head=view.head)
     return tr("Update {step:,} of {head:,} · {stage} {view}").format(
@@ -29,7 +32,7 @@ def sentence_now(view: View) -> str:
 
 
 def sentence_next(view: View) -> str:
-    """Return a sentence on what the forward key of a remote will show."""
+    """Return a sentence about what the forward key of a remote control will show."""
     step, passes = view.cursor.step, max(view.step.passes, 1)
     here = view.cursor.next_stage(passes) if step > 0 else None
     if here is not None:

@@ -16,7 +16,7 @@ RADIUS = 30
 
 
 class PointerRing(QWidget):
-    """A ring that follows the pointer over its window, thicker while a button is pressed. Clicks pass through."""
+    """A ring that follows the pointer over its window, thicker while a button is pressed. Clicks pass through it."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -34,7 +34,7 @@ class PointerRing(QWidget):
         return self._watched is not None
 
     def switch(self, on: bool) -> None:
-        """Follow the pointer, or stop."""
+        """Set whether the ring follows the pointer."""
         if self._watched is not None:
             self._watched.removeEventFilter(self)
             self._watched = None

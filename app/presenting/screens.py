@@ -14,15 +14,15 @@ from app.theme.look import SCALES
 from grpo_core.text import tr
 
 SPACE = (1180, 720)
-"""Size in pixels that the Present layout fills well at 100 %."""
+"""Size in pixels that the Present layout needs at 100 %."""
 LESSON_SPACE = (1080, 610)
-"""Size in pixels that a lesson fills well at 100 %. It is smaller because there are fewer things around a lesson."""
+"""Size in pixels that a lesson needs at 100 %. It is smaller because there are fewer things around a lesson."""
 LEGIBLE = 0.02
 """Minimum font size in pictures, as a fraction of the screen height."""
 
 
 def screens() -> list[QScreen]:
-    """Return the screens with distinct content. Of mirrored screens, only the first is included."""
+    """Return the screens with different content. If screens are mirrored, only the first one is included."""
     distinct: list[QScreen] = []
     for screen in QGuiApplication.screens():
         if all(screen.geometry() != known.geometry() for known in distinct):
@@ -33,7 +33,7 @@ def screens() -> list[QScreen]:
 def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
     """Return the screen for the class: the one called ``chosen``, otherwise the first that is not the primary one.
 
-    A laptop's own screen is usually the primary one, and the projector the other.
+    The primary screen of a laptop is usually its own, and the projector is the other one.
     """
     main = QGuiApplication.primaryScreen()
     named = [screen for screen in there if screen.name() == chosen]
@@ -42,14 +42,15 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """Return the first of the screens ``there`` other than ``shown``, which the class sees, or None if there is no
-    other.
+    """Return the first of the screens ``there`` that is not ``shown``, the one that the class sees.
+
+    None if there is no other.
     """
     return next((screen for screen in there if screen is not shown), None)
 
 
 def described(screen: QScreen, place: int) -> str:
-    """Return a description by which a screen can be recognized. ``place`` is its number, from 1."""
+    """Return a description by which a screen can be recognized. ``place`` is its number, counted from 1."""
     size = screen.geometry().size()
     main = tr(", main screen") if screen is QGuiApplication.primaryScreen() else ""
     name = screen.name() or screen.model()
@@ -67,12 +68,12 @@ def fitting_scale(space: QRect, needed: tuple[int, int] = SPACE) -> float:
 
 
 def least_type(height: int) -> int:
-    """Return the font size in pixels that the back row can read on a screen of ``height`` pixels: 2 % of it."""
+    """Return the minimum font size in pixels that the back row can read on a screen of ``height`` pixels."""
     return math.ceil(LEGIBLE * height)
 
 
 def fill(window: QWidget, screen: QScreen) -> None:
-    """Show the window in full screen on ``screen``.
+    """Show the window in full screen mode on ``screen``.
 
     A window that is maximized or full screen on another screen becomes a normal one first, because window managers
     leave a maximized window on its screen.
@@ -97,7 +98,7 @@ def go_to(window: QWidget, screen: QScreen) -> None:
 
 
 def put_beside(window: QWidget, screen: QScreen | None, there: Sequence[QScreen]) -> None:
-    """Move a normal window to ``screen`` or, without one, ensure that it is on an existing screen."""
+    """Move a normal window to ``screen`` or, if that is None, ensure that the window is on an existing screen."""
     here = window.geometry()
     homes = [screen] if screen is not None else list(there)
     if homes and not any(home.availableGeometry().contains(here) for home in homes):

@@ -1,4 +1,4 @@
-"""The speaker's window: what comes next, a clock, notes, and the choice of the screen for the class."""
+"""The speaker's window: what comes next, a clock, notes, and the selection of the screen for the class."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class SpeakerWindow(QWidget):
     Attributes:
         notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
             a remote control do not end up in them.
-        key_target: returns the widget of the main window that receives the keys that this window does not use, for
-            example an open question; None for no widget.
+        key_target: function that returns the widget of the main window that receives the keys that this window does not
+            use, for example an open question; None for no widget.
         choice: the combo box for the screen that the class sees.
 
     Signals:
-        noted: the user has changed the notes.
-        screen_chosen: name of the screen chosen for the class.
-        changed: the window was closed or opened.
+        noted: emitted when the user has changed the notes.
+        screen_chosen: emitted with the name of the screen chosen for the class.
+        changed: emitted when the window is opened or closed.
     """
 
     noted = Signal()
@@ -123,8 +123,9 @@ class SpeakerWindow(QWidget):
         column.addWidget(self.alone)
 
     def use_commands(self, commands: Mapping[str, QAction]) -> None:
-        """Add commands of the main window by their IDs: ``BUTTONS`` get buttons, and the shortcuts of ``KEYS`` work
-        here too.
+        """Add commands of the main window, by their IDs.
+
+        Those in ``BUTTONS`` get buttons, and the shortcuts of those in ``KEYS`` work in this window, too.
         """
         self.addActions([commands[id] for id in KEYS])
         for id in BUTTONS:
@@ -135,14 +136,14 @@ class SpeakerWindow(QWidget):
             self._buttons.addWidget(button)
 
     def hold_messages(self, messages: QWidget) -> None:
-        """Show the window's messages here, where the class does not see them, until the window takes them back."""
+        """Show the main window's messages here, where the class does not see them, until it takes them back."""
         if messages.parentWidget() is not self:
             self._column.insertWidget(0, messages)
 
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def show_view(self, view: View) -> None:
-        """Show the position of the cursor and what comes next, unless an open lesson does."""
+        """Show the position of the cursor and what comes next, unless a lesson is open, which determines both."""
         if not self.isVisible() or self._lesson_is_open:
             return
         self.now.setText(sentence_now(view))
@@ -163,7 +164,7 @@ class SpeakerWindow(QWidget):
         self.lesson.hide()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, which differ from those of the class's screen."""
+        """Set the theme and the scale, which can differ from those of the class's screen."""
         self.setPalette(palette(theme))
         body, large = theme.font("body", scale).pixelSize(), theme.font("body", 1.3 * scale).pixelSize()
         first = f"QWidget {{ color: {theme.hex('text')}; font-size: {body}px; }}"
@@ -171,7 +172,7 @@ class SpeakerWindow(QWidget):
         self.setStyleSheet(f"{first} {stylesheet(theme, scale)} {last}")
 
     def show_screens(self, there: Sequence[QScreen], shown: QScreen | None) -> None:
-        """Offer the available screens. With only one there is nothing to choose."""
+        """Offer the available screens in the combo box. If there is only one, there is nothing to choose."""
         several = len(there) > 1
         with QSignalBlocker(self.choice):
             self.choice.clear()
@@ -184,7 +185,7 @@ class SpeakerWindow(QWidget):
         self.alone.setVisible(not several)
 
     def set_presenting(self, on: bool) -> None:
-        """Start or stop the clock of the talk. This ends the editing of the notes."""
+        """Start or stop the clock of the talk. Editing of the notes ends."""
         self.edit.setChecked(False)
         if on and self._begun is None:
             self.restart()

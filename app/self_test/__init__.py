@@ -1,1 +1,1 @@
-"""``--self-test``: a test of whether this copy is complete and its numbers are right, by actually running it."""
+"""``--self-test``: a test of whether this copy is complete and its numbers are correct, by actually running it."""

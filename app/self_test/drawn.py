@@ -20,14 +20,14 @@ from grpo_core.record import Step
 from grpo_core.shipped import resource
 
 SPOTS = 6
-"""Number of columns of a formula that must each contain a mark, since a lost glyph leaves a gap."""
+"""Number of columns into which a formula is divided. Each must contain a mark, because a missing glyph leaves a gap."""
 COLOURS = 40
-"""Number of distinct colours below which a window counts as blank."""
+"""Minimum number of distinct colours in a window that is not blank."""
 LANGUAGE_FILE = "checkpoints/arithmetic.safetensors"
 
 
 def resources() -> str:
-    """Check every kind of shipped file."""
+    """Check that every kind of shipped file can be used."""
     if load_fonts() != (SANS, MONO):
         raise CheckFailed(f"of the fonts only {load_fonts()} are there")
     for family in (SANS, MONO):
@@ -49,7 +49,7 @@ def resources() -> str:
 
 
 def formula(step: Step) -> str:
-    """Draw the surrogate's formula, once with symbols and once with the values of ``step``."""
+    """Check the drawing of the surrogate's formula, once with symbols and once with the values of ``step``."""
     node = explain_from(Numbers(step), Quantity("surrogate", passed=step.passes - 1, row=0, token=0))
     smallest = 1.0
     for latex in (node.latex, node.latex_values):
@@ -67,7 +67,7 @@ def formula(step: Step) -> str:
 
 
 def exported(window: QWidget, target: Path) -> str:
-    """Write a picture of ``window`` to ``target`` and read it back."""
+    """Write a picture of ``window`` to ``target``, and check the picture that is read back."""
     shot = window.grab()
     if not shot.save(str(target)):
         raise CheckFailed(f"{target} could not be written")

@@ -22,11 +22,11 @@ RESTING = (State.IDLE, State.PAUSED)
 
 
 class Driven:
-    """A program whose folders are all below ``home``.
+    """A running program whose folders are all inside ``home``.
 
     Attributes:
         program: the program with its window shown, as on a first start.
-        home: the folder, which is also used for output of the checks.
+        home: the folder, which also receives output of the checks.
     """
 
     def __init__(self, application: QApplication, home: Path) -> None:
@@ -38,10 +38,10 @@ class Driven:
         self.settle()
 
     def wait(self, reached: Callable[[], bool], what: str, seconds: float) -> None:
-        """Run the program until ``reached()`` is true.
+        """Let the program run until ``reached()`` is true.
 
         Raises:
-            CheckFailed: it took too long, or the run failed; includes the program's last message.
+            CheckFailed: it took too long, or the run failed; the message includes the program's last message.
         """
         deadline = QDeadlineTimer(round(seconds * 1000))
         while not reached():
@@ -57,7 +57,7 @@ class Driven:
         turn(100)
 
     def run(self, updates: int, seconds: float) -> RunHandle:
-        """Compute ``updates`` updates of the active run, using the worker. Return the run."""
+        """Compute ``updates`` further updates of the active run in the worker. Return the run."""
         run = self.program.workspace.run
         if run is None:
             raise CheckFailed("the window holds no run")

@@ -1,4 +1,4 @@
-"""The expected first updates of the default bandit, and a comparison with those computed here."""
+"""The expected first updates of the default bandit, and their comparison with updates computed here."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from grpo_core.shipped import resource
 
 UPDATES = 20
 TOLERANCE = 1e-9
-"""Tolerance, relative for numbers above 1 and absolute below. Processors and builds of NumPy differ only in the last
-bits.
+"""Maximum difference, relative for numbers above 1 and absolute below.
+
+Processors and builds of NumPy differ only in the last bits.
 """
 
 
@@ -38,13 +39,13 @@ def numbers(step: Step) -> dict[str, Any]:
 
 
 def golden_numbers(settings: Settings) -> dict[str, Any]:
-    """Compute and return the content of the file."""
+    """Compute the golden numbers, which are the content of the file."""
     updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
     return {"settings": json.loads(settings.to_json()), "updates": updates}
 
 
 def compared(path: Path) -> str:
-    """Return a phrase with the largest difference from the numbers in ``path``.
+    """Compare the numbers in ``path`` with newly computed ones. Return a phrase with the largest difference.
 
     Raises:
         CheckFailed: a number differs, or the file cannot be read.
@@ -71,7 +72,7 @@ def compared(path: Path) -> str:
 
 
 def _pairs(computed: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return a (name, computed number, golden number) for each number."""
+    """Return (name, computed number, golden number) for each number."""
     here = {f"logit {place}": value for place, value in enumerate(computed["logits"], start=1)} | computed["series"]
     right = {f"logit {place}": value for place, value in enumerate(wanted["logits"], start=1)} | wanted["series"]
     if here.keys() != right.keys():

@@ -15,7 +15,7 @@ def own_libraries() -> str:
     """Check which libraries this process and its children have loaded.
 
     Raises:
-        CheckFailed: one of them is from the system although the package contains it.
+        CheckFailed: a library was loaded from the system although the package contains it.
     """
     package = Path(sys.executable).resolve().parent
     held = [path.name for path in package.rglob("*.so*")]

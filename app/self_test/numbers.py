@@ -21,18 +21,17 @@ H = 1e-6
 """Step size of the central differences."""
 SLOPE_TOLERANCE = 1e-7
 SLOPED = tuple(name for name, s in SURROGATES.items() if s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
-"""Surrogates whose gradient is the slope of their loss. The others treat a weight as constant, which finite
-differences cannot do.
+"""Surrogates whose gradient is the slope of their loss.
+
+The others treat a weight as constant, which finite differences cannot do.
 """
 ESTIMATES = (*kl.ESTIMATORS, kl.EXACT)
 EXPLAINED = 400
-"""Maximum number of an update's numbers that are recomputed."""
+"""Maximum number of numbers of an update that are recomputed."""
 
 
 def gradient_is_the_slope() -> str:
-    """Compare the closed-form gradient with respect to the logits with central differences of the loss, in the
-    second pass.
-    """
+    """Compare the closed-form gradient on the logits with central differences of the loss, in the second pass."""
     worst, count = 0.0, 0
     for surrogate in SLOPED:
         for estimate in ESTIMATES:
@@ -46,7 +45,7 @@ def gradient_is_the_slope() -> str:
 
 
 def _slope(step: Step, passed: int) -> np.ndarray:
-    """Return the derivative of the loss with respect to each logit from central differences, (C, A)."""
+    """Return the derivative of the loss with respect to each logit, computed by central differences, (C, A)."""
     dist_logp = step.distribution(passed)
     if dist_logp is None:
         raise CheckFailed("the update does not hold its distributions")
@@ -81,7 +80,7 @@ def explained(step: Step) -> str:
     """Recompute the loss, and the numbers from which it is derived, in plain Python.
 
     Raises:
-        CheckFailed: a number differs.
+        CheckFailed: a recomputed number differs.
     """
     numbers = Numbers(step)
     waiting = [Quantity("loss", passed=step.passes - 1)]

@@ -8,8 +8,9 @@ from app.workspace.run_handle import RunHandle
 from grpo_core.shipped import shipped_model
 
 LOADING_SECONDS = 300.0
-"""Time limit in seconds, for a slow or busy computer. Usually it takes about 20 s, most of it for reading the GGUF
-file.
+"""Time limit in seconds, long enough for a slow or busy computer.
+
+Usually the check takes about 20 s, most of it for reading the GGUF file.
 """
 SMALL = {
     "task.prompts": 1,
@@ -25,7 +26,7 @@ def pretrained(driven: Driven) -> str:
     """Choose the shipped model as the menu does, and train it for one small update.
 
     Raises:
-        CheckFailed: it is missing, cannot be loaded, or learns nothing.
+        CheckFailed: the model is missing, cannot be loaded, or learns nothing.
     """
     program = driven.program
     if shipped_model() is None:
@@ -47,5 +48,5 @@ def pretrained(driven: Driven) -> str:
 
 
 def _is_small(run: RunHandle | None) -> bool:
-    """Return whether the run without an update has been replaced by one with the settings :data:`SMALL`."""
+    """Return whether ``run`` has the settings :data:`SMALL`, that is, has replaced the run that was created first."""
     return run is not None and all(run.origin.settings.get(path) == value for path, value in SMALL.items())

@@ -1,4 +1,4 @@
-"""The report of the checks: one line each, and the number of failures."""
+"""The report on the checks: one line each, and the number of failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went wrong inside it
-    """A failed check. Its message continues a sentence after “because”."""
+    """Raised by a failed check. The message continues a sentence after “because”."""
 
 
 class CheckReport:
@@ -25,8 +25,9 @@ class CheckReport:
         self.passed = 0
 
     def check(self, claim: str, look: Callable[[], str]) -> bool:
-        """Print “ok claim: result of ``look``”, or “FAILED claim, because …” if it raises an exception. Return
-        whether it passed.
+        """Run a check and print “ok”, ``claim`` and the result of ``look``, or “FAILED”, ``claim`` and the reason.
+
+        A check fails if ``look`` raises an exception. Return whether it passed.
         """
         try:
             result = look()
@@ -45,7 +46,7 @@ class CheckReport:
 
 
 def tell(line: str) -> None:
-    """Print ``line`` at once, in a terminal of any encoding. Do nothing without a terminal."""
+    """Print ``line`` at once, in a terminal of any encoding. Without a terminal, do nothing."""
     if sys.stdout is None:  # a windowed executable on Windows
         return
     encoding = sys.stdout.encoding or "ascii"

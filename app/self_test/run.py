@@ -19,12 +19,15 @@ from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.traces.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
-"""Beginnings of messages to ignore: from the offscreen platform without a window manager, and from Qt in a terminal
-without UTF-8.
+"""Beginnings of messages to ignore.
+
+They come from the offscreen platform without a window manager, and from Qt in a terminal without UTF-8.
 """
 LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.", "grpo_core.bandit.traced")
-"""Modules that import torch if it is installed, which only a language model's process is allowed to do, and one that
-needs JAX. The language model's process has its own check.
+"""Prefixes of modules that are not imported.
+
+These import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The language
+model's process has its own check.
 """
 
 
@@ -33,8 +36,8 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
 
     Args:
         out: a folder in which the picture of the window is kept; None to keep nothing.
-        golden: the golden numbers; the shipped ones by default.
-        window: whether to check the window too, or only the numbers.
+        golden: path of the golden numbers; by default the shipped ones.
+        window: whether to check the window, too, or only the numbers.
     """
     tell(described())
     report = CheckReport(tell)
@@ -59,10 +62,10 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
 
 
 def parquet_loads() -> str:
-    """Check that pyarrow loads with all its dependencies, by opening a missing file.
+    """Check that pyarrow and all its dependencies can be loaded, by opening a missing file.
 
     Raises:
-        CheckFailed: it cannot be loaded.
+        CheckFailed: pyarrow cannot be loaded.
     """
     try:
         Columns(Path("missing.parquet"))

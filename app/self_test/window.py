@@ -29,7 +29,7 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.shipped import shipped_model
 
 BANDIT_SECONDS = 60.0
-"""Time limit in seconds, for a slow or busy computer. Usually it takes a second."""
+"""Time limit in seconds, long enough for a slow or busy computer. Usually the check takes a second."""
 LOADING_SECONDS = 180.0
 CLOSING_SECONDS = 20.0
 LANGUAGE_UPDATES = 1
@@ -85,7 +85,7 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
 
 
 def _panels(driven: Driven) -> str:
-    """Create and draw each panel of the registry, one after another, then restore the window."""
+    """Check that each panel of the registry can be created and drawn, one after another. Then restore the window."""
     window = driven.program.window
     before = window.saveState()
     for spec in PANELS:
@@ -118,7 +118,7 @@ def _fail(why: str) -> str:
 
 
 def _trained(driven: Driven) -> str:
-    """Train the default bandit in the window, and compare the result with training outside it."""
+    """Train the default bandit in the window, and compare the result with training outside the window."""
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")

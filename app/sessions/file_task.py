@@ -20,7 +20,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
 
 PATIENCE_MS = 300
-"""Milliseconds before a wait is shown."""
+"""Milliseconds after which a task that is still running is reported to the user."""
 PROGRESS_MS = 500
 """Milliseconds between two updates of the displayed progress."""
 DEAF_MS = 5000
@@ -28,7 +28,7 @@ DEAF_MS = 5000
 
 
 class TaskPoll:
-    """The poll passed to a task. Calling it returns whether the task is cancelled; ``tell`` reports progress.
+    """The argument passed to a task. Calling it returns whether the task is cancelled; ``tell`` reports progress.
 
     Attributes:
         fraction: completed fraction of the task, from 0 to 1; None if unknown.
@@ -42,7 +42,7 @@ class TaskPoll:
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Make the poll report that the task is cancelled."""
+        """Mark the task as cancelled."""
         self._cancelled.set()
 
     def tell(self, fraction: float) -> None:
@@ -51,15 +51,15 @@ class TaskPoll:
 
 
 Work: TypeAlias = Callable[[TaskPoll], object]
-"""A function that does the work. It polls its argument, and raises ``Cancelled`` when that returns True."""
+"""A function that does the work. It calls its argument regularly, and raises ``Cancelled`` when that returns True."""
 
 
 class FileTask(QObject):
-    """Runs ``work`` once, in a thread that is asked to stop, never killed.
+    """Runs ``work`` once, in a thread that is requested to stop, never killed.
 
     Signals:
-        done: the result of ``work``.
-        failed: an error message; empty if the task was cancelled.
+        done: emitted with the result of ``work``.
+        failed: emitted with an error message, which is empty if the task was cancelled.
     """
 
     done = Signal(object)
@@ -76,11 +76,14 @@ class FileTask(QObject):
         self._thread.start()
 
     def cancel(self) -> None:
-        """Cancel the task. ``failed`` is emitted unless the task is already done."""
+        """Cancel the task. ``failed`` is emitted unless the task has already finished."""
         self.poll.cancel()
 
     def leave(self) -> None:
-        """Cancel the task without waiting for it, and block its signals. The thread keeps the object until it ends."""
+        """Cancel the task without waiting for it, and block its signals.
+
+        The thread keeps the object alive until it ends.
+        """
         self.cancel()
         self.blockSignals(True)
         self.setParent(None)
@@ -109,14 +112,14 @@ class FileTask(QObject):
 
 
 class FileTasks(QObject):
-    """Runs one task at a time. If it takes long, a message shows that and offers to cancel.
+    """Runs one task at a time. If it takes long, a message says so and offers to cancel it.
 
     Args:
         message: ID of the message about a running task.
         abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
 
     Signals:
-        ended: the task is over, whether it succeeded or not.
+        ended: emitted when the task is over, whether or not it succeeded.
     """
 
     ended = Signal()
@@ -138,9 +141,9 @@ class FileTasks(QObject):
         return self._task is not None
 
     def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
-        """Start ``work``, called ``title``. ``finish`` receives its result.
+        """Start ``work``, which messages call ``title``. ``finish`` receives its result.
 
-        While another task is running, nothing is started; the message bar reports that, and the result is False.
+        If another task is running, nothing is started; the message bar reports that, and the result is False.
         """
         if self._task is not None:
             self._messages.say(tr("{doing} is not finished yet; try again then.").format(doing=self._title))
@@ -172,14 +175,14 @@ class FileTasks(QObject):
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:
-        """Cancel the current task. It leaves nothing half-done behind."""
+        """Cancel the current task, which leaves nothing half-done behind."""
         if self._task is not None:
             self._task.cancel()
             if not self._deaf.isActive():
                 self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
-        """Cancel the current task at once. It leaves nothing half-done behind, and emits no further signal."""
+        """Cancel the current task at once. It leaves nothing half-done behind, and no signal is emitted afterwards."""
         if self._task is not None:
             task = self._detached()
             if not self._abandon:
@@ -199,7 +202,7 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _detached(self) -> FileTask:
-        """Disconnect and return the current task. It is kept until its thread has ended, however late."""
+        """Disconnect and return the current task. It is kept until its thread has ended, however long that takes."""
         task = self._task
         assert task is not None
         task.done.disconnect(self._on_done)

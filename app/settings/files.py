@@ -1,4 +1,4 @@
-"""Atomic writing of small files: afterwards, a file has either its old or its new content."""
+"""Atomic writing of small files: whatever happens, a file has either its old or its new content."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_or_say(path: Path, data: bytes, what: str) -> str | None:
-    """Write like :func:`write_atomically`, but return an error as a sentence about ``what``, or None on success."""
+    """Write like :func:`write_atomically`, but return an error message about ``what``, or None on success."""
     try:
         write_atomically(path, data)
     except OSError as error:

@@ -23,14 +23,14 @@ from grpo_core.text import plural, tr
 LAYOUT_VERSION = 1
 """Version of stored layouts. It increases when docks are renamed or no longer fit older layouts."""
 LAST = "Last used"
-"""Name of the layout that the window had when it was closed. It is not listed."""
+"""Name of the layout that the window had when it was last closed. It is not shown in the list of layouts."""
 LONGEST_NAME = 60
 
 
 class Layouts:
     """Named layouts, one file each, in one folder.
 
-    Build the default layout before restoring another, so that the window has the default if that fails.
+    Build the default layout before restoring another one, so that the window keeps the default if that fails.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Layouts:
     def restore(self, window: QMainWindow, name: str = LAST) -> str | None:
         """Arrange ``window`` as stored. Return an error message if the layout cannot be used.
 
-        A missing layout changes nothing. It is not reported if it is the last used layout.
+        A missing layout changes nothing. This is not reported for the last used layout.
         """
         try:
             content = self._path(name).read_bytes()
@@ -91,11 +91,14 @@ class Layouts:
 
 
 class LayoutError(Exception):
-    """A stored layout that must not be passed to Qt. The message says why, without a full stop."""
+    """Raised for a stored layout that must not be passed to Qt. The message says why, without a full stop."""
 
 
 def clamped(wanted: QRect, screens: Sequence[QRect]) -> QRect:
-    """Return ``wanted``, reduced to fit the screen that it overlaps most (or the first), and moved inside it."""
+    """Return ``wanted``, reduced to fit the screen that it overlaps most and moved inside that screen.
+
+    If it overlaps no screen, the first one is used.
+    """
     if not screens:
         return wanted
 

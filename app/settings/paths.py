@@ -15,7 +15,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 HOME_VARIABLE = "GRPO_LAB_HOME"
-"""Environment variable with the path of a folder that contains all four folders."""
+"""Environment variable for the path of one folder that contains all four folders."""
 
 _PURPOSE = {
     "data": tr("runs"),
@@ -30,11 +30,11 @@ class Paths:
     """Four existing, writable folders.
 
     Attributes:
-        data: runs that are saved automatically.
-        config: preferences and window layouts.
-        cache: files that can be regenerated if they are missing.
-        log: log files.
-        problems: one sentence if folders had to be replaced by temporary ones.
+        data: folder of runs that are saved automatically.
+        config: folder of preferences and window layouts.
+        cache: folder of files that can be regenerated if they are missing.
+        log: folder of log files.
+        problems: a sentence if folders had to be replaced by temporary ones; otherwise empty.
     """
 
     data: Path
@@ -60,7 +60,7 @@ class Paths:
 
     @property
     def lessons(self) -> Path:
-        """The folder of the user's own lessons, which may not exist until the first one is added."""
+        """The folder of the user's own lessons. It does not exist until the first lesson is added."""
         return self.data / "lessons"
 
     @property
@@ -70,7 +70,9 @@ class Paths:
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """Return the user's folders, created if needed. An unwritable folder is replaced by a temporary one and reported.
+    """Return the user's folders, which are created if needed.
+
+    An unwritable folder is replaced by a temporary one and reported.
 
     Raises:
         GrpoError: no folder can be written, not even a temporary one.
@@ -101,7 +103,7 @@ def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
 
 
 def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
-    """Return a sentence that says which folders could not be used, why, and what is used instead."""
+    """Return a sentence that says which folders cannot be used, why, and what is used instead."""
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:

@@ -1,4 +1,4 @@
-"""The user's preferences, as one frozen object that is stored as a JSON file.
+"""The user's preferences: one frozen object that is stored as a JSON file.
 
 An unreadable preference is reset without affecting the others, and is named in a message.
 """
@@ -23,7 +23,7 @@ RECENT = 10
 """Number of recent files kept."""
 MOST_BREAKPOINTS = 100
 LARGEST = 1_000_000
-"""Size in bytes beyond which a file cannot be a preferences file."""
+"""Maximum size in bytes of a preferences file."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
 SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
 """Available speeds, in updates per second. None means as fast as the machine can."""
@@ -160,8 +160,9 @@ class Preferences:
 
 
 def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
-    """Return the preferences in ``path``, and a sentence for everything that had to be reset. Never raise an
-    exception.
+    """Return the preferences in ``path``, and a sentence for each preference that had to be reset.
+
+    This function never raises an exception.
     """
     try:
         with path.open("rb") as file:
@@ -181,8 +182,9 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> str | None:
-    """Write the preferences that differ from their defaults. Return an error message if that fails. Never raise an
-    exception.
+    """Write the preferences that differ from their defaults. Return an error message if that fails.
+
+    This function never raises an exception.
     """
     usual = dataclasses.asdict(Preferences())
     chosen = {name: value for name, value in dataclasses.asdict(preferences).items() if value != usual[name]}
@@ -191,7 +193,7 @@ def save_preferences(preferences: Preferences, path: Path) -> str | None:
 
 
 def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
-    """Parse the preferences in the content of a file, key by key. Also return sentences on what was reset."""
+    """Parse the preferences in the content of a file, key by key. Also return sentences about those that were reset."""
     try:
         if len(content) > LARGEST:
             raise ValueError
@@ -233,7 +235,7 @@ def title(name: str) -> str:
 
 
 def _kept_copy(path: Path, content: bytes) -> str:
-    """Save the content of a damaged file next to it, and return a sentence that says where."""
+    """Save the content of a damaged preferences file next to it, and return a sentence that says where."""
     backup = path.with_suffix(".bad.json")
     try:
         write_atomically(backup, content)

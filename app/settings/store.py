@@ -11,17 +11,17 @@ from app.clock import Timer
 from app.settings.preferences import Preferences, save_preferences
 
 SETTLE_MS = 2000
-"""Milliseconds after the last change until preferences are written."""
+"""Milliseconds between the last change and the writing of the preferences."""
 
 
 class PreferenceStore(QObject):
-    """Keeps a window's preferences in their file.
+    """Keeps a window's preferences and stores them in their file.
 
     Attributes:
         current: the current preferences.
 
     Signals:
-        refused: the preferences could not be written; the sentence gives the reason.
+        refused: emitted with the reason, as a sentence, if the preferences could not be written.
     """
 
     refused = Signal(str)

@@ -26,7 +26,10 @@ from grpo_core.record import Step
 from grpo_core.traces.importers.source import Report
 
 KEPT = 20_000_000
-"""Maximum number of values in cached updates, which are used to find and verify causes without reading them again."""
+"""Maximum number of values in cached updates.
+
+The cache makes it unnecessary to read updates again to find and verify causes.
+"""
 
 
 class Traced(Protocol):
@@ -48,11 +51,11 @@ class StepAudit:
     """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
 
     Attributes:
-        position: its position, from 1.
-        label: the trainer's number of the update.
+        position: its position, counted from 1.
+        label: the trainer's number for the update.
         comparisons: every number of the trainer compared with ours.
-        skipped: why a comparison was not possible; otherwise empty.
-        precision: precision of log-probabilities in the file, if lower than the trainer's.
+        skipped: the reason why a comparison was not possible; empty if all were.
+        precision: precision of log-probabilities in the file, if lower than the trainer's; otherwise None.
     """
 
     position: int
@@ -77,7 +80,8 @@ class Audit:
         remainder: sentence that describes the pattern of unexplained deviations; empty if there are none.
         first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
         figures: the trainer's own metrics, compared with those that follow from the record.
-        put_right: the first deviating update compared with itself after correcting the named cause; None without one.
+        put_right: the first deviating update compared with itself after correcting the named cause; None if no cause is
+            named.
     """
 
     steps: tuple[StepAudit, ...]
@@ -89,7 +93,10 @@ class Audit:
 
     @property
     def explanations(self) -> tuple[str, ...]:
-        """Explanations of the deviating updates, as sentences. More than one if several match."""
+        """Explanations of the deviating updates, as sentences.
+
+        There are several if several explain the numbers equally well.
+        """
         those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
         return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
 
@@ -115,12 +122,15 @@ class Audit:
 
     @property
     def precision(self) -> Precision | None:
-        """The lowest precision of log-probabilities in the file. None if it equals the trainer's."""
+        """The lowest precision of log-probabilities in the file. None if it is as high as the trainer's."""
         those = [step.precision for step in self.steps if step.precision is not None]
         return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
 
     def worst(self, what: str) -> Comparison | None:
-        """Return the largest difference among all "loss" or "advantage" comparisons, relative to rounding."""
+        """Return the "loss" or "advantage" comparison with the largest difference relative to the rounding tolerance.
+
+        None if there is no such comparison.
+        """
         those = [c for step in self.steps for c in step.comparisons if c.what == what]
         return max(those, key=lambda c: c.excess, default=None)
 
@@ -133,7 +143,7 @@ def audit(
 
     Args:
         run: the recorded run.
-        positions: updates to audit, from 1; by default all.
+        positions: updates to audit, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
@@ -147,7 +157,7 @@ def audit(
 
 @dataclass(frozen=True, kw_only=True)
 class _Taken:
-    """Data collected from one update: its comparisons, measurements of given tensors, and the trainer's own metrics."""
+    """Data collected from one update: comparisons, measurements of given tensors, and the trainer's own metrics."""
 
     audit: StepAudit
     measured: tuple[given.Measured, ...]
@@ -172,7 +182,10 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def take(self, position: int, run: Traced | None = None) -> None:
-        """Compare the numbers of the update at ``position``, from 1, or do so again with new data from ``run``."""
+        """Compare the numbers of the update at ``position``, counted from 1.
+
+        ``run`` replaces the run that is read, if it has newer data on an update already compared.
+        """
         if run is not None:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(
@@ -204,11 +217,11 @@ class Auditing:
 
 
 class Updates:
-    """The updates of a run as they are read, some of them cached, with notes on unreadable ones.
+    """The updates of a run, read on demand, with a cache and notes on unreadable ones.
 
     Attributes:
         run: the run from which they are read.
-        trainer_values: the trainer's own settings, available when an update has been read.
+        trainer_values: the trainer's own settings, available once an update has been read.
     """
 
     def __init__(self, run: Traced) -> None:
@@ -257,7 +270,7 @@ class Updates:
         return self._kept[position]
 
     def update(self, position: int) -> Update:
-        """Return the update at ``position``.
+        """Return the update at ``position``, whether or not its losses can be compared.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.

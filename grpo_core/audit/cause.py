@@ -11,8 +11,8 @@ from grpo_core.text import tr
 NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
 """Grades of a cause.
 
-In order: it explains all numbers up to rounding and no other cause as simple does; it is one of several that do; the
-record suggests it although the loss agrees.
+In order: it explains all numbers up to rounding, and no other cause as simple does; it is one of several equally simple
+ones that do; the record suggests it although the loss agrees.
 """
 
 
@@ -23,9 +23,9 @@ class Cause:
     Attributes:
         grade: "named", "possible" or "suspected".
         claims: the claims, one for each cause of the class, the simplest first.
-        since: the trainer's step of the first update that shows it; None if that is the first update of the run.
-        until: the trainer's step of the last update that shows it; None if that is the last update of the run.
-        residual: largest remaining difference, relative to rounding; None if not measured.
+        since: the trainer's number for the first affected update; None if that is the first update of the run.
+        until: the trainer's number for the last affected update; None if that is the last update of the run.
+        residual: largest remaining difference, relative to the rounding tolerance; None if not measured.
     """
 
     grade: str
@@ -51,12 +51,12 @@ class Cause:
 
     @property
     def remedy(self) -> str:
-        """The setting, or the line of the trainer's script, that would correct it."""
+        """Sentence about the setting, or the line of the trainer's script, that would correct the cause."""
         return _of_first(self, "remedy")
 
     @property
     def when(self) -> str:
-        """Sentence about when it occurs. Empty if throughout."""
+        """Sentence about the updates that the cause affects. Empty if it affects all."""
         if self.since is None and self.until is None:
             return ""
         if self.until is None:

@@ -1,4 +1,4 @@
-"""Search for the causes of deviations in some updates, verified on all, classified and graded."""
+"""Search for causes of deviations: found in some updates, verified on all, then classified and graded."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from grpo_core.changes.numbers import of_loss as loss_numbers
 from grpo_core.claims.causes import Done, Explained, Misplaced, settings_of
 
 SEARCHED, ENOUGH = 8, 4
-"""Number of updates in which causes are searched for, and the minimum number.
+"""Maximum and minimum number of updates in which causes are searched for.
 
 If fewer than the minimum deviate, later agreeing updates are added.
 """
 LARGE = 400_000
 """Number of tokens in the searched updates and passes above which pairs of changes are not tried.
 
-Fewer updates are then searched, too.
+Above it, fewer updates are searched, too.
 """
 CLEAR = 3.0
-"""A deviation of less than this multiple of rounding could be due to chance."""
+"""Minimum deviation, as a multiple of the rounding tolerance, that cannot be due to chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Departing:
-    """An update with compared numbers of one kind.
+    """An update whose numbers of one kind have been compared.
 
     Attributes:
-        position: its position, from 1.
-        label: the trainer's number of the update.
-        excess: the largest difference, relative to rounding; above 1 it deviates.
+        position: its position, counted from 1.
+        label: the trainer's number for the update.
+        excess: the largest difference, relative to the rounding tolerance; above 1 it deviates.
     """
 
     position: int
@@ -50,7 +50,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
 
     Args:
         what: "advantage" or "loss".
-        compared: every update with such numbers, in order.
+        compared: every update whose numbers of this kind were compared, in order.
         read: function that reads an update by its position.
     """
     departing = [each for each in compared if each.excess > 1]
@@ -99,7 +99,10 @@ def _spread(departing: Sequence[Departing], count: int) -> list[Departing]:
 
 
 def _distinct(search: Search, found: Sequence[Explanation]) -> list[Explanation]:
-    """Remove explanations that change the same part of an update as a simpler one and predict the same numbers."""
+    """Return the explanations that are not redundant.
+
+    An explanation is redundant if a simpler one changes the same part of an update and predicts the same numbers.
+    """
     kept: list[Explanation] = []
     for each in found:
         simpler = [k for k in kept if _parts(k) == _parts(each) and k.cost < each.cost]
@@ -152,7 +155,10 @@ class _Held:
             )
 
     def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """Return the largest remaining difference of every update under each explanation, relative to rounding."""
+        """Return the largest remaining difference of every update, for each explanation.
+
+        It is relative to the rounding tolerance.
+        """
         left: list[list[float]] = [[] for _ in self.explanations]
         if self.explanations:
             for each in compared:
@@ -198,4 +204,4 @@ def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | N
 
 
 LEAVES = 2.0
-"""Maximum remaining difference of an explained update, relative to rounding."""
+"""Maximum remaining difference of an explained update, relative to the rounding tolerance."""

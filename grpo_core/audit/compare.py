@@ -15,8 +15,8 @@ class Comparison:
     """A number of the trainer and its recomputation.
 
     Attributes:
-        what: "loss", "advantage".
-        ours, theirs: the two values.
+        what: "loss" or "advantage".
+        ours, theirs: the recomputed value and the trainer's.
         allowed: maximum difference explained by rounding.
         passed: index of the pass, or None if not applicable.
         part: micro-batch of the pass, or None if not applicable.
@@ -45,21 +45,21 @@ class Comparison:
 
     @property
     def relative(self) -> float:
-        """The difference, relative to the larger value. Infinite if the difference is."""
+        """The difference, relative to the larger value. Infinite if the difference is infinite."""
         if self.difference == 0.0 or np.isinf(self.difference):
             return self.difference
         return self.difference / max(abs(self.ours), abs(self.theirs), 1e-12)
 
     @property
     def excess(self) -> float:
-        """The difference, relative to rounding. Above 1 the numbers deviate."""
+        """The difference, relative to the rounding tolerance. If it exceeds 1, the numbers deviate."""
         if self.difference == 0.0:
             return 0.0
         return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
     def place(self) -> str:
-        """The location in the update, counted from 1."""
+        """Description of the number's location in the update, counted from 1."""
         if self.row is not None:
             return tr("completion {row}").format(row=self.row + 1)
         return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)

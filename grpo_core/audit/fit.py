@@ -10,7 +10,7 @@ from grpo_core.changes.change import Parameters
 from grpo_core.changes.numbers import Numbers
 
 STARTS, ROUNDS, HALVINGS = 2, 14, 4
-"""Number of starting points that are followed, number of steps from each, and maximum number of halvings.
+"""Number of starting points that are followed, number of steps from each, and maximum number of halvings of a step.
 
 A step is halved if it does not improve the fit.
 """
@@ -21,16 +21,20 @@ DIGITS = (1, 2, 3, 4)
 ROUND = 2
 """A number with at most this many digits may have been chosen by a person."""
 MOST = 64
-"""Integers and reciprocals of integers up to this also count as chosen: accumulation, processes, group size."""
+"""Maximum integer that is plausible as a setting, as is its reciprocal: gradient accumulation, processes, group size.
+
+Such numbers count as chosen by a person even if they have more digits than :data:`ROUND`.
+"""
 
 Residuals = Callable[[Parameters], np.ndarray | None]
-"""Differences relative to rounding, (K,). None if they cannot be computed."""
+"""Differences relative to the rounding tolerance, (K,). None if they cannot be computed."""
 
 
 def followed(few: Residuals, every: Residuals, starts: Sequence[Parameters], low: float, high: float) -> Parameters:
     """Return the parameters with the smallest sum of squares, found by Gauss–Newton steps from the best of ``starts``.
 
-    ``few`` are residuals of some updates, used for choosing and following starts; ``every`` are those of all.
+    ``few`` returns the residuals of some updates, used for choosing and following starts; ``every`` returns those of
+    all.
     """
     scored = sorted((squares(few(start)), start) for start in starts)
     found = [_descended(few, start, low, high) for _, start in scored[:STARTS]]
@@ -76,7 +80,7 @@ def _descended(residuals: Residuals, start: Parameters, low: float, high: float)
 
 
 def factor(numbers: Sequence[Numbers], columns: Sequence[int]) -> float | None:
-    """Return the factor missing from the coefficients of these ``columns``, by least squares over all numbers.
+    """Return the factor by which the coefficients of these ``columns`` are off, by least squares over all numbers.
 
     None if the columns do not determine it.
     """

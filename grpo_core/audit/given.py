@@ -1,4 +1,4 @@
-"""Cross-checks of tensors that a loss takes as given: they may be shifted, or belong to another batch or policy."""
+"""Cross-checks of tensors that a loss takes as given, which can be shifted, or belong to another batch or policy."""
 
 from __future__ import annotations
 
@@ -16,33 +16,39 @@ from grpo_core.traces.importers import prime_rl_settings, verl_settings
 FAR, NEARER = 0.05, 0.1
 """Root mean square difference (nats) above which old log-probabilities are examined, and the share that can remain.
 
-An alignment counts as the cause if it leaves at most this share of the difference.
+Another alignment counts as the cause if at most this share of the difference remains under it.
 """
 ALIKE = 0.8
-"""Correlation above which a reference is aligned with its tokens, because policies usually start as the reference."""
-MOSTLY = 0.75
-"""Share of the updates in which an alignment must be closer to count as the cause."""
-SOME = 0.25
-"""Minimum share of first passes with clipping by the trainer for a finding."""
-SLOPE, CORRELATION = 0.02, 0.9
-"""Tolerance of the slope of old against new log-probabilities in the first pass, and minimum correlation.
+"""Correlation above which a reference is taken to be aligned with its tokens.
 
-The slope should be 1. Below this correlation it does not indicate a temperature.
+The criterion works because policies usually start as the reference.
+"""
+MOSTLY = 0.75
+"""Minimum share of updates or tokens that show a cause, and maximum share of a difference that it leaves."""
+SOME = 0.25
+"""Minimum share of first passes in which the trainer clipped, although every ratio is 1, for a finding."""
+SLOPE, CORRELATION = 0.02, 0.9
+"""Minimum distance from 1 of the slope of old against new log-probabilities in the first pass, and minimum correlation.
+
+Only above this correlation does such a slope indicate a temperature.
 """
 NOISE, COARSE = 0.01, 0.1
 """Distances above which old and new log-probabilities differ by more than numerical noise.
 
-The limits are for forward passes in float32 and in half precision.
+The first is for forward passes in float32, the second for half precision.
 """
 SIGMAS, NATS = 8.0, 0.1
-"""How far the mean of −log π must be from the entropy, in standard errors and in nats per token."""
+"""Minimum distance of the mean of −log π from the entropy for a finding, in standard errors and in nats per token."""
 FEWEST = 16
 """Minimum number of tokens for a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Measurements of an update's given tensors. ``added``: the trainer's mean length minus the recorded one."""
+    """Measurements of the tensors that an update's loss takes as given.
+
+    ``added``: the trainer's mean length minus the recorded one.
+    """
 
     label: int
     old: Mapping[str, Sums]
@@ -58,7 +64,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Misplaced:
-    """A finding: the cause's name, its variant, its numbers, and the step from which it applies."""
+    """A finding: the cause's name, its variant, its numbers, and the trainer's number for the first affected update."""
 
     name: str
     detail: str = ""
@@ -131,7 +137,7 @@ def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterato
 
 
 def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
-    """Yield old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
+    """Check for old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
     apart = [u for u in updates if u.old and u.old[RECORDED].distance > 0]
     whole = sum((u.old[RECORDED] for u in apart), Sums())
     limit = COARSE if any(u.coarse for u in updates) else NOISE
@@ -173,7 +179,10 @@ def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Itera
 
 
 def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Check whether tokens were sampled from another distribution than was scored, if sampling excludes no token."""
+    """Check whether tokens were sampled from a distribution other than the scored one.
+
+    Nothing is checked if sampling excluded tokens or used another engine.
+    """
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
     another = settings.get("use_vllm") or verl_settings.SAMPLER in settings or prime_rl_settings.KIND in settings
     if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
@@ -200,9 +209,9 @@ def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:
-    """Return the label of the first update that shows it.
+    """Return the label of the first update for which ``shown`` is True, or None if the cause affects all updates.
 
-    None if it is the first of all, or the second, which is the first that can be distinguished from its predecessor.
+    None also if that is the second update, because the first one cannot be compared with a predecessor.
     """
     first = next((i for i, each in enumerate(shown) if each), 0)
     return updates[first].label if first > 1 else None

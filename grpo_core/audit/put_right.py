@@ -26,7 +26,10 @@ LISTED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """A token whose gradient changes: its completion and its position, both from 1, and −∂L/∂log π before and after."""
+    """A token whose gradient changes.
+
+    It consists of completion and position, both counted from 1, and −∂L/∂log π before and after.
+    """
 
     row: int
     token: int
@@ -39,8 +42,8 @@ class PutRight:
     """One pass of one update, as recorded and corrected.
 
     Attributes:
-        step: the trainer's number of the update.
-        number: number of the pass, from 1.
+        step: the trainer's number for the update.
+        number: number of the pass, counted from 1.
         rows: the numbers that differ: as recorded (``ran``), and corrected (``other``).
         claims: how the pushes differ.
         moved: the tokens whose push changes most, the largest change first.
@@ -54,7 +57,7 @@ class PutRight:
 
     @property
     def title(self) -> str:
-        """The update and its pass, in words."""
+        """A heading that names the update and the pass."""
         return tr("Step {step}, pass {number}, as it was recorded and with the cause put right:").format(
             step=self.step, number=self.number
         )
@@ -68,7 +71,10 @@ def first_named(causes: Sequence[Cause]) -> Explained | None:
 
 @np.errstate(all="ignore")  # non-finite numbers are also compared
 def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
-    """Compare ``update``, the trainer's ``label``, with its correction. None if one side cannot be computed."""
+    """Compare ``update``, which the trainer numbers ``label``, with its correction.
+
+    None if one side cannot be computed.
+    """
     try:
         ran, other, passed = _sides(claim, update)
         whole = WhatIf(ran=Numbers(ran), other=Numbers(other), differences=())
@@ -83,7 +89,10 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
 
 
 SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push", "weight", "share", "pull")
-"""The numbers of a pass that are compared. Those of the policy afterwards are only recorded once."""
+"""The numbers of a pass that are compared.
+
+Those of the policy after the update are left out, as they exist only once.
+"""
 
 
 def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
@@ -100,7 +109,10 @@ def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
 
 
 def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float] | None:
-    """Return the loss of the pass, summed over its micro-batches, as recorded and corrected. None for an advantage."""
+    """Return the loss of the pass, summed over its micro-batches, as recorded and corrected.
+
+    None if the claim is about advantages.
+    """
     if claim.what == "advantage":
         return None
     sides = claim.numbers(update), loss_numbers(update)

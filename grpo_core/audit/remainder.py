@@ -1,4 +1,4 @@
-"""The pattern of unexplained deviations: a factor, a difference, single completions, noise."""
+"""Description of the pattern of unexplained deviations: a factor, a difference, single completions, noise."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from grpo_core.typeset import plain
 
 
 def traced(source: Source) -> Traced | None:
-    """Return ``source`` if it contains the trainer's losses, otherwise None."""
+    """Return ``source`` as :class:`Traced` if it contains the trainer's losses, otherwise None."""
     return cast("Traced", source) if has_losses(source) else None
 
 
@@ -80,7 +80,7 @@ def sides(one: PutRight) -> Iterator[str]:
 
 
 def _departure(result: Audit) -> Iterator[str]:
-    """Yield sentences about where the trainer first deviates from its settings, or that it does not."""
+    """Yield sentences about where the trainer first deviates from its settings, or a sentence that it never does."""
     departing = result.first
     if departing is not None:
         step, number = departing
@@ -110,7 +110,7 @@ def _departure(result: Audit) -> Iterator[str]:
 
 
 def told(cause: Cause) -> Iterator[str]:
-    """Yield sentences about a cause: what was done, since when, what the run learned instead, what to change."""
+    """Yield sentences about a cause: what was done, since when, what the run learned instead, and what to change."""
     first, *others = cause.sentences
     kind = {NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")}.get(
         cause.grade, tr("Possible: {what}")

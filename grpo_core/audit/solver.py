@@ -2,7 +2,7 @@
 
 The simplest explanations are tried first: one change or one factor; a change with fitted parameters; a change with a
 factor; two changes. Of the explanations that match every number up to rounding, those about as simple as the simplest
-are kept. Finally, those with equal predictions for this run are merged into one class.
+one are kept. Finally, those with equal predictions for this run are merged into one class.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from grpo_core.changes.numbers import SINGLE, Apply, Numbers, Update
 from grpo_core.errors import SettingsError
 
 PROMISING = 5
-"""Number of changes with which others are fitted in pairs."""
+"""Number of the most promising changes that are combined with fitted ones in pairs."""
 WORK, PASS = 25_000_000, 3_500
 """Budget in tokens for pairs of changes, and the overhead of each pass in tokens. Takes some seconds."""
 FEW = 3
 """Number of updates with which a fit begins."""
 AS_SIMPLE = 0.25
-"""Explanations whose cost exceeds the cheapest by at most this count as equally simple."""
+"""Maximum cost above that of the cheapest explanation at which an explanation counts as equally simple."""
 WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
 """Costs of a fitted number that a person may have chosen, of any other number, and of each further number.
 
 A change without numbers costs 1.
 """
 ALIKE = 0.25
-"""Predictions that differ by less than this share of rounding are equal."""
+"""Maximum difference between equal predictions, as a share of the rounding tolerance."""
 LOOSE = 10.0
-"""Maximum multiple of the original rounding, or of that of the trainer's own number, that an explanation can allow."""
+"""Maximum tolerance of an explanation.
+
+It is a multiple of the original tolerance, or of the rounding of the trainer's number.
+"""
 SLACK = 1.5
-"""Tolerance of a search: an explanation can deviate by this multiple of the original rounding."""
+"""Maximum deviation under an explanation, as a multiple of the rounding tolerance."""
 
 Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
 
@@ -47,10 +50,10 @@ class Explanation:
     """An explanation of deviating numbers.
 
     Attributes:
-        changes: changes with their parameters, in the order in which they are applied; empty if it is a factor alone.
+        changes: changes with their parameters, in the order in which they are applied; empty for a factor alone.
         factor: the factor; None if there is none.
         value: value of the factor.
-        cost: its complexity: fewer and rounder numbers are simpler.
+        cost: its complexity, lower for fewer and rounder numbers.
     """
 
     changes: tuple[tuple[Change, Parameters], ...] = ()
@@ -124,7 +127,7 @@ class Search:
                 yield from self._factored(((change, ()),))
 
     def _pairs(self) -> Iterator[Explanation]:
-        """Yield pairs of changes, starting with changes that explain most on their own, until the budget is used up.
+        """Yield pairs of changes, starting with those that explain most on their own, until the budget is used up.
 
         Fitted changes are only combined with the most promising ones, because each such pair needs a fit.
         """
@@ -205,7 +208,10 @@ class Search:
     def _residuals(
         self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
     ) -> np.ndarray | None:
-        """Return the differences relative to the original rounding. A change's tolerance must not affect its fit."""
+        """Return the differences relative to the original rounding tolerance.
+
+        The tolerance of a change must not affect its fit.
+        """
         numbers = self._measured(changes, updates)
         if numbers is None:
             return None
@@ -250,7 +256,7 @@ class Search:
         return found
 
     def _tight(self, update: Update, numbers: Numbers) -> Numbers:
-        """Return the numbers without the tolerance due to huge summands that cancel."""
+        """Return the numbers with limited tolerances, so that huge summands that cancel do not make everything fit."""
         if update.step.step not in self._allowed:
             base = self.measure(update, None, None)
             self._allowed[update.step.step] = numbers.allowed if base is None else base.allowed
@@ -259,12 +265,12 @@ class Search:
 
 
 def explains(numbers: Sequence[Numbers] | None) -> bool:
-    """Return whether no number deviates."""
+    """Return whether there are numbers and none deviates by more than :data:`SLACK` allows."""
     return numbers is not None and len(numbers) > 0 and all(each.excess().max() <= SLACK for each in numbers)
 
 
 def alike(one: Sequence[Numbers], other: Sequence[Numbers]) -> bool:
-    """Return whether two predictions are equal as far as these numbers can distinguish them."""
+    """Return whether two predictions are equal, up to a share of the rounding tolerance."""
     return all(
         bool((np.abs(a.ours - b.ours) <= ALIKE * np.minimum(a.allowed, b.allowed) + 1e-12).all())
         for a, b in zip(one, other, strict=True)

@@ -1,4 +1,4 @@
-"""A change: a possible deviation of a trainer from its settings, applicable to an update."""
+"""A change: a possible deviation of a trainer from its settings, which can be applied to an update."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Change:
     """One possible deviation of a trainer from its settings.
 
     Attributes:
-        name: name of the cause, a row of ``causes.py``.
+        name: name of the cause, a key of ``CAUSES``.
         part: the part of the update that it changes; two changes of one part are not tried together.
         apply: function from update, step, pass and parameters to the step as it would be in that pass; None if not
             applicable.
@@ -40,7 +40,7 @@ class Change:
     detail: str = ""
 
     def bound(self, parameters: Parameters) -> Apply:
-        """Return the change with fixed parameters."""
+        """Return the change as a function with fixed parameters."""
         return lambda update, step, n: self.apply(update, step, n, parameters)
 
 
@@ -53,7 +53,7 @@ class Factor:
 
 
 def combined(*changes: Apply) -> Apply:
-    """Compose changes."""
+    """Compose changes, which are applied in this order."""
 
     def apply(update: Update, step: Step, n: int) -> Step | None:
         now: Step | None = step
@@ -71,14 +71,14 @@ def under(step: Step, **switches: Any) -> Step:
 
 
 def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    """Return a change of settings of the objective."""
+    """Return a change that sets ``switches`` in the objective."""
     return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
 
 
 def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:
-    """Return a fitted change of numbers of the objective.
+    """Return a change that sets numbers of the objective to fitted parameters.
 
-    Each of ``fields`` gets one parameter, and the last field gets all remaining ones.
+    Each of ``fields`` gets one parameter. If there are fewer parameters, the last one is used for all remaining fields.
     """
 
     def apply(update: Update, step: Step, n: int, p: Parameters) -> Step:
@@ -89,7 +89,7 @@ def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Paramete
 
 
 def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, Step, int], Any]) -> Change:
-    """Return a change of arrays of the step.
+    """Return a change that replaces arrays of the step.
 
     ``make``: field -> function that creates the array, or returns None if that is not possible.
     """
@@ -104,7 +104,10 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
 
 
 def scaled(step: Step, factor: Factor, by: float) -> Step:
-    """Return the update with the loss columns in ``factor`` (surrogate, KL, entropy bonus) multiplied by ``by``."""
+    """Return the update with the columns of the loss in ``factor`` multiplied by ``by``.
+
+    The columns are surrogate, KL and entropy bonus.
+    """
     o = step.settings.objective
     if 0 in factor.columns:
         gate = np.full(step.mask.shape, by) if step.gate is None else step.gate * by

@@ -1,4 +1,4 @@
-"""The trainer's own metrics of an update, compared with those from the recorded log-probabilities."""
+"""The trainer's own metrics of an update, compared with metrics computed from the recorded log-probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LENGTH = "completions/mean_length"
 KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
 """TRL's names for means over the tokens of a micro-batch and over the micro-batches of an optimizer step."""
 SAME = 1e-3
-"""Relative difference below which metrics are equal: they are averaged and printed in float32."""
+"""Maximum relative difference between equal metrics, which are averaged and printed in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Figure:
 
     Attributes:
         name: TRL's name.
-        step: the trainer's number of the step.
+        step: the trainer's number for the step.
         first: whether it belongs to the first optimizer step of an update, in which every ratio is 1.
-        ours, theirs: its values.
+        ours, theirs: the recomputed value and the trainer's.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Figure:
 def figures(update: Update) -> Iterator[Figure]:
     """Yield the metrics that the trainer reported for each optimizer step of ``update``.
 
-    Yields nothing if it averaged over several steps or over processes.
+    Yields nothing if the trainer averaged over several steps or over processes.
     """
     step = update.step
     if update.processes > 1 or step.settings.recorded.trainer_values.get("logging_steps") != 1:
@@ -77,9 +77,9 @@ def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
 
 
 def added_length(update: Update) -> float | None:
-    """Return the mean number of tokens per completion according to the trainer, beyond the recorded ones.
+    """Return by how much the trainer's mean number of tokens per completion exceeds the recorded one.
 
-    None if not reported, or if some tokens do not count.
+    None if the trainer did not report it, or if some tokens do not count.
     """
     lengths = [numbers[LENGTH] for numbers in update.reports.values() if LENGTH in numbers]
     if not lengths or update.step.present is not None or update.theirs is None:
@@ -88,10 +88,10 @@ def added_length(update: Update) -> float | None:
 
 
 def clipped_at_first(shown: Sequence[Figure]) -> tuple[int, int, float]:
-    """Compare clipping in the first passes in which the recorded log-probabilities make every ratio 1.
+    """Compare clipping in those first passes in which the recorded log-probabilities make every ratio 1.
 
-    Returns the number of these passes, the number of those with clipping by the trainer, and the mean share of tokens
-    clipped in them.
+    Returns the number of these passes, the number of those in which the trainer clipped, and the mean share of clipped
+    tokens.
     """
     still = [f.theirs for f in shown if f.name == CLIPPED and f.first and f.ours == 0.0]
     return len(still), sum(share > 0.0 for share in still), float(np.mean(still)) if still else 0.0

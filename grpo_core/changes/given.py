@@ -2,8 +2,8 @@
 
 Even if a loss follows from recorded log-probabilities, these may not belong to their tokens. Other numbers show whether
 they do: before the first optimizer step, old and new log-probabilities come from the same policy; two completions of
-one prompt have the same log-probabilities while they have the same tokens; the mean of −log π of sampled tokens is the
-entropy.
+one prompt have the same log-probabilities as long as their tokens are the same; the mean of −log π of sampled tokens is
+the entropy.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from grpo_core.record import Step
 
 RECORDED = "recorded"
 EQUAL, APART = 1e-4, 1e-2
-"""Differences of log-probabilities below which two are equal, and above which they differ."""
+"""Maximum difference of equal log-probabilities, and minimum difference of different ones."""
 SURE = 0.05
-"""A log-probability closer to 0 than this does not indicate its position, because the token was certain."""
+"""Minimum distance of a log-probability from 0 at which it indicates its position. Below it, the token was certain."""
 PARTNERS = 7
 """Number of other completions of its group with which each completion is compared."""
 
@@ -39,7 +39,7 @@ class Sums:
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> Sums:
-        """Return the sums over the pairs that are finite."""
+        """Return the sums over the pairs in which both numbers are finite."""
         both = np.isfinite(x) & np.isfinite(y)
         x, y = x[both].astype(np.float64), y[both].astype(np.float64)
         return cls(count=len(x), x=float(x.sum()), y=float(y.sum()), xx=float(x @ x), xy=float(x @ y), yy=float(y @ y))
@@ -73,7 +73,7 @@ class Sums:
 
 
 def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log-probabilities (B, T) before the first optimizer step, and which it used, boolean (B, T)."""
+    """Return the log-probabilities before the first optimizer step, and the tokens that it used, (B, T) each."""
     same = np.zeros(step.passes, bool)
     same[0] = True
     if step.optimizer_step is not None:
@@ -88,8 +88,8 @@ def first_pass(step: Step) -> tuple[np.ndarray, np.ndarray]:
 def alignments(update: Update, name: str) -> Mapping[str, Sums]:
     """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y) in several alignments.
 
-    The alignments are: as recorded, shifted by one position to the right or left, and as if from the previous update.
-    Empty if they are not recorded, or are the first pass's own.
+    The alignments are: as recorded, shifted by one position to the right or left, and as if they belonged to the
+    previous update. Empty if ``name`` is not recorded, or holds the first pass's own log-probabilities.
     """
     values = getattr(update.step, name)
     if values is None:
@@ -114,7 +114,7 @@ def alignments(update: Update, name: str) -> Mapping[str, Sums]:
 def zeros(step: Step, name: str) -> tuple[int, int]:
     """Count the tokens about which the first pass was not certain.
 
-    Returns the number of those with exactly 0 in ``name``, and the total number.
+    Returns how many of them have a log-probability of exactly 0 in ``name``, and their total number.
     """
     values, (logp, used) = getattr(step, name), first_pass(step)
     unsure = used & (np.abs(logp) > SURE)
@@ -123,13 +123,13 @@ def zeros(step: Step, name: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefixes:
-    """Pairs of completions of a prompt whose first c ≥ 1 tokens are equal and the next is not.
+    """Pairs of completions of a prompt whose first c ≥ 1 tokens are equal and whose next tokens differ.
 
     Attributes:
         pairs: number of pairs.
-        after: pairs with the same log-probability of the first differing token.
-        before: pairs with different log-probabilities of the last equal token.
-        longer, earlier: pairs with c ≥ 2, and those of them with equal log-probabilities of the token before that.
+        after: number of pairs with the same log-probability of the first differing token.
+        before: number of pairs with different log-probabilities of the last equal token.
+        longer, earlier: number of pairs with c ≥ 2, and of those with equal log-probabilities of the token before that.
     """
 
     pairs: int = 0
@@ -145,7 +145,7 @@ class Prefixes:
     def shift(self) -> str:
         """The direction in which all log-probabilities are shifted relative to their tokens, "right" or "left".
 
-        Empty if they are aligned, or too few pairs show it.
+        Empty if they are aligned, or if there are too few pairs.
         """
         if self.pairs < 5:
             return ""
@@ -187,7 +187,7 @@ def prefixes(step: Step) -> Prefixes:
 def surprise(step: Step) -> Sums:
     """Compare entropy (x) with −log π of the sampled token (y) over the tokens of the first pass.
 
-    The means are equal if the scored policy is the one that sampled.
+    Their means are equal if the scored policy is the one that sampled.
     """
     if step.entropy is None:
         return Sums()
@@ -196,6 +196,6 @@ def surprise(step: Step) -> Sums:
 
 
 def without_first(step: Step) -> bool:
-    """Return whether the first existing token of every completion does not count, while others do."""
+    """Return whether the first token of every completion is excluded from the loss, but others are not."""
     rows = step.mask.any(axis=1)
     return step.mask.shape[1] > 1 and bool(rows.any() and step.there[rows, 0].all() and not step.mask[rows, 0].any())

@@ -1,7 +1,7 @@
 """The numbers of one recorded update as arrays: the trainer's, and those of the training functions.
 
 A loss is a sum of three columns with a coefficient each: minus the surrogate (1), the KL (β) and the entropy bonus (1).
-A factor on one of them can therefore be found by least squares.
+A wrong factor on one of the columns can therefore be found by least squares.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SINGLE = float(np.finfo(np.float32).eps)
 AGGREGATION = "multi_objective_aggregation"
 """TRL's setting for how several reward functions are combined into one advantage."""
 LOSS_STEPS = 4
-"""Maximum error of a loss in float32, in units of the rounding of the sum of all |summands|."""
+"""Maximum rounding error of a loss, in units of the relative rounding error times the sum of all |summands|."""
 BFLOAT16 = 2.0**-8
 """Relative rounding error of a bfloat16 number."""
 
 Apply = Callable[["Update", Step, int], Step | None]
-"""Function that returns the step as it would be in a pass, or None if not applicable.
+"""Function that returns the step as it would be in a pass, or None if the change is not applicable.
 
 Its arguments are the update, its step as changed so far, and the index of the pass.
 """
@@ -41,12 +41,12 @@ class Update:
     """One recorded update.
 
     Attributes:
-        step: as recorded.
+        step: the update as recorded.
         theirs: (N, M), the trainer's loss of each micro-batch, NaN if not recorded; None if the losses cannot be
             compared.
         processes: number of processes.
         previous: the previous update; None for the first.
-        reports: the trainer's reports by its step: name -> number.
+        reports: the trainer's reports, by its step number: name -> number.
     """
 
     step: Step
@@ -57,7 +57,7 @@ class Update:
 
     @cached_property
     def precision(self) -> Precision | None:
-        """Precision of log-probabilities in the file. None if it is the trainer's."""
+        """Precision of log-probabilities in the file. None if it is as high as the trainer's."""
         return precision_of(self.step)
 
     @cached_property
@@ -87,7 +87,7 @@ class Numbers:
     """K numbers of an update, ours and the trainer's.
 
     Attributes:
-        columns: (K, J); their sum weighted by ``coefficients`` (J,) is our numbers.
+        columns: (K, J); their sum weighted by ``coefficients`` (J,) yields our numbers.
         theirs: (K,), the trainer's numbers.
         allowed: (K,), maximum differences explained by rounding.
         places: (K, 2) integer: pass and micro-batch, or 0 and the completion.
@@ -114,7 +114,7 @@ class Numbers:
         return dataclasses.replace(self, coefficients=coefficients, allowed=self.allowed * max(1.0, abs(by)))
 
     def excess(self) -> np.ndarray:
-        """Return the differences relative to rounding, (K,). Those above 1 deviate."""
+        """Return the differences relative to the rounding tolerance, (K,). Numbers above 1 deviate."""
         off = np.abs(self.ours - self.theirs)
         with np.errstate(divide="ignore", invalid="ignore"):
             measured = off / self.allowed
@@ -181,7 +181,7 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
 
 
 def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
-    """Compute the advantage of each scored completion. ``apply`` and None are as in :func:`of_loss`."""
+    """Compute the advantage of each scored completion. ``apply`` and a result of None are as in :func:`of_loss`."""
     step = update.step
     if step.advantage is None or step.advantage.ndim > 1 or np.isnan(step.rewards).all():
         return None

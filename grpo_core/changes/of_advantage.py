@@ -56,8 +56,8 @@ def of_advantage(step: Step) -> Iterator[Change]:
 def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step:
     """Assign completions to groups in turn, 0 1 0 1, instead of consecutively, 0 0 1 1.
 
-    ``detail`` says where the wrong order is used: for comparing and for assigning the results ("both"), only for
-    assigning ("spread"), or only for comparing ("compared").
+    ``detail`` says where this wrong order is used: for comparing completions ("compared"), for assigning the results to
+    them ("spread"), or for both ("both").
     """
     turns = _turns(step)
     if detail == "both":
@@ -69,7 +69,7 @@ def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: s
 
 
 def _turns(step: Step) -> np.ndarray:
-    """Return the group of each completion if they alternate within each generation batch, (B,)."""
+    """Return the group of each completion, (B,), for groups that alternate within each generation batch."""
     places, size = np.arange(len(step.group)), _generated(step)
     groups = (int(step.group.max()) + 1) * size // len(step.group)
     return np.asarray(places % size % groups + places // size * groups)

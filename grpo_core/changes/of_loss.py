@@ -33,7 +33,7 @@ from grpo_core.surrogates import SURROGATES
 RANGES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9)
 """Starting points for fitting a clip range."""
 FARTHEST = 1e6
-"""A clip range that never clips."""
+"""A clip range so wide that no token is clipped."""
 LOGPS = ("logp", "old_logp", "ref_logp")
 SIDES = {1: "right", -1: "left"}
 
@@ -82,7 +82,7 @@ def _clips(step: Step) -> Iterator[Change]:
 
 
 def _alignments(step: Step) -> Iterator[Change]:
-    """Yield changes that use the log-probabilities of another position, batch, pass or policy."""
+    """Yield changes that take log-probabilities from another position, batch, pass or policy."""
     yield replaced("old_absent", "old", old_logp=lambda update, step, n: known(step.logp[n], step.there))
     yield replaced("old_stale", "old", old_logp=_previous("old_logp"))
     yield replaced("old_zero", "old", old_logp=lambda update, step, n: np.zeros_like(step.old_logp))
@@ -132,7 +132,7 @@ def _kls(step: Step) -> Iterator[Change]:
 
 
 def _reductions(step: Step) -> Iterator[Change]:
-    """Yield changes that use the means of TRL's other loss types, or means over padded positions."""
+    """Yield changes that average the loss as TRL's other loss types do, or over padded positions, too."""
     o = step.settings.objective
     longest = step.settings.task.longest
     rows: Callable[[Step, np.ndarray], float] = lambda step, rows: float(rows.sum())  # noqa: E731 - a row of a table
@@ -167,7 +167,10 @@ def _reduced(
     count: Callable[[Step, np.ndarray], float],
     more: dict[str, Any],
 ) -> Step | None:
-    """Apply another reduction: divide each micro-batch of the pass by ``count`` of its rows, times their number."""
+    """Apply another reduction in pass ``n``.
+
+    The loss of each micro-batch is divided by ``count`` of its rows, times the number of micro-batches of the pass.
+    """
     if step.denominator is None:
         return None
     divided = np.ones_like(step.denominator)
@@ -188,19 +191,19 @@ def _generated(step: Step, rows: np.ndarray) -> float:
 def _places(step: Step, rows: np.ndarray, *, of_update: bool) -> float:
     """Return the number of positions of the padded micro-batch.
 
-    It is padded to the longest completion of the update or of the micro-batch.
+    ``of_update``: whether it is padded to the longest completion of the update, or to that of the micro-batch.
     """
     lengths = step.there.sum(axis=1)
     return float(rows.sum() * (lengths if of_update else lengths[rows]).max(initial=1))
 
 
 def first(mask: np.ndarray) -> np.ndarray:
-    """Mark the first counted token of each completion, boolean (B, T)."""
+    """Return the first counted token of each completion, boolean (B, T)."""
     return np.asarray(mask & (np.cumsum(mask, axis=-1) == 1))
 
 
 def last(mask: np.ndarray) -> np.ndarray:
-    """Mark the last counted token of each completion, boolean (B, T)."""
+    """Return the last counted token of each completion, boolean (B, T)."""
     return np.asarray(mask & (np.cumsum(mask, axis=-1) == mask.sum(axis=-1, keepdims=True)))
 
 
@@ -224,7 +227,7 @@ def _masks(step: Step) -> Iterator[Change]:
 
 
 def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
-    """Rotate the mask. Padding has log-probabilities of 0, as in the trainer's tensors."""
+    """Rotate the mask by ``by`` positions. In padding, log-probabilities are 0, as in the trainer's tensors."""
     zeroed: dict[str, Any] = {
         name: known(value, step.there) for name in LOGPS if (value := getattr(step, name)) is not None
     }
@@ -232,7 +235,7 @@ def _mask_moved(update: Update, step: Step, n: int, p: Parameters, *, by: int) -
 
 
 def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
-    """Return the contribution of padded positions to each micro-batch's loss, (N, M), if they are included in it.
+    """Return by how much the loss of each micro-batch changes if padded positions are included, (N, M).
 
     In padding, the ratio is 1 and the surrogate is the advantage. Without a KL there is no other term.
 

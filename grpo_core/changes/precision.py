@@ -1,9 +1,9 @@
 """Precision of log-probabilities in a file, and its effect on the recomputed loss.
 
 A file may hold fewer digits than the trainer computed with, for example float16 instead of float32, or four decimals.
-The loss recomputed from it then differs by the effect of these roundings. Their directions are unknown, so they are
-sampled: every stored number is moved by half a unit in its last place, up or down at random, and the training function
-computes the loss again.
+The loss recomputed from it then differs by the effect of this rounding. Since the direction of each rounding is
+unknown, random ones are sampled: every stored number is moved by half a unit in its last place, up or down, and the
+training function computes the loss again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from grpo_core.text import plural, tr
 ROUNDED = ("logp", "old_logp", "ref_logp", "entropy", "advantage", "gate")
 """Fields of an update from which the loss is computed and which a file may store rounded."""
 DECIMALS = (3, 4, 5)
-"""Numbers of decimals that are recognised. With fewer, losses cannot be compared, and more are those of float32."""
+"""Numbers of decimals that are recognised.
+
+With fewer, losses cannot be compared; with more, numbers are like float32.
+"""
 FIRST, ENOUGH = 4096, 8
-"""Number of values that are checked first, and number of distinct ones needed to determine their digits."""
+"""Number of values that are checked first, and minimum number of distinct values for determining their digits."""
 DRAWS, TIMES = 8, 4
 """Number of random rounding directions that are sampled, and the allowed multiple of their root mean square."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """The digits of a number that a file stores.
+    """The number of digits to which a file stores numbers.
 
     Attributes:
         decimals: number of decimals; None for float16.
@@ -46,11 +49,14 @@ class Precision:
 
     @property
     def relative(self) -> float:
-        """Relative error of a sum in this precision. 0 if only the file was rounded."""
+        """Relative error of a sum computed in this precision. 0 if only the stored numbers were rounded."""
         return 2.0**-11 if self.decimals is None else 0.0
 
     def half_unit(self, values: np.ndarray | float) -> np.ndarray:
-        """Return an upper bound of each value's rounding error, same shape, 0 for values that are not finite."""
+        """Return an upper bound of each value's rounding error, in the shape of ``values``.
+
+        0 for values that are not finite.
+        """
         if self.decimals is not None:
             return np.where(np.isfinite(values), 0.5 * 10.0**-self.decimals, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -81,7 +87,7 @@ def in_bfloat16(step: Step) -> bool:
 def precision_of(step: Step) -> Precision | None:
     """Return the precision of an update's log-probabilities in the file.
 
-    None if it is float32, or bfloat16, in which the trainer computed (:func:`in_bfloat16`).
+    None for float32, and for bfloat16 if the trainer computed in it (:func:`in_bfloat16`).
     """
     if in_bfloat16(step):
         return None

@@ -15,7 +15,7 @@ ALIKE = 1e-12
 
 
 def precision(step: Step) -> float:
-    """Return the relative accuracy to expect of the dtypes of a record."""
+    """Return the relative accuracy that the dtypes of a record allow."""
     arrays = (step.logp, step.old_logp, step.rewards, step.dist_logp)
     return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
 
@@ -51,7 +51,7 @@ def rows(step: Step, group: int | None) -> np.ndarray:
 
 
 def gained(step: Step) -> np.ndarray:
-    """Return the advantage of each token, (B, T), 0 in padding."""
+    """Return the advantage of each token, (B, T). It is 0 in the padding."""
     every = recompute.advantage(step)
     return np.where(step.mask, every if every.ndim > 1 else every[:, None], 0.0)
 
@@ -62,7 +62,7 @@ def silent(step: Step) -> bool:
 
 
 def within(step: Step) -> bool:
-    """Return whether this program only compares a group with itself."""
+    """Return whether this program computed the advantages by comparing each group only with itself."""
     return BASELINES[step.settings.objective.baseline].within_group and step.advantage is None
 
 
@@ -89,7 +89,7 @@ def band(step: Step) -> tuple[float, float]:
 
 
 def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
-    """Return d loss / d logits for trained logits or losses on full distributions, otherwise d loss / d log π.
+    """Return d loss / d logits if the loss depends on logits or full distributions, otherwise d loss / d log π.
 
     None if it depends on data that is not recorded.
     """
@@ -103,7 +103,7 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 
 
 def is_still(step: Step, passed: int) -> bool:
-    """Return whether a pass has no known gradient."""
+    """Return whether the gradient of a pass is known and 0."""
     whole = whole_gradient(step, passed)
     return whole is not None and float(np.abs(whole).max(initial=0.0)) <= precision(step) * 1e-3
 
@@ -122,7 +122,10 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Return whether an entropy bonus has a gradient on the completions ``here``: none at equal probabilities."""
+    """Return whether an entropy bonus has a gradient on the completions ``here``, boolean (B,).
+
+    It has none if all tokens are equally probable.
+    """
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

@@ -16,7 +16,7 @@ from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
 MOVED = 1e-3
-"""Change of a probability below which it is not reported as rising or falling."""
+"""Minimum change of a probability that is reported as a rise or a fall."""
 ALIKE = 1e-12
 """Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
 
@@ -28,8 +28,8 @@ class Drawn:
     Attributes:
         step: the update.
         rows: the completion of each draw, (n,).
-        tokens: the token of each draw, (n,); None for full completions.
-        pays: reward of each action there, (A,); None if rewards are not defined per action.
+        tokens: position of the drawn token in its completion, (n,); None for full completions.
+        pays: reward of each possible action, (A,); None if rewards are not defined per action.
     """
 
     step: Step
@@ -70,7 +70,7 @@ class Sampled(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Scored(Claim[Drawn]):
-    """Claims that ``scored`` of ``of`` draws have a reward. ``mean`` is their mean, or None if there are none."""
+    """Claims that ``scored`` of ``of`` draws have a reward. ``mean`` is the mean reward, or None if no draw has one."""
 
     scored: int
     of: int
@@ -97,7 +97,7 @@ class Scored(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Undrawn(Claim[Drawn]):
-    """Claims that the single best action ``best``, called ``name``, was not drawn."""
+    """Claims that the only best action, ``best``, was not drawn. ``name`` is its displayed name."""
 
     best: int
     name: str
@@ -157,7 +157,10 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Claims that every advantage is 0. ``equal``: because all compared rewards, at least two, are equal."""
+    """Claims that every advantage is 0.
+
+    ``equal``: whether the reason is that all compared rewards, two or more, are equal.
+    """
 
     equal: bool
 
@@ -172,7 +175,7 @@ class Silent(Claim[Drawn]):
 
 
 def apart(*values: float) -> tuple[str, ...]:
-    """Format numbers as in :func:`written`, but with an exponent if nine decimals do not tell them apart or from 0."""
+    """Format numbers as in :func:`written`, but with an exponent if nine decimals cannot tell them apart or from 0."""
     same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
     texts = written(*same)
     alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*same, 0.0})
@@ -202,7 +205,7 @@ Change = np.ndarray
 class Moved(Claim[Change]):
     """Claims that the probabilities of the entries ``up`` rose by at least a thousandth, and those of ``down`` fell.
 
-    ``others``: whether the named entries all moved in one direction and all other entries in the opposite one.
+    ``others``: whether all other entries moved in the opposite direction to the named ones.
     """
 
     names: tuple[str, ...]
@@ -217,7 +220,7 @@ class Moved(Claim[Change]):
         return self.others == (bool(self.up) != bool(self.down) and bool((rest < 0 if self.up else rest > 0).all()))
 
     def words(self) -> str:
-        """Return the claim as a clause that follows the number of the update."""
+        """Return the claim as a clause that follows the update number."""
         up, down = (", ".join(self.names[n] for n in places) for places in (self.up, self.down))
         if up and down:
             return tr("more probability for {up}, less for {down}").format(up=up, down=down)

@@ -1,4 +1,4 @@
-"""Claims of the cards that have a single text each, as one table. The data are the update."""
+"""The table of the cards' claims whose wording is fixed. They are checked against the update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.claims.policies import POLICIES
 from grpo_core.record import Step
 
 CARDS: dict[str, Kind[Step]] = GROUPS | LOSSES | POLICIES
-"""All kinds of claims, by name."""
+"""The kinds of claims of all cards, by name."""
 
 
 class Card(Tabled[Step]):

@@ -13,12 +13,12 @@ from grpo_core.text import tr
 class Words:
     """The description of a cause.
 
-    Each text can contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip, ``{low}``, ``{high}``.
+    Each string can contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip, ``{low}``, ``{high}``.
 
     Attributes:
-        what: what was done, a sentence.
-        instead: what the run learned instead, a sentence.
-        remedy: the setting, or the line of the trainer's script, that would correct it, a sentence.
+        what: a sentence about what was done.
+        instead: a sentence about what the run learned instead.
+        remedy: a sentence about the setting, or the line of the trainer's script, that would correct it.
     """
 
     what: str

@@ -1,4 +1,7 @@
-"""Claims of an audit: explanations of deviating numbers. The data are updates as recorded, with the losses."""
+"""Claims of an audit: explanations of deviating numbers.
+
+They are checked against the updates as recorded, with the losses.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,12 @@ from grpo_core.record import Step
 
 Recorded = Sequence[Update]
 SLACK = 2.0
-"""Allowed multiple of the original rounding by which a number can deviate, since the change itself may increase it."""
+"""Maximum deviation of an explained number, as a multiple of the original rounding tolerance.
+
+It exceeds 1 because the explaining change itself can increase rounding.
+"""
 CLIPS = {"clip_range": (0, 0), "clip_high": (None, 0), "clip_low": (0, None), "clip_both": (0, 1)}
-"""Cause -> indices of its numbers for the lower and the upper range; None for the configured one."""
+"""Cause -> for the lower and the upper end of the range, which of the cause's values applies; None: as configured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +34,10 @@ class Done:
     """One action that differed from the settings.
 
     Attributes:
-        cause: a row of ``CAUSES``.
+        cause: a key of ``CAUSES``.
         values: the parameters of a change, the value of a factor, or measurements of given tensors.
         detail: variant of the cause.
-        set: the configured number, if any.
+        set: the configured values of the numbers that the cause changes, if any.
     """
 
     cause: str
@@ -54,9 +60,9 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained(Claim[Recorded]):
-    """Claims that ``done`` explains every "advantage" or "loss" (``what``) of the updates up to rounding.
+    """Claims that ``done`` explains every number of the kind ``what`` ("advantage" or "loss") up to rounding.
 
-    Without it, some of them deviate.
+    Also claims that some of the numbers deviate without this explanation.
     """
 
     what: str
@@ -81,11 +87,11 @@ class Explained(Claim[Recorded]):
         return step if step is None or factor is None else scaled(step, factor, value)
 
     def numbers(self, update: Update) -> Numbers | None:
-        """Return the numbers of an update that follow from the claimed cause, with the trainer's."""
+        """Return the trainer's numbers of an update next to those that follow from the claimed cause."""
         return self._numbers(update, *self._applied(update.step))
 
     def _applied(self, step: Step) -> tuple[tuple[tuple[Change, Done], ...], Factor | None, float]:
-        """Return the changes and the factor with the claimed names in the tables."""
+        """Return the claimed changes, and the claimed factor with its value, from the tables of known causes."""
         table = (of_loss.of_loss if self.what == "loss" else of_advantage.of_advantage)(step)
         factors = {f.name: f for f in (of_loss if self.what == "loss" else of_advantage).FACTORS}
         known = list(table)
@@ -102,7 +108,7 @@ class Explained(Claim[Recorded]):
         return tuple(changes), factor, value
 
     def _set(self, step: Step) -> tuple[Done, ...]:
-        """Return the same actions with the configured numbers."""
+        """Return ``done`` with the numbers configured in ``step``."""
         o = step.settings.objective
         return tuple(
             Done(cause=d.cause, values=d.values, detail=d.detail, set=settings_of(d.cause, o)) for d in self.done
@@ -180,7 +186,7 @@ class Misplaced(Claim[Recorded]):
 
 
 def _with(data: Recorded, name: str, where: str) -> Iterator[dict[str, Sums]]:
-    """Yield the alignments of the updates in which ``where`` can be determined."""
+    """Yield the alignments of each update for which the alignment ``where`` could be computed."""
     for update in data:
         sums = given.alignments(update, name)
         if where in sums:

@@ -1,4 +1,4 @@
-"""The base class of claims: frozen dataclasses with a check against data and a text."""
+"""The base class of claims: frozen dataclasses that can be checked against data and put into words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from grpo_core.typeset import plain
 
 Data = TypeVar("Data", contravariant=True)
 SAME = 1e-9
-"""Relative difference (to the larger number, at least 1) up to which two computations of a number agree."""
+"""Maximum relative difference between equal numbers computed in different ways.
+
+It is relative to the larger number, at least 1.
+"""
 
 
 class Claim(ABC, Generic[Data]):
@@ -31,10 +34,10 @@ class Claim(ABC, Generic[Data]):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[Data]):
-    """A kind of claim with a single text: a row of a table.
+    """A kind of claim with a fixed wording: one row of a table.
 
     Attributes:
-        text: its text, with a field for each value, or a function of the values that chooses the plural form.
+        text: its wording, with a field for each value.
         holds: function that returns whether the data supports the values, which are attributes of its second argument.
     """
 
@@ -48,7 +51,7 @@ class Kind(Generic[Data]):
 
 @dataclass(frozen=True, kw_only=True)
 class Tabled(Claim[Data]):
-    """A claim whose text and check are in a row of a table.
+    """A claim whose wording and check are in a row of a table.
 
     Attributes:
         kind: the row's key.
@@ -61,7 +64,7 @@ class Tabled(Claim[Data]):
 
     @classmethod
     def of(cls, kind: str, **values: Any) -> Self:
-        """Create a claim of the row ``kind``.
+        """Create a claim from the row ``kind``.
 
         Raises:
             KeyError: there is no such row.
@@ -78,10 +81,10 @@ class Tabled(Claim[Data]):
 
 
 class Writer(string.Formatter):
-    """Formatter that writes numbers without an explicit format with four digits."""
+    """Formatter that writes a number with four digits unless its format is given explicitly."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Format one value."""
+        """Format one value, with four digits if it is a number without an explicit format."""
         if isinstance(value, float) and not format_spec:
             return plain(value)
         return super().format_field(value, format_spec)

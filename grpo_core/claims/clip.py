@@ -1,4 +1,7 @@
-"""Claims about a clip without effect: which range would have one, or that none would. The data are the update."""
+"""Claims about a clip without effect: which range would have one, or that none would.
+
+They are checked against the update.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 JUST, FARTHER = 1e-6, 0.015
-"""Relative change of a bound's distance from 1 that excludes a ratio, and one that is certain not to reach it.
+"""Tolerances of a check of a claimed bound, as shares of its distance from 1.
 
-A bound has three digits of that distance.
+A range that is narrower than the bound by ``JUST`` must clip a ratio, and one wider by ``FARTHER`` must not. The latter
+allows for rounding the distance to three digits.
 """
 NEXT_TO_ONE = 1e-12
 """Distance from 1 below which a ratio counts as 1."""
@@ -26,8 +30,8 @@ NEXT_TO_ONE = 1e-12
 class WouldAct(Claim[Step]):
     """Claims that the clip has no effect in pass ``passed`` (0 = the first), but would have one with a narrower range.
 
-    The range would have to end below ``high``, or begin above ``low``. None if no such bound exists. A ``cap`` reduces
-    a weight and only has an upper bound.
+    The range would have to end below ``high``, or begin above ``low``; each is None if no such bound exists. ``cap``:
+    the clip limits a weight and only has an upper bound.
     """
 
     passed: int
@@ -41,9 +45,9 @@ class WouldAct(Claim[Step]):
         return self._end(data, "high") and (self.cap or self._end(data, "low"))
 
     def _end(self, data: Step, end: str) -> bool:
-        """Return whether a range just beyond the bound at ``end`` has an effect and a slightly wider one has none.
+        """Return whether a range slightly narrower than the bound at ``end`` has an effect, and a wider one has none.
 
-        Without a bound: whether no range has an effect, however narrow.
+        Without a bound, return whether no range has an effect, however narrow.
         """
         bound = self.high if end == "high" else self.low
         if bound is None:

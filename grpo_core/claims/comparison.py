@@ -1,4 +1,4 @@
-"""Claims about a race, or any settings trained under the same seeds: who leads, who is level, who fails."""
+"""Claims about a race, or any settings trained with the same seeds: which leads, which are level, which fail."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from grpo_core.text import plural, tr
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
 FINISH = 0.9
-"""Share of the way from the start to the best that decides which of several level finishers gets there first."""
+"""Share of the way from the start to the best value that decides which of several level runs is first."""
 LAST, CLIMBING = 0.1, 0.01
-"""Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last part ``LAST`` of the updates."""
+"""Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last ``LAST`` of the updates.
+
+``LAST`` is a share.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """The raw arrays of several runs under the same seeds.
+    """The raw arrays of several runs with the same seeds.
 
     Attributes:
         courses: name -> (U + 1, S), a quantity for which more is better; not finite if a seed has diverged.
@@ -36,7 +39,7 @@ class Trained:
 
     @property
     def equal_updates(self) -> bool:
-        """Whether all have the same number of updates, so that they can be compared update by update."""
+        """Whether all runs have the same number of updates, so that they can be compared update by update."""
         return len({len(course) for course in self.courses.values()}) == 1
 
     def course(self, name: str) -> np.ndarray:
@@ -74,7 +77,10 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Lead(Claim[Trained]):
-    """Claims that ``leader`` ends ahead of ``other`` by ``by`` on average, with the interval ``low`` to ``high``."""
+    """Claims that ``leader`` ends ahead of ``other``.
+
+    The lead is ``by`` on average, with the confidence interval ``low`` to ``high``.
+    """
 
     leader: str
     other: str
@@ -102,7 +108,7 @@ class Lead(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Level(Claim[Trained]):
-    """Claims that the seeds do not distinguish which of ``names`` is ahead, but show that ``behind`` others are not.
+    """Claims that the seeds do not show which of ``names`` is ahead, but show that ``behind`` other runs are behind.
 
     The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``. The
     lowest mean of ``names`` is ``least``.
@@ -185,7 +191,7 @@ class Failed(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Since(Claim[Trained]):
-    """Claims that the mean of ``leader`` is above all others from update ``update`` on, but not before."""
+    """Claims that the mean of ``leader`` is above those of all others from update ``update`` on, but not before."""
 
     leader: str
     update: int
@@ -257,7 +263,7 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """Return the first update from which ``leader`` always has the highest mean, by more than rounding.
+    """Return the first update after which ``leader`` always has the highest mean, by more than rounding.
 
     None if it does not end ahead.
     """
@@ -268,11 +274,11 @@ def led_since(data: Trained, leader: str) -> int | None:
 
 
 def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
-    """Find the first of the level leaders to pass a line by median arrival.
+    """Return which of the level leaders is the first to pass a line, by median arrival.
 
-    Returns the names, the line, the first one's arrival and its lead. The line is :data:`FINISH` of the way from the
-    leader's start to its last mean. None if no run is level with the leader, it has hardly risen, updates are not
-    comparable, or no run is significantly first.
+    Returns the names, the line, the first run's arrival and its lead. The line is :data:`FINISH` of the way from the
+    leader's start to its last mean. None if no run is level with the leader, the leader has hardly risen, the numbers
+    of updates differ, or no run is significantly first.
     """
     names = data.in_front()
     course = data.course(names[0])

@@ -28,7 +28,7 @@ class ByBoth:
 
     @property
     def apart(self) -> float:
-        """The largest difference between the two. Infinite if only one of them is not finite."""
+        """The largest difference between the two. Infinite if only one of two values is finite."""
         return max((_apart(a, b) for a, b in zip(self.fast, self.numpy, strict=True)), default=0.0)
 
 
@@ -64,7 +64,7 @@ class Rounded(Claim[ByBoth]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reopened(Claim[ByBoth]):
-    """Claims that one run by JAX was repeated with NumPy, with differences up to ``apart``."""
+    """Claims that the run, which was computed by JAX, was repeated with NumPy, with differences up to ``apart``."""
 
     apart: float
 

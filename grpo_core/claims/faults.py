@@ -1,4 +1,7 @@
-"""Claims of a diagnosis with a single text each: numbers, rewards and settings. The data are the updates as read."""
+"""Claims of a diagnosis with a fixed wording: numbers, rewards and settings.
+
+They are checked against the updates as read.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ PLACES = {
     "ref_logp": tr("log π_ref is {value}"),
     "report": tr("the trainer reports {name} = {value}"),
 }
-"""Places where a number may be non-finite, with their descriptions."""
+"""Kinds of numbers that can be non-finite, with their descriptions."""
 TINY = 1e-9
-"""Relative difference (to the largest value, at least 1) above which a part of the reward varies."""
+"""Minimum spread, relative to the largest value (at least 1), at which a part of the reward counts as varying."""
 
 
 def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
-    """Yield non-finite numbers in causal order: place, name, number of the pass, value.
+    """Yield non-finite numbers in causal order: kind, name, number of the pass, value.
 
     A reward of NaN is an unscored completion, which is not a fault.
     """
@@ -88,7 +91,10 @@ def _all_cut(data: Run, v: Any) -> bool:
 
 
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
-    """Yield updates with the first one's parts, the completions scored by every function, and the weighted parts."""
+    """Yield each update with the same reward parts as the first update.
+
+    With it come the completions scored by every function, and their weighted parts.
+    """
     first: tuple[str, ...] | None = None
     for update in data:
         if update.parts is None:
@@ -102,7 +108,7 @@ def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
 
 
 def _column(data: Run, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the values of a part, grouped by prompt of each update, and by update."""
+    """Return the values of the reward part ``name``: one array per prompt of each update, and one array per update."""
     by_prompt, whole = [], []
     for update, rows, _ in _parts(data):
         assert update.parts is not None
@@ -127,7 +133,7 @@ def _differs_between(data: Run, v: Any) -> bool:
 
 
 def _adds_nothing(data: Run, v: Any) -> bool:
-    """Return whether omitting the named parts changes no advantage computed from the recorded rewards."""
+    """Return whether leaving out the named parts changes none of the advantages computed from the recorded rewards."""
     o = data[0].settings.objective
     if not BASELINES[o.baseline].within_group:
         return False
@@ -318,10 +324,10 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module and in ``hacks.py``, by name."""
 
 
 class Fault(Tabled[Run]):
-    """A claim of a diagnosis with a single text."""
+    """A claim of a diagnosis with a fixed wording."""
 
     KINDS = FAULTS

@@ -1,4 +1,7 @@
-"""Claims of a diagnosis: groups of equal rewards, entropy, clipped tokens. The data are the updates as read."""
+"""Claims of a diagnosis: groups of equal rewards, entropy, clipped tokens.
+
+They are checked against the updates as read.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
 ALIKE, NEAR = 1e-12, 1e-6
-"""Relative differences up to which rewards are equal, and up to which a reward equals the run's highest or lowest.
+"""Maximum relative differences between equal rewards, and between a reward and the run's highest or lowest reward.
 
-The former is relative to the largest value, at least 1.
+``ALIKE`` is relative to the largest value, at least 1.
 """
 
 
@@ -25,10 +28,10 @@ class Seen:
     """One update as input to a diagnosis, with B completions as recorded.
 
     Attributes:
-        label: the trainer's number of the update.
+        label: the trainer's number for the update.
         settings: settings of the training.
         rewards, group: (B,), rewards and prompts of the completions.
-        counted: (B,) boolean; None if every row counts.
+        counted: (B,) boolean, whether a completion takes part in comparisons; None if all do.
         advantage: (B,) as recorded, NaN if none was assigned; None if none is recorded.
         parts: (B, K), parts of the reward before weighting; None if not recorded.
         names, weights: names and weights of the parts.
@@ -43,7 +46,7 @@ class Seen:
             if not recorded.
         staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
             recorded.
-        answered: (B,) boolean, whether a message of a tool or a user follows the model's; None if not recorded.
+        answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -86,7 +89,7 @@ class Seen:
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
 
     def idle(self) -> list[np.ndarray]:
-        """Return the groups of equal rewards without a known gradient."""
+        """Return the groups whose rewards are equal and whose advantages are 0 or not recorded."""
         silent = [
             members
             for members in self.groups
@@ -100,10 +103,10 @@ Run = Sequence[Seen]
 
 @dataclass(frozen=True, kw_only=True)
 class EqualGroups(Claim[Run]):
-    """Claims that from update ``since`` on, ``dead`` of ``groups`` groups hold equal rewards of one ``kind``.
+    """Claims that from update ``since`` on, ``dead`` of ``groups`` groups have equal rewards of one ``kind``.
 
-    The groups are not known to push. The kind is "right" for the run's highest reward, ``high``, "wrong" for its
-    lowest, ``low``, and "same" for one in between. ``known``: their advantages are all recorded, and 0.
+    No gradient from these groups is recorded. The kind is "right" for the run's highest reward, ``high``, "wrong" for
+    its lowest, ``low``, and "same" for one in between. ``known``: whether their advantages are all recorded, as 0.
     """
 
     since: int
@@ -168,10 +171,10 @@ def _kind(reward: float, low: float, high: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyFar(Claim[Run]):
-    """Claims that the entropy, initially ``start`` nats, has moved far away in ``count`` of ``of`` updates.
+    """Claims that the entropy, initially ``start`` nats, has fallen or risen far in ``count`` of ``of`` updates.
 
-    In these updates, counted from ``since`` on, it is ``part`` times the initial value or farther (and, if risen, half
-    a nat more). It is farthest at step ``where``: ``end``.
+    The updates are those from ``since`` on. Far means ``part`` times the initial value or beyond; a rise must also be
+    at least half a nat. The entropy is farthest at step ``where``: ``end``.
     """
 
     start: float
@@ -242,7 +245,7 @@ class EqualShares(Claim[Run]):
 class Clipped(Claim[Run]):
     """Claims that from update ``since`` on, at most the share ``share`` of a pass's tokens is clipped.
 
-    Of an update's clipped tokens, at most ``pulled`` have a gradient from the rest of the loss.
+    Of an update's clipped tokens, at most the share ``pulled`` has a gradient from the rest of the loss.
     """
 
     since: int
@@ -267,7 +270,10 @@ class Clipped(Claim[Run]):
 
 
 def _clipped(step: Step) -> tuple[float, float]:
-    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens that are pulled."""
+    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens with another gradient.
+
+    It comes from a KL in the loss or an entropy bonus.
+    """
     o, shares = step.settings.objective, [0.0]
     stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
     everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))

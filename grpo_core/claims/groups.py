@@ -1,4 +1,7 @@
-"""Claims of the cards about rewards and groups. The data are the update. ``group`` None means all dead groups."""
+"""Claims of the cards about rewards and groups. ``group`` None means all dead groups.
+
+They are checked against the update.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +63,14 @@ def _penalised(step: Step, v: Any) -> bool:
 
 
 def _by_rounding(step: Step, v: Any) -> bool:
-    """Return whether the advantages are only due to a mean of rewards that differs from them by rounding."""
+    """Return whether the advantages are not 0 only because the batch mean differs from the rewards by rounding."""
     every = np.concatenate([paid(step, g) for g in groups(step)])
     alike = all(equal(np.append(own, every.mean())) for own in _compared(step, v))
     return step.settings.objective.baseline == "batch_mean" and alike and _pushes(step, v) and step.advantage is None
 
 
 def _of_other_rewards(step: Step, v: Any, baseline: str) -> bool:
-    """Return whether equal rewards minus the baseline are not 0."""
+    """Return whether equal rewards have an advantage because they differ from ``baseline``."""
     if step.settings.objective.baseline != baseline or step.advantage is not None or not _pushes(step, v):
         return False
     values = [own for own in _compared(step, v) if len(own)]
@@ -78,7 +81,7 @@ def _of_other_rewards(step: Step, v: Any, baseline: str) -> bool:
 
 
 def _nothing_of_it(step: Step, v: Any, baseline: str) -> bool:
-    """Return whether equal rewards minus the baseline are 0."""
+    """Return whether equal rewards have no advantage because they equal ``baseline``."""
     o, values = step.settings.objective, paid(step, v.group)
     if o.baseline != baseline or _pushes(step, v) or not len(values):
         return False
@@ -307,4 +310,4 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=_cut_off,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -1,4 +1,4 @@
-"""Claims of a diagnosis about how rewards are earned: rare successes, the prompt, length, one outlier, a limit."""
+"""Claims of a diagnosis about what earns rewards: rare successes, the prompt, length, one outlier, a limit."""
 
 from __future__ import annotations
 
@@ -146,4 +146,4 @@ HACKS: dict[str, Kind[Run]] = {
         holds=_range_of_completions,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

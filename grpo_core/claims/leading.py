@@ -1,4 +1,4 @@
-"""Claims about the groups of an update without a signal, and about the tokens that contribute most to a pass."""
+"""Claims about groups without a signal in an update, and about the tokens that contribute most to a pass."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MOST = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
-    """A pass of an update, counted from 0."""
+    """An update, and the index of one of its passes, counted from 0."""
 
     step: Step
     passed: int
 
     def sizes(self, of: str) -> np.ndarray | None:
-        """Return the absolute values of a quantity for each token in the loss, (n,), in descending order.
+        """Return the absolute values of the quantity ``of`` for each token in the loss, (n,), in descending order.
 
         The quantity is the push, the weighted KL estimate, the weighted token loss, or the difference from the sampler.
-        None without a reference or a sampler.
+        None if it needs a reference or a sampler that is not recorded.
         """
         terms = recompute.terms(self.step, self.passed)
         every = {
@@ -46,7 +46,7 @@ class Pass:
 
 
 def _from_sampler(step: Step) -> np.ndarray | None:
-    """Return log π in the first pass minus the sampler's, for the tokens that the pass used."""
+    """Return log π in the first pass minus the sampler's, (B, T). It is 0 for tokens that the pass did not use."""
     if step.sampling_logp is None:
         return None
     return np.where(recompute.used(step, 0), step.logp[0] - step.sampling_logp, 0.0)
@@ -120,7 +120,7 @@ LEADING: dict[str, Kind[Pass]] = {
         holds=partial(_nothing, of="loss"),
     ),
 }
-"""All kinds of claims, by name. Shares are shares of the sum of absolute values."""
+"""The kinds of claims about tokens, by name. Shares are fractions of the sum of absolute values."""
 
 
 class Carried(Tabled[Pass]):
@@ -165,7 +165,7 @@ SIGNALS: dict[str, Kind[Signals]] = {
         holds=lambda data, v: _silent(data, 0, v.all),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims about groups, by name."""
 
 
 class WithoutSignal(Tabled[Signals]):

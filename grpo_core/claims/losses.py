@@ -1,4 +1,4 @@
-"""Claims of the cards about a loss and a gradient that are 0 or not. The data are the update."""
+"""Claims of the cards about a loss and a gradient that are 0 or not. They are checked against the update."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def _left_is_kl(step: Step, v: Any) -> bool:
 
 
 def _by_length(step: Step, v: Any, *, longer: bool) -> bool:
-    """Return whether the loss is due to weights that grow with length, and the claimed completions did better."""
+    """Return whether a loss that is not 0 is due to weights that grow with length.
+
+    ``longer``: whether the longer completions did better.
+    """
     used, terms, size = recompute.used(step, 0), recompute.terms(step, 0), _sums(step)[2]
     here = used.any(axis=-1)
     length, mass, own = step.mask.sum(axis=-1)[here], terms.weight.sum(axis=-1)[here], _by_row(step)
@@ -84,7 +87,7 @@ def _no_pull(step: Step, passed: int) -> bool:
 
 
 def _smaller(step: Step, **changes: Any) -> bool:
-    """Return whether other settings make every advantage smaller."""
+    """Return whether every advantage would be smaller under the changed settings."""
     o = step.settings.objective
     other = gained(step) if step.advantage is not None else recompute.advantage(step, o.replace(**changes))
     return float(np.abs(other).max()) < float(np.abs(gained(step)).max())
@@ -206,4 +209,4 @@ LOSSES: dict[str, Kind[Step]] = {
         text=tr("No token is pushed in this pass."), holds=lambda step, v: not on_tokens(step, v.passed).any()
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -1,4 +1,4 @@
-"""The claim of a check that found nothing: the range of its measure. The data are the measured values."""
+"""The claim of a check that found nothing: the range of its measure. It is checked against the measured values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpo_core.text import tr
 from grpo_core.typeset import plain
 
 Course = Sequence[tuple[int, float]]
-"""The trainer's number and the measured value of each update, in order."""
+"""The trainer's number for each update and the measured value, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)

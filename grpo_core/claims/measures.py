@@ -1,4 +1,7 @@
-"""Claims of a diagnosis about lengths, masks, and log-probabilities that should agree. The data are updates as read."""
+"""Claims of a diagnosis about lengths, masks, and log-probabilities that should agree.
+
+They are checked against the updates as read.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ FACTOR = 2.0
 class Drifts(Claim[Run]):
     """Claims that the mean length is ``before`` tokens in the first third of the updates, and ``after`` in the last.
 
-    Only updates with known lengths count.
+    Updates with unknown lengths are ignored.
     """
 
     before: float
@@ -84,8 +87,8 @@ class CutOffMore(Claim[Run]):
 class FirstPassApart(Claim[Run]):
     """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
 
-    ``gap`` is averaged over the tokens of an update and then over the updates in which they differ at all. At least one
-    of these differs by more than ``limit``.
+    ``gap`` is averaged over the tokens of an update and then over the updates in which any differ. In at least one
+    update, the average exceeds ``limit``.
     """
 
     since: int
@@ -115,8 +118,8 @@ class FirstPassApart(Claim[Run]):
 class SamplerApart(Claim[Run]):
     """Claims that from update ``since`` on, sampler and trainer differ by ``gap`` nats per token.
 
-    The share ``far`` of the tokens differs by a factor of two. Both are averaged over an update and then over the
-    updates.
+    For the share ``far`` of the tokens, the probabilities differ by a factor of two or more. Both are averaged over an
+    update and then over the updates.
     """
 
     since: int
@@ -143,8 +146,8 @@ class SamplerApart(Claim[Run]):
 class ImportanceCut(Claim[Run]):
     """Claims that from update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats per token.
 
-    A truncated importance weight with the cap :data:`USUAL_CAP` would be cut at the share ``cut`` of the tokens. Both
-    are averaged over an update and then over the updates.
+    Truncating importance weights at :data:`USUAL_CAP` would affect the share ``cut`` of the tokens. Both are averaged
+    over an update and then over the updates.
     """
 
     since: int
@@ -195,7 +198,7 @@ class Stale(Claim[Run]):
 
 @dataclass(frozen=True, kw_only=True)
 class Unwritten(Claim[Run]):
-    """Claims that from update ``since`` on, ``share`` of the tokens in the loss were not written by the model."""
+    """Claims that from update ``since`` on, the model did not write the share ``share`` of the tokens in the loss."""
 
     since: int
     share: float
@@ -216,7 +219,7 @@ class Unwritten(Claim[Run]):
 class AllCounted(Claim[Run]):
     """Claims that from update ``since`` on, the loss counts every token of ``count`` of ``of`` completions.
 
-    The ``of`` completions contain a message of a tool or a user.
+    ``of`` is the number of completions in which a tool or a user answers the model.
     """
 
     since: int

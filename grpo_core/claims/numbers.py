@@ -1,4 +1,4 @@
-"""Formatting of numbers in claims, with enough decimals to tell different ones apart."""
+"""Formatting of numbers in claims, with enough decimals to tell different numbers apart."""
 
 from __future__ import annotations
 

@@ -14,11 +14,14 @@ import numpy as np
 
 RESAMPLES, SEED, ALPHA = 2000, 0, 0.05
 FEWEST = 8
-"""Minimum number of seeds for calling anything ahead: with seven, all signs are equal by chance once in 64 cases."""
+"""Minimum number of seeds for calling anything ahead.
+
+With seven, all paired differences have the same sign by chance in 1 case of 64.
+"""
 MOST = 1 << 20
 """Maximum number of draws held in memory at a time."""
 ROUNDING = 1e-9
-"""Differences between two runs below this are rounding errors of 0."""
+"""Maximum difference between two runs, relative to their values (at least 1), that is ascribed to rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +41,15 @@ class Difference:
 
     @property
     def level(self) -> bool:
-        """Whether the interval contains 0, so that the seeds do not show who is ahead."""
+        """Whether the interval contains 0, in which case the seeds do not show which run is ahead."""
         return self.low <= 0 <= self.high
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """Return ``values`` (S,) with the worst possible value, ``floor``, for diverged seeds. No seed is dropped."""
+    """Return ``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``.
+
+    No seed is dropped.
+    """
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)
 
@@ -60,11 +66,11 @@ def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
 
 
 def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bool = False) -> dict[str, Difference]:
-    """Compare the leader with each other run, in the order of ``others``. Higher is ahead.
+    """Compare the leader with each other run, in the order of ``others``. Higher values are better.
 
     Args:
         leader: (S,), one value per seed; never NaN.
-        others: name -> (S,), under the same seeds.
+        others: name -> (S,), with the same seeds.
         median: compare by the (lower) median of the differences, which can be infinite, instead of by their mean.
 
     Raises:
@@ -74,7 +80,9 @@ def compared(leader: np.ndarray, others: Mapping[str, np.ndarray], *, median: bo
 
 
 def changed(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]], *, median: bool = False) -> dict[str, Difference]:
-    """Return the difference of the first from the second array of each pair, (S,) each, with an interval of its own.
+    """Return by how much the first array of each pair exceeds the second, (S,) each.
+
+    Each difference has its own interval, without correction for multiple comparisons.
 
     Raises:
         ValueError: there is no seed, or a mean of non-finite values is requested.
@@ -105,7 +113,7 @@ def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict
 def _limits(drawn: np.ndarray, alpha: float) -> tuple[float, float]:
     """Return the limits of the middle 1 − ``alpha`` of sorted resamples.
 
-    They are not interpolated, because interpolation fails between two infinities.
+    They are not interpolated, because interpolating between two infinities gives NaN.
     """
     place = int(alpha / 2 * len(drawn))
     return float(drawn[place]), float(drawn[-1 - place])

@@ -1,6 +1,6 @@
-"""Claims of the cards about ratios, clipping, the distance to the reference and entropy. The data are the update.
+"""Claims of the cards about ratios, clipping, the distance to the reference and entropy.
 
-``number`` counts passes from 1.
+They are checked against the update. ``number`` counts passes from 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from grpo_core.text import tr
 
 
 def _share(step: Step, v: Any, *, weights: bool) -> bool:
-    """Return whether the claimed share of tokens is clipped, by a clip that cuts ``weights`` or stops pushes."""
+    """Return whether the claimed share of tokens is clipped.
+
+    ``weights``: whether the clip limits weights, at the claimed cap, instead of stopping pushes.
+    """
     clip, used = SURROGATES[step.settings.objective.surrogate].clip, recompute.used(step, v.number - 1)
     clipped = recompute.terms(step, v.number - 1).clipped & used
     if clip is None or clip.cuts_weight != weights or not agrees(v.share, 100 * float(clipped.sum() / used.sum())):
@@ -37,7 +40,10 @@ def _their_own_way(step: Step, number: int) -> bool:
 
 
 def _runs(step: Step, v: Any, *, inside: bool) -> bool:
-    """Return whether the ratios have the claimed range, ``inside`` the clip range or not, and no token is clipped."""
+    """Return whether no token is clipped and the ratios have the claimed range.
+
+    ``inside``: whether that range is within the clip range.
+    """
     own, (low, high) = ratios(step, v.number - 1), band(step)
     ends = agrees(v.first, float(own.min())) and agrees(v.last, float(own.max()))
     still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()
@@ -55,7 +61,7 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """Return the first pass, from 1, at the start of which a ratio is not 1, or 0 if there is none."""
+    """Return the number of the first pass at whose start a ratio is not 1, counted from 1, or 0 if there is none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 
@@ -91,7 +97,7 @@ def _is_reference(step: Step, v: Any) -> bool:
 
 
 def _nowhere(step: Step, beta: float | None = None) -> bool:
-    """Return whether the KL in the loss is k1 without a ratio, which has an expected gradient of 0."""
+    """Return whether the KL in the loss is the estimator k1 without a ratio, whose expected gradient is 0."""
     o = step.settings.objective
     return o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere and not o.kl_importance and not o.kl_in_reward
 
@@ -296,4 +302,4 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: agrees(v.value, _certainty(step)) and v.value < 0.05,
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""

@@ -1,8 +1,8 @@
-"""Claims about the gradients of an update as recorded and under other settings. The data are the two records.
+"""Claims about the gradients of an update as recorded and under other settings.
 
-If a loss depends on more than the sampled tokens, the pushes are also checked on the logits, from the recorded
-distributions: a token's g contributes g (1[a] − π), an exact KL W β π (log π − log π_ref − KL), and an entropy bonus c
-contributes W c π (log π + H).
+They are checked against the two records. If a loss depends on more than the sampled tokens, the pushes are also checked
+on the logits, from the recorded distributions: a token's g contributes g (1[a] − π), an exact KL
+W β π (log π − log π_ref − KL), and an entropy bonus c contributes W c π (log π + H).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 SAME, RESIDUE = 1e-8, 1e-11
-"""Relative difference up to which numbers are equal, and relative rounding error of numbers that cancel."""
+"""Maximum relative difference between equal numbers, and relative rounding error of numbers that cancel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +28,7 @@ class Pair:
 
     Attributes:
         ran, other: the update as recorded, and under other settings; for a language model only the first pass.
-        passes: the compared pass of each, from 0.
+        passes: the compared pass of each, counted from 0.
         wanted: the requested settings, if not all of them affect the batch; None if all do.
         once: whether neither has more than one pass.
     """
@@ -41,12 +41,14 @@ class Pair:
 
     @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d log π of both, (B, T) each."""
+        """d loss / d log π of both updates, (B, T) each."""
         return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both, (C, A) each, if a loss depends on full distributions, otherwise :attr:`tokens`."""
+        """d loss / d logits of both updates, (C, A) each, or :attr:`tokens` if neither loss depends on full
+        distributions.
+        """
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
@@ -62,7 +64,7 @@ class Pair:
 class NoPush(Claim[Pair]):
     """Claims that no sampled token has a gradient in either record.
 
-    ``at_all``: nor does any other token; otherwise a term acts on full distributions.
+    ``at_all``: whether no other token has one either. If False, a term of the loss acts through full distributions.
     """
 
     at_all: bool
@@ -79,9 +81,10 @@ class NoPush(Claim[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class SamePush(Claim[Pair]):
-    """Claims that the push on every sampled token is the same.
+    """Claims that the push on every sampled token is the same in both records.
 
-    ``whole``: so is the effect through full distributions. ``loss``: so is the loss; False makes no statement about it.
+    ``whole``: whether the gradient through full distributions is the same, too. ``loss``: whether the loss is the same;
+    ignored unless ``whole`` is True.
     """
 
     whole: bool
@@ -104,9 +107,9 @@ class SamePush(Claim[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class TimesPush(Claim[Pair]):
-    """Claims that every push has the same direction and is ``ratio`` times as large.
+    """Claims that every push has the same direction in both records and is ``ratio`` times as large in the second.
 
-    This applies to the tokens and to the effect through full distributions.
+    This applies to the sampled tokens and to the gradient through full distributions.
     """
 
     ratio: float
@@ -122,7 +125,7 @@ class TimesPush(Claim[Pair]):
 
 
 def _size(data: Pair) -> float:
-    """Return the magnitude below which gradients that cancel on the logits are rounding errors."""
+    """Return the magnitude below which gradients on the logits are the rounding errors of numbers that cancel."""
     return RESIDUE * float(np.abs(data.tokens[1]).max(initial=0.0))
 
 

@@ -1,4 +1,7 @@
-"""Claims about an update as recorded and the same update with a fault corrected. The data are the two records."""
+"""Claims about an update as recorded and the same update with a fault corrected.
+
+They are checked against the two records.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ PUT_RIGHT: dict[str, Kind[Pair]] = {
         holds=lambda data, v: agrees(v.ratio, lengths(data)[0]) and agrees(v.cosine, lengths(data)[1]),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Righted(Tabled[Pair]):

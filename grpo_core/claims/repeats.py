@@ -1,4 +1,4 @@
-"""Claims about the repeats of a run: when a probability exceeds one half, the action at the end, the final reward."""
+"""Claims about repeats of a run: when a probability first exceeds one half, the final actions, the final reward."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Repeated:
         reward: (n, S), the mean reward of each update's batch; not finite if a repeat diverged.
         likeliest: (S, C), the most likely action for each prompt after the last update.
         rewards: (C, A), reward of each action; None if rewards are not defined per action.
-        own: the first update after which the original run exceeded one half; None if there is none or it is unknown.
+        own: the first update after which this probability exceeded one half in the original run; None if there is none
+            or it is unknown.
     """
 
     max_prob: np.ndarray
@@ -34,7 +35,7 @@ class Repeated:
 
     @property
     def passed(self) -> np.ndarray:
-        """The first update, from 1, after which the largest probability exceeds one half, (S,).
+        """The first update, counted from 1, after which the largest probability exceeds one half, (S,).
 
         Infinite if there is none.
         """
@@ -43,7 +44,7 @@ class Repeated:
 
     @property
     def last(self) -> np.ndarray:
-        """The last mean reward of each repeat, (S,). A diverged one counts as the lowest reward of an action."""
+        """The last mean reward of each repeat, (S,). A diverged repeat counts as the lowest reward of an action."""
         return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
 
 
@@ -94,7 +95,7 @@ class Passed(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class Later(Claim[Repeated]):
-    """Claims that a run that passed π = 0.5 after update ``own`` did so later than ``before`` of ``of`` repeats."""
+    """Claims that the run passed π = 0.5 after update ``own``, later than ``before`` of ``of`` repeats."""
 
     own: int
     before: int
@@ -127,7 +128,7 @@ class OnWrong(Claim[Repeated]):
 
 @dataclass(frozen=True, kw_only=True)
 class LastReward(Claim[Repeated]):
-    """Claims the median, mean and range of the last mean reward. ``diverged`` of ``of`` repeats diverged."""
+    """Claims the median, mean and range of the last mean reward, and that ``diverged`` of ``of`` repeats diverged."""
 
     updates: int
     median: float

@@ -1,4 +1,4 @@
-"""Claims about an update with other reward weights. The data are the two records."""
+"""Claims about an update as recorded and with other reward weights. They are checked against the two records."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ REWEIGHTED: dict[str, Kind[Pair]] = {
         holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Reweighted(Tabled[Pair]):

@@ -1,4 +1,4 @@
-"""Claims about a sweep: highest and lowest reward, the course of the KL, smooth training, runs that still climb."""
+"""Claims about a sweep: highest and lowest reward, the KL, smooth training, runs that are still climbing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import plural, tr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Swept(Trained):
-    """Raw arrays of a sweep: all points in the order of the grid, and the row that is described.
+    """Raw arrays of a sweep: all points in the order of the grid, and the row of the grid that is described.
 
     Attributes:
         kl: name -> (U + 1, S), KL from the start in nats, for the points of that row; not finite if a seed diverged.
@@ -26,11 +26,11 @@ class Swept(Trained):
 
     @property
     def row(self) -> Trained:
-        """The points of the row only."""
+        """The arrays of the row's points only."""
         return Trained(courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor)
 
     def last_kl(self, name: str) -> np.ndarray:
-        """Return the last KL of each seed, (S,), infinite if it diverged."""
+        """Return the last KL of each seed, (S,). Infinite for diverged seeds."""
         return counted(self.kl[name][-1], np.inf)
 
     def falls(self, name: str) -> np.ndarray:
@@ -56,7 +56,7 @@ class Highest(Lead):
 
 @dataclass(frozen=True, kw_only=True)
 class Lowest(Claim[Trained]):
-    """Claims that the first of ``names`` has the lowest mean, ``least``, and is statistically level with the others.
+    """Claims that the first of ``names`` has the lowest mean, ``least``, and that the others are statistically level.
 
     ``diverged`` of its ``of`` seeds diverged and count as the lowest possible value.
     """
@@ -87,7 +87,7 @@ class Lowest(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Claim[Swept]):
-    """Claims the median KL at the first and at the last point of the row, and their paired difference."""
+    """Claims the median KL at the first and the last point of the row, and the interval of their paired difference."""
 
     first: float
     last: float
@@ -114,7 +114,7 @@ class Moves(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class Between(Claim[Swept]):
-    """Claims the lowest and the highest median KL of a row that has no order."""
+    """Claims the lowest and the highest median KL of a row whose values have no order."""
 
     least: float
     most: float
@@ -157,7 +157,7 @@ class Smoothest(Claim[Swept]):
 
 @dataclass(frozen=True, kw_only=True)
 class StillClimbing(Claim[Swept]):
-    """Claims which of the ``all`` points of the row have means that still rise after ``updates`` updates."""
+    """Claims that of the ``all`` points of the row, ``names`` are still rising after ``updates`` updates."""
 
     names: tuple[str, ...]
     all: int
@@ -182,7 +182,7 @@ class StillClimbing(Claim[Swept]):
 
 
 def falls(courses: np.ndarray) -> np.ndarray:
-    """Return the total decrease of each course (U + 1, S), (S,)."""
+    """Return the total decrease over each column of ``courses`` (U + 1, S), (S,)."""
     return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
 
 
@@ -192,7 +192,7 @@ def median(values: np.ndarray) -> float:
 
 
 def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
-    """Return the point with the lowest mean, those statistically level with it, and that mean."""
+    """Return the names of the point with the lowest mean and of those statistically level with it, and that mean."""
     ranked = data.ranked()
     worst, least = ranked[-1]
     others = {name: -data.last(name) for name in data.courses if name != worst}
@@ -207,7 +207,10 @@ def moved(data: Swept) -> tuple[float, float, Difference]:
 
 
 def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """Return the points of the row that fall least and most, by how much, and the difference. None if level."""
+    """Return the points of the row whose reward falls least and most, the two decreases, and their difference.
+
+    None if another point is statistically level with the best one.
+    """
     lost = {name: data.falls(name) for name in data.kl}
     mean = {name: float(values.mean()) for name, values in lost.items()}
     best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])

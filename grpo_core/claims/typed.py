@@ -1,4 +1,4 @@
-"""Claims about a completion typed by the user, and its rank in the group that it joins."""
+"""Claims about a completion typed by the user, and its advantage in the group that it joins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.text import tr
 
 RARE = -23
-"""Log-probability below which a completion is sampled less than once in ten billion times."""
+"""Log-probability below which a completion is sampled less than once in ten billion draws."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class Joined:
 
     @property
     def total(self) -> float:
-        """Log-probability of the completion."""
+        """Log-probability of the full completion."""
         return math.fsum(float(x) for x in self.logp)
 
 
@@ -47,7 +47,7 @@ def _pushed(data: Joined, v: Any, sign: int) -> bool:
 
 
 def _is_paid(data: Joined, v: Any) -> bool:
-    """Return whether the reward and its listed parts, with their weights, are exactly those that are not 0."""
+    """Return whether the claimed reward is correct, and the claimed parts are exactly those with a non-zero weight."""
     every = zip(data.names, data.parts, data.weights, strict=True)
     found = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
     return agrees(v.reward, data.reward) and v.parts == found
@@ -86,7 +86,7 @@ TYPED: dict[str, Kind[Joined]] = {
     ),
     "all_equal": Kind(text=tr("All rewards of the group would be equal."), holds=_all_equal),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Typed(Tabled[Joined]):

@@ -1,6 +1,6 @@
-"""Claims of a what-if with a single text each: what is equal in two updates, and what a record cannot show.
+"""Claims of a what-if with a fixed wording: what is equal in two updates, and what a record cannot show.
 
-The data are the two records, as for the claims about pushes.
+They are checked against the two records, as for the claims about pushes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
 
 SAME = 1e-12
-"""Relative difference up to which numbers are equal."""
+"""Maximum relative difference between equal numbers."""
 CLIPPING = ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")
 ESTIMATING = ("kl", "kl_importance", "kl_in")
 
@@ -92,7 +92,7 @@ def _one_length(data: Pair) -> bool:
 
 
 def _is_reference(data: Pair, v: Any) -> bool:
-    """Return whether both have a KL of 0 on the sampled tokens, without a gradient on any of them."""
+    """Return whether the KL of both updates is 0 on all sampled tokens and has no gradient on them."""
     for step, passed in _both(data):
         kl, pull = recompute.terms(step, passed).kl, recompute.token_gradient(step, passed)[1]
         if (kl is not None and kl.any()) or (pull is not None and pull.any()) or step.ref_logp is None:
@@ -124,7 +124,7 @@ def _asked(data: Pair, path: str) -> tuple[Any, Any]:
 
 
 def _held(data: Pair, v: Any) -> bool:
-    """Return whether a different value of a setting is requested, but the recorded one remains in force."""
+    """Return whether another value of a setting was requested, but the recorded one remains in force."""
     ran, wanted = _asked(data, v.path)
     return ran != wanted and v.path not in data.ran.settings.differences(data.other.settings)
 
@@ -259,10 +259,10 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         holds=lambda data, v: not _ended(data.other),
     ),
 }
-"""All kinds of claims, by name."""
+"""The kinds of claims in this module, by name."""
 
 
 class Same(Tabled[Pair]):
-    """A claim of a what-if with a single text."""
+    """A claim of a what-if whose wording is one row of a table."""
 
     KINDS = WHAT_IFS

@@ -11,7 +11,7 @@ from grpo_core.bandit.streams import Streams
 
 
 class CommonStreams(Streams):
-    """Random numbers of ``copies`` copies of the same seeds, each drawn once.
+    """Random numbers for ``copies`` copies of the same seeds. Each number is drawn once and shared by all copies.
 
     Copy k of seed s is run k S + s. There are at least two runs.
     """
@@ -28,12 +28,12 @@ class CommonStreams(Streams):
         return self._count * self._copies
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """Return the numbers of one copy of the seeds, repeated for every copy."""
+        """Return the random numbers of all seeds, repeated for every copy."""
         once = runs_last_view(self._once.uniforms(step, count)[: self._count])
         repeated = np.empty((count, self._copies, self._count))
         repeated[:] = once[:, None]
         return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further numbers for redrawing in ``runs``."""
+        """Return further random numbers for ``runs``, which draw again."""
         return self._once.again(step, count, attempt, runs % self._count)

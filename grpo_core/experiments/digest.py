@@ -10,18 +10,18 @@ import numpy as np
 from grpo_core.experiments.ensemble import Ensemble, band
 
 SAME = 1e-9
-"""Largest difference between measures of runs that count as equal up to rounding."""
+"""Maximum difference between equal measures of runs, due to rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
-"""Measures over all seeds together, which do not exist for a single seed."""
+"""Measures computed from all seeds together, which do not exist for a single seed."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 """Measures whose course over training a digest contains."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Course:
-    """A measure of one algorithm over training, (n,): values at ``first`` and at every ``spacing`` in x after it.
+    """A measure of one algorithm over training, (n,): its value at ``first`` and after every ``spacing`` on the x axis.
 
-    Without a band, ``low`` and ``high`` are None.
+    ``low`` and ``high`` are None if there is no band.
     """
 
     first: float
@@ -36,7 +36,7 @@ class Course:
         return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
 
     def every(self, spacing: float) -> Course:
-        """Return this course with positions ``spacing`` apart."""
+        """Return this course with its points ``spacing`` apart on the x axis."""
         return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
 
 
@@ -49,7 +49,7 @@ class Digest:
         runs: the runs of all seeds.
         courses: measure of :data:`COURSES` -> its course over the updates.
         numbers: its row of the ranking table, without the name.
-        repeats: name of an earlier algorithm with the same runs, or empty.
+        repeats: name of an earlier algorithm with the same runs; empty if there is none.
     """
 
     name: str
@@ -76,7 +76,7 @@ def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
 
 
 def course(runs: Ensemble, measure: str) -> Course:
-    """Return a measure of one algorithm over the updates.
+    """Return the course of a measure of one algorithm over the updates.
 
     Raises:
         KeyError: there is no such measure.
@@ -89,7 +89,7 @@ def course(runs: Ensemble, measure: str) -> Course:
 
 
 def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """Return a measure of one seed over the updates. None for a measure over all seeds."""
+    """Return the course of a measure for the seed at index ``place``. None for a measure that requires all seeds."""
     if measure in OVER_SEEDS:
         return None
     return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])

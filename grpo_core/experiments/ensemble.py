@@ -1,4 +1,4 @@
-"""Runs under many seeds and settings, computed side by side along the run axis, and their measures."""
+"""Runs with many seeds and settings, computed side by side along the run axis, and their measures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Beside:
     """Some runs of an ensemble computed by JAX, repeated with NumPy.
 
     Attributes:
-        seeds: their seeds, possibly none.
+        seeds: seeds of the repeated runs, possibly none.
         measures: as in :class:`Ensemble`, for these seeds.
     """
 
@@ -53,10 +53,10 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
-    """The runs of many seeds under the same settings.
+    """The runs of many seeds with the same settings.
 
     Attributes:
-        settings: their settings, except for the seed.
+        settings: the settings, except for the seed.
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
         policy: (S, C, A) probabilities after the last update.
@@ -70,9 +70,9 @@ class Ensemble:
     beside: Beside | None = None
 
     def run(self, place: int) -> Settings:
-        """Return the settings of one of the runs.
+        """Return the settings of the run at index ``place``.
 
-        Trained alone, the run is repeated bit for bit, or, if computed by JAX, up to rounding.
+        Training with these settings repeats the run bit for bit, or up to rounding if JAX computed it.
         """
         return self.settings.replace({"seed": self.seeds[place]})
 
@@ -83,7 +83,7 @@ class Ensemble:
 
     @property
     def samples(self) -> np.ndarray:
-        """Number of completions that each run had drawn after every update, (U + 1,)."""
+        """Number of completions that each run has drawn after every update, (U + 1,)."""
         each = self.settings.learner.group_size * self.settings.trained.prompts
         return np.arange(len(self.measures["reward"])) * each
 
@@ -128,12 +128,12 @@ class Ensemble:
 
     @property
     def wrong_way(self) -> np.ndarray:
-        """The share of the seeds whose step pointed away from higher reward, (U,)."""
+        """Share of the seeds whose step pointed away from higher reward, for each update, (U,)."""
         return np.asarray((self.measures["alignment"][1:] < 0).mean(axis=-1))
 
     @property
     def signal_to_noise(self) -> np.ndarray:
-        """The length of the mean step in the uphill direction divided by the spread around it, (U,).
+        """Length of the mean step in the uphill direction divided by the spread around it, for each update, (U,).
 
         Every seed's step is projected on its own policy's exact gradient. 0 if no policy moves, infinite if there is no
         spread.
@@ -151,7 +151,7 @@ class Train(Protocol):
     def __call__(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
     ) -> Iterator[Ensemble]:
-        """Yield the ensemble of each point, in order."""
+        """Yield the ensemble of each point, in the order of ``points``."""
 
 
 def ensembles(
@@ -159,12 +159,12 @@ def ensembles(
 ) -> Iterator[Ensemble]:
     """Train every seed at every point for ``updates`` updates, and yield one ensemble per point, in order.
 
-    Consecutive points that differ only in :data:`SIDE_BY_SIDE` share their calls. All points get the same random
-    numbers.
+    Consecutive points that differ only in :data:`SIDE_BY_SIDE` are computed in the same calls. All points get the same
+    random numbers.
 
     Args:
         points: settings of a task with a reward per action; their seeds are ignored.
-        seeds: (S,).
+        seeds: seeds of the runs at each point, (S,).
         updates: number of updates of every run, U.
         poll: called before each pass; may raise to stop. Ensembles already yielded remain valid.
 
@@ -176,7 +176,7 @@ def ensembles(
 
 
 def require_side_by_side(points: Sequence[Settings], seeds: Sequence[int]) -> None:
-    """Raise a SettingsError unless each point can be trained side by side, with at least one seed."""
+    """Raise a SettingsError unless there is a seed and each point can be trained side by side with others."""
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
@@ -191,7 +191,7 @@ def _ensembles(
 
 
 def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:
-    """Split the points, in order, into parts that share calls, if possible at least one part per process.
+    """Split the points, in order, into parts to be computed in the same calls, if possible one per process or more.
 
     ``seeds``: number of seeds of each point.
     """
@@ -206,7 +206,7 @@ def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list
 
 
 def shared(settings: Settings) -> dict[str, Any]:
-    """Return ``settings`` without the values that can differ between runs."""
+    """Return the settings that must be equal for runs to be computed in one call, by dotted path."""
     return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
 
@@ -249,7 +249,7 @@ def _side_by_side(
 
 
 def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> Iterator[Ensemble]:
-    """Split a gauge of all runs into the ensemble of each point."""
+    """Yield the ensemble of each point from a gauge that measured the runs of all points."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the duplicate of a single seed

@@ -1,4 +1,4 @@
-"""Many runs side by side like :mod:`grpo_core.experiments.ensemble`, compiled by JAX: ``--fast``.
+"""Many runs side by side, like :mod:`grpo_core.experiments.ensemble`, but compiled by JAX: ``--fast``.
 
 It uses the same formulas and the same random numbers, in double precision. Results differ from NumPy's by rounding.
 Some of the runs are repeated with NumPy, and the largest difference is reported.
@@ -41,7 +41,7 @@ from grpo_core.text import tr
 POINTS, SEEDS = 4, 2
 """Maximum number of points, and of seeds per point, that are also trained with NumPy.
 
-The numbers apply to the points that share calls.
+The numbers apply to each set of points computed in the same calls.
 """
 
 
@@ -93,7 +93,7 @@ def jax_module() -> ModuleType:
 
 
 def _double() -> AbstractContextManager[object]:
-    """Return a context manager for double precision on the CPU. Other users of JAX are not affected."""
+    """Return a context manager for double precision on the CPU, which does not affect other users of JAX."""
     stack, jax = ExitStack(), jax_module()
     stack.enter_context(jax.enable_x64(True))
     stack.enter_context(jax.default_device(jax.local_devices(backend="cpu")[0]))
@@ -159,7 +159,10 @@ def _side_by_side(
 
 @cache
 def _compiled() -> Callable[..., Any]:
-    """Compile the function for up to ``UPDATES`` updates, once for all settings that differ only in ``values``."""
+    """Return the compiled function for up to ``UPDATES`` updates.
+
+    It serves all settings that differ only in ``values``.
+    """
     jax = jax_module()
     from grpo_core.bandit.traced import State, Updates
 
@@ -179,7 +182,7 @@ def _compiled() -> Callable[..., Any]:
             names, values: path of each differing setting, and its value at each point.
             state: state of R runs, ordered by point, then by seed.
             numbers: random numbers of every seed, (UPDATES, B, S).
-            count, true: number of updates, and the value true.
+            count, true: number of updates, and the value true, passed in so that the compiler does not know it.
         """
         jnp, work = jax.numpy, task(settings.bandit)
         rewards, runs, seeds = work.action_rewards, state.logits.shape[-1], numbers.shape[-1]

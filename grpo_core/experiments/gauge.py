@@ -24,9 +24,9 @@ OF_STEPS = ("alignment", "step")
 """Measures that describe the step that leads to a policy."""
 
 AT_ONCE = 4096
-"""Number of policies measured at once.
+"""Number of policies measured at once, small enough for the processor's cache.
 
-It is small enough for the processor's cache and large enough to outweigh the overhead of a call.
+It is large enough that the overhead of the calls does not matter.
 """
 
 
@@ -58,7 +58,7 @@ class Gauge:
     def read(self, logp: np.ndarray, before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
         """Measure the next log π (R, C, A), and the update that follows it.
 
-        ``before`` and ``after`` are the logits before and after that update. None for the last policy.
+        ``before`` and ``after`` are the logits before and after that update, or None for the last policy.
         """
         self._last = logp
         self._logp[self._waiting] = runs_last_view(logp)
@@ -76,7 +76,7 @@ class Gauge:
         self._waiting = 0
 
     def keep(self, values: Mapping[str, np.ndarray]) -> None:
-        """Store the measures of the next N policies and of the steps that follow them, by name, (N, R) each."""
+        """Store the measures of the next N policies and of the steps that follow them: name -> (N, R)."""
         count = len(values["reward"])
         for name, kept in self._measures.items():
             first = self._done + (name in OF_STEPS)
@@ -88,7 +88,7 @@ class Gauge:
         return self._measures
 
     def policy(self) -> np.ndarray:
-        """Probabilities after the last update, (R, C, A)."""
+        """Return the probabilities after the last update, (R, C, A)."""
         return np.asarray(np.exp(self._last))
 
 

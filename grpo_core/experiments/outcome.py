@@ -1,4 +1,4 @@
-"""Claims about the outcome of runs under the same seeds, for races and sweeps.
+"""Claims about the outcome of runs with the same seeds, for races and sweeps.
 
 They are used in the window and on the command line.
 """
@@ -42,12 +42,12 @@ from grpo_core.experiments.ensemble import Ensemble, ensembles
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
-    """Return the raw data of ``runs`` by the names used in sentences: their rewards, and which seeds are stuck.
+    """Return the raw data of ``runs`` by the names used in sentences: rewards, and which seeds are stuck.
 
-    ``measure``: "reward", or "best_prob", the probability of the best action, instead.
+    ``measure``: "reward", or "best_prob" to use the probability of the best action instead of the reward.
 
     Raises:
-        ValueError: a different measure, for which more is not better.
+        ValueError: another measure, for which higher is not always better.
     """
     if measure not in ("reward", "best_prob"):
         raise ValueError(f"runs are not compared by {measure}")
@@ -91,7 +91,7 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Return further claims for larger displays: which algorithms are still improving."""
+    """Return further claims, for displays with more space, about which algorithms are still improving."""
     found = climbed(data)
     claims = (Climbs(name=name, by=found[name].by, low=found[name].low, high=found[name].high) for name in found)
     return tuple(claim for claim in claims if claim.holds)
@@ -109,7 +109,10 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Return the raw data of a sweep, by point. Describes the one of its ``rows`` with the best point."""
+    """Return the raw data of a sweep, by point.
+
+    The row to describe is the one of ``rows`` that contains the best point.
+    """
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)
@@ -122,9 +125,10 @@ def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
 
 
 def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple[Claim[Swept], ...]]:
-    """Yield the claims about a sweep of two points or more, one tuple per sentence.
+    """Yield the claims about a sweep of at least two points, one tuple per sentence.
 
     Args:
+        data: the raw data of the sweep.
         in_order: whether the points of the row are numbers, which have an order.
         smoothness: whether to include where training was smoothest.
     """
@@ -177,7 +181,10 @@ def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
 
 
 def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """Return one of the runs, by JAX and retrained with NumPy. None if NumPy has already computed it."""
+    """Return the measures of one run as computed by JAX and retrained with NumPy.
+
+    None if NumPy computed the run anyway.
+    """
     if runs.beside is None:
         return None
     (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
@@ -186,12 +193,12 @@ def reopened(runs: Ensemble, place: int) -> ByBoth | None:
 
 
 def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Return the claim about the difference between a run retrained with NumPy and JAX's curve of it."""
+    """Return the claim about the difference between a run retrained with NumPy and the curve computed by JAX."""
     return (Reopened(apart=data.apart),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
-    """Return claims about repeats with at least one update."""
+    """Return claims about repeats of a run, which must have at least one update."""
     past, own = np.sort(data.passed), data.own
     there, count = int(np.isfinite(past).sum()), len(past)
     middle = max(there - 1, 0)

@@ -1,4 +1,4 @@
-"""The fair race: algorithms on the same landscape, under the same seeds, at equal updates, samples or step length."""
+"""The fair race: algorithms on the same landscape, with the same seeds, at equal updates, samples or step length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
-"""Algorithms of a race by default."""
+"""Algorithms that take part in a race by default."""
 ALONE = ("REINFORCE", "REINFORCE + running mean")
 """Algorithms without groups: at equal samples they update after every single sample."""
 MU = 1
@@ -26,9 +26,9 @@ LOCAL_PEAK: dict[str, Any] = {
     "task.bias": 2.0,
     "task.bias_action": 3,
 }
-"""The double peak with an initial policy biased towards the lower peak.
+"""Settings of the double peak with an initial policy that prefers the lower peak.
 
-From a uniform start hardly any run gets stuck.
+From a uniform start, hardly any run gets stuck.
 """
 
 
@@ -37,7 +37,7 @@ SPOKEN = {"GRPO (DeepSeekMath)": "GRPO"}
 TERMS = {"objective.beta": "β {:g}", "learner.mu": "μ {:g}", "learner.group_size": "G {:g}"}
 """Numbers that can differ between the algorithms of a race, with the format in which they are appended to a name."""
 EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws dead groups")}
-"""Features that only some algorithms of a race have, with the text that is appended to their names."""
+"""Features that only some algorithms of a race have, with the words that are appended to their names."""
 
 
 def entered(
@@ -74,9 +74,9 @@ def spoken(name: str) -> str:
 
 
 def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
-    """Return the differences between a race's algorithms other than the objective, in short form, such as "β 0.04".
+    """Return what distinguishes each algorithm of a race apart from its objective, in short form, such as "β 0.04".
 
-    ``entries``: name -> its settings. The string is empty if nothing differs.
+    ``entries``: name -> its settings. The strings are empty if nothing differs.
     """
     apart = [path for path in (*TERMS, *EXTRAS) if len({own.get(path) for own in entries.values()}) > 1]
     return {
@@ -107,11 +107,11 @@ def race(
         settings: task, group size, learning rate, number of passes μ for all, and β for those with a KL in their loss;
             each preset determines the rest of its objective.
         names: names of presets in :data:`PRESETS`.
-        seeds: (S,).
+        seeds: seeds of the runs of each algorithm, (S,).
         updates: number of updates of each algorithm; at equal samples, of the one with the most samples per update.
         fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), with
             the number of updates that gives the same number of completions; "step_length": every update of the logits
-            has ``step_length``, and one of zero stays zero.
+            is scaled to ``step_length``, unless it is zero.
         own_mu: whether each preset uses the number of passes that its source fixes.
         step_length: length of every update at equal step length.
         poll: called before each pass; may raise to stop. Results already yielded remain valid.

@@ -1,4 +1,4 @@
-"""Repeats of one run under other seeds, computed side by side, with their series yielded as they grow."""
+"""Repeats of one run with other seeds, computed side by side. Their series are yielded part by part."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Repeats:
     """Some consecutive updates of S runs that differ only in their seed.
 
     Attributes:
-        first: number of the first of these updates, from 1.
+        first: number of the first of these updates, counted from 1.
         series: each of :data:`SERIES`, (n, S).
-        likeliest: the most likely action in each context after the last of them, (S, C).
+        likeliest: the most likely action in each context after the last of these updates, (S, C).
     """
 
     first: int
@@ -46,7 +46,7 @@ def repeated(
 
     Args:
         settings: settings of every run; their seed is ignored.
-        seeds: (S,).
+        seeds: seeds of the runs, (S,).
         count: number of updates.
         poll: called before each update; may raise to stop.
 

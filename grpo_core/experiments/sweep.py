@@ -1,4 +1,4 @@
-"""Sweeps: the same seeds over a grid of settings, and the theoretical optimum of each."""
+"""Sweeps: training with the same seeds at every point of a grid of settings, and the optimum in theory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
 BETAS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
-"""A grid of β from zero to the strength of the reward itself."""
+"""Values of β for a sweep, from zero to the strength of the reward itself."""
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "k1": {"objective.kl": "k1", "objective.kl_importance": False},
@@ -28,7 +28,7 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "ratio × k3": {"objective.kl": "k3", "objective.kl_importance": True},
     "exact": {"objective.kl": "exact", "objective.kl_importance": False},
 }
-"""Estimators of the KL in the loss: name -> their settings. k1 to k3: Schulman 2020."""
+"""Estimators of the KL in the loss: name -> settings. k1 to k3: Schulman 2020."""
 
 
 def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings]:
@@ -97,7 +97,8 @@ def resting_beta(settings: Settings) -> float:
     """Return the β > 0 of the exponential tilt at which training converges. Infinite if only the KL has a gradient.
 
     A baseline that is a mean of n rewards including the sample's own scales the reward's expected gradient by (n − 1) /
-    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor.
+    n. With a KL in the loss the result is therefore β n / (n − 1). A KL in the reward is scaled by the same factor, so
+    that the result is β.
     """
     goal = settings.objective
     if not BASELINES[goal.baseline].mean or goal.kl_in_reward:
@@ -125,7 +126,7 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
 
 
 def tilt_measures(settings: Settings, beta: float) -> dict[str, float]:
-    """Return KL(π‖π_ref) in nats and the expected reward at that optimum, averaged over the prompts."""
+    """Return KL(π‖π_ref) in nats and the expected reward of the exponential tilt, averaged over the prompts."""
     best = exponential_tilt(settings, beta)
     work = task(settings.bandit)
     start = work.start.reshape(best.shape) / settings.learner.temperature

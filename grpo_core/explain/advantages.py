@@ -1,4 +1,4 @@
-"""Explanations from rewards to the advantage: penalty, mean, standard deviation, baseline, and a critic's estimate."""
+"""Explanations of the path from rewards to the advantage: penalty, mean, standard deviation, baseline, critic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def are_equal(values: Sequence[float]) -> bool:
 
 
 def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """Return the scored completions (or steps) of a group or of the batch, and their scores."""
+    """Return the addresses and scores of the scored completions (or steps) of a group.
+
+    If ``group`` is None, return those of the batch.
+    """
     both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
     return [q for q, _ in both], [v for _, v in both]
@@ -167,7 +170,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _from_group(n: Numbers, q: Quantity) -> Formula:
-    """Explain (R − b) / (σ + δ), and the cases in which it is 0 or the divisor is 1."""
+    """Explain (R − b) / (σ + δ), and the cases in which the result is 0 or the divisor is 1."""
     o, row, symbol = n.objective, q.row or 0, f"A_{n.at(q)}"
     group, score = int(n.step.group[row]), score_of(n, row)
     r = n[score]
@@ -225,7 +228,10 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def _divided(n: Numbers) -> str:
-    """Return the source of this combination of baseline and deviation. If no paper has both, its parts are cited."""
+    """Return the source of this combination of baseline and deviation.
+
+    If no paper has both, the sources of each are cited.
+    """
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source
@@ -233,7 +239,7 @@ def _divided(n: Numbers) -> str:
 
 
 def _next(n: Numbers, q: Quantity) -> int | None:
-    """Return the index of the completion's next token, or None after the last."""
+    """Return the index of the completion's next token, or None after its last token."""
     return next((t for t in n.visited(q.row) if t > (q.token or 0)), None)
 
 

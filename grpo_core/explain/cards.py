@@ -1,4 +1,4 @@
-"""Explanations of the metric cards. Each card is a mean or a count of numbers that can be explained in turn."""
+"""Explanations of the metric cards. Each card shows a mean or a count of numbers that can be explained in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.typeset import number, series, squared, total
 
 
 def explain_card(n: Numbers, q: Quantity) -> Formula:
-    """Explain a card by its rule. Numbers that only the model can compute count as measured."""
+    """Explain a card by its rule. A number that only the model can compute is explained as measured."""
     known = q.name == "grad_norm" and n.logit_gradient(0) is not None
     if q.name in n.step.measurements and not known:
         return measured(n, q)
@@ -59,7 +59,7 @@ def reward_mean(n: Numbers, q: Quantity) -> Formula:
 
 
 def reward_std(n: Numbers, q: Quantity) -> Formula:
-    """Explain the mean over groups of the standard deviation."""
+    """Explain the mean of the groups' standard deviations."""
     inputs = [Quantity("reward_std", group=g) for g in range(int(n.step.group.max()) + 1)]
     inputs = [i for i in inputs if not math.isnan(n[i])]
     values = [n[i] for i in inputs]
@@ -95,7 +95,7 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
 
 
 def place_mean(name: str, symbol: str, note: str) -> Rule:
-    """Return the rule for the mean of a quantity of the policy after the update over the visited contexts."""
+    """Return the rule for the mean of a quantity of the updated policy over the visited contexts."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         assert n.step.context is not None
@@ -159,7 +159,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
 
 
 def _counted(o: Objective) -> str:
-    """Describe the tokens over which the share of clipped tokens is computed."""
+    """Describe which tokens count for the share of clipped tokens."""
     clip = SURROGATES[o.surrogate].clip
     if clip is None:
         return tr("This loss has no clip, so no token counts.")
@@ -198,7 +198,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
 
 
 def _gradient_size(n: Numbers) -> float:
-    """Return the magnitude of the token gradients that the norm sums, which can cancel each other."""
+    """Return the sum of the magnitudes of the token gradients, which can cancel in the norm."""
     push, pull = n.gradient_parts(0)
     return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
 

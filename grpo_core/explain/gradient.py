@@ -1,4 +1,4 @@
-"""Explanations of d loss / d log π of one token: the surrogate's part and the KL's."""
+"""Explanations of d loss / d log π of one token: the part from the surrogate and the part from the KL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.typeset import number, series, signed
 
 
 def gradient(n: Numbers, q: Quantity) -> Formula:
-    """Explain the sum of the two parts and its direction."""
+    """Explain the sum of the two parts and the direction of the gradient."""
     push, pull = n.token("push", q), n.token("pull", q)
     a, b = n[push], n[pull]
     note = tr("Neither pushed nor pulled.")
@@ -42,7 +42,7 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
 def shared_by(n: Numbers) -> Level | None:
     """Return the level at which a completion's tokens share the quantity through which the surrogate's gradient passes.
 
-    None if each token has its own.
+    None if each token has a quantity of its own.
     """
     path = SURROGATES[n.objective.surrogate].path
     level = {
@@ -54,7 +54,7 @@ def shared_by(n: Numbers) -> Level | None:
 
 
 def push(n: Numbers, q: Quantity) -> Formula:
-    """Explain −W m dS/d log π, through one token or through all tokens of a completion that share one ratio."""
+    """Explain −W m dS/d log π, through one token or, if they share one ratio, through all tokens of a completion."""
     shared = shared_by(n)
     places = [n.token("push", q, t) for t in n.visited(q.row)] if shared else [q]
     own = TokenReading(n, q)

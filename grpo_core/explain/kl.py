@@ -17,13 +17,13 @@ from grpo_core.typeset import number, series, signed
 
 
 def _distance(n: Numbers, q: Quantity) -> tuple[kl.Distance, tuple[Quantity, Quantity]]:
-    """Return d = log π_ref − log π of a token, and the inputs from which it is computed."""
+    """Return d = log π_ref − log π of a token, and the addresses of the two log-probabilities."""
     now, ref = n.token("logp", q), n.token("ref_logp", q)
     return kl.Distance(now=n[now], ref=n[ref], index=n.it), (now, ref)
 
 
 def estimate(n: Numbers, q: Quantity) -> Formula:
-    """Explain the estimate named by the objective, multiplied by the ratio if the objective requires it."""
+    """Explain the configured estimate of the KL, multiplied by the ratio if the objective requires it."""
     o, symbol = n.objective, rf"\mathrm{{KL}}_{n.at(q)}"
     value, inputs = _exact(n, q) if o.kl == kl.EXACT else _sampled(n, q)
     general, values, result, scale = value.general, value.values, value.value, value.size
@@ -87,7 +87,7 @@ def _exact(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]:
 
 
 def pull(n: Numbers, q: Quantity) -> Formula:
-    """Explain β W d KL / d log π, including the gradient through the ratio if the ratio is a factor."""
+    """Explain β W d KL / d log π, including the gradient through the ratio if the estimate is multiplied by it."""
     o, symbol, head = n.objective, rf"g^{{\mathrm{{KL}}}}_{n.at(q)}", rf"g^{{\mathrm{{KL}}}}_{n.it} = "
     if not n.kl_in_loss:
         note = (

@@ -1,4 +1,4 @@
-"""Explanations from token to loss: the weight of a token, its loss, a completion's share, and their sum."""
+"""Explanations of the path from a token to the loss: its weight, its loss, its completion's share, and their sum."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def loss(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, passed: int) -> float:
-    """Return the magnitude of the terms that the loss sums."""
+    """Return the sum of the magnitudes of the terms of the loss."""
     terms = n.terms(passed)
     return float(abs(terms.weight * terms.token_loss).sum())
 
 
 def _parts(n: Numbers, passed: int) -> str:
-    """Return a note on the contributions to the loss."""
+    """Return a note on the contributions of the surrogate and the KL to the loss."""
     purpose = tr("A handle for the gradient, not a score.")
     if not n.kl_in_loss or n.terms(passed).kl is None:
         return purpose

@@ -1,4 +1,4 @@
-"""One explained number: its formula, the formula with values, and the agreement of the two computations."""
+"""One explained number: its formula, the formula with values, and the agreement of two computations of it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Formula:
         values: LaTeX of the formula's right-hand side with values.
         value: the result.
         inputs: the inputs of the formula.
-        scale: magnitude of the largest summand in the computation, the scale for rounding errors.
-        unit: empty for a dimensionless number.
+        scale: magnitude of the largest summand in the computation, to which rounding errors are proportional.
+        unit: the unit; empty for a dimensionless number.
         note: remark on what the formula does not show.
         source: paper and equation.
     """
@@ -53,7 +53,7 @@ class Node:
         difference: value − engine.
         tolerance: maximum difference explained by rounding.
         agrees: whether the difference is within the tolerance.
-        unit: empty for a dimensionless number.
+        unit: the unit; empty for a dimensionless number.
         inputs: numbers that the formula reads, each of which can be explained in turn.
         note: remark on what the formula does not show; "recorded" or "measured" for a number without a formula.
         source: paper and equation.

@@ -1,4 +1,4 @@
-"""Look-up of an update's numbers by address: the engine's side of every explanation."""
+"""Look-up of an update's numbers by address: the values against which every explanation is compared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Numbers(EvaluatedStep):
         return READ[q.name](self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
-        """Return ``q`` with exactly the parts that its kind requires, without tokens if completions are one token long.
+        """Return ``q`` with exactly the parts that its kind requires.
+
+        The token is omitted if completions are one token long.
 
         Raises:
             KeyError: the update has no such number.
@@ -51,7 +53,7 @@ class Numbers(EvaluatedStep):
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
 
     def _at_place(self, q: Quantity) -> Quantity:
-        """Return the address of the policy in the context in which a token was chosen."""
+        """Return the address, by context and action, of a probability given by completion and token."""
         row, token = q.row or 0, q.token or 0
         context = None if self.step.context is None else int(self.step.context[row, token])
         action = int(self.step.tokens[row, token]) if q.action is None else q.action
@@ -64,20 +66,23 @@ class Numbers(EvaluatedStep):
 
     @property
     def it(self) -> str:
-        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` if completions are one token long."""
+        """The index of a token in general formulas: ``{i,t}``, or ``{i}`` for completions of one token."""
         return "{i,t}" if self.long else "{i}"
 
     def at(self, q: Quantity) -> str:
-        """Return the index of this particular token, counted from 1."""
+        """Return the index of the token of ``q``, counted from 1, as LaTeX."""
         return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
-        """Return the address of the number ``name`` at the position of ``q``, or at another token of its completion."""
+        """Return the address of the number ``name`` at the token of ``q``, or at another token of its completion."""
         place = q.token if token is None else token
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """Return the positions, from 0, at which the completion in this row (None: the first) has a token."""
+        """Return the positions, counted from 0, at which the completion in ``row`` has a token.
+
+        None means the first row.
+        """
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 
     def rows(self, group: int | None) -> list[int]:
@@ -85,9 +90,9 @@ class Numbers(EvaluatedStep):
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """Return why there is nothing at this position: padding, or a completion that the pass did not use.
+        """Return why there is no number at this address: padding, or a completion that the pass did not use.
 
-        Empty if there is something.
+        Empty if there is one.
         """
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:

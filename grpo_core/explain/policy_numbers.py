@@ -1,4 +1,4 @@
-"""Explanations of the policy in one context: probabilities before and after, entropy, KL, and logit gradient."""
+"""Explanations of the policy in one context: probabilities, entropy, KL, and the gradient of the logits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.typeset import number, series, signed, squared, total
 
 
 def _actions(n: Numbers, name: str, q: Quantity, passed: int) -> tuple[list[Quantity], list[float]]:
-    """Return the numbers called ``name`` of every action in the context of ``q``."""
+    """Return the addresses and values of the numbers called ``name`` for every action in the context of ``q``."""
     known = n.step.dist_logp
     count = 0 if known is None else known.shape[-1]
     inputs = [n.canonical(Quantity(name, passed=passed, context=q.context, action=a)) for a in range(count)]
@@ -80,7 +80,10 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Explain the softmax of the logits after a bandit's plain gradient step. In all other cases it is recorded."""
+    """Explain the probability after a bandit's plain gradient step as a softmax.
+
+    In all other cases, it is a recorded number.
+    """
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
     note = _measured(n.step.settings, q.passed == n.step.passes - 1)
@@ -198,7 +201,7 @@ Term = tuple[str, str, float, float, list[Quantity]]
 
 
 def _through_distribution(n: Numbers, q: Quantity, here: np.ndarray) -> list[Term]:
-    """Return the summands of the exact KL and of the entropy bonus."""
+    """Return the terms of the logit gradient that come from an exact KL and from the entropy bonus."""
     o, terms = n.objective, []
 
     def at(name: str) -> Quantity:

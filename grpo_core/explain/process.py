@@ -1,4 +1,4 @@
-"""Explanations from step rewards to a token's advantage: normalised over the group's steps, and then summed."""
+"""Explanations of the path from step rewards to a token's advantage: normalised over the group's steps, then summed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _over(compared_with: Baseline, deviation: Deviation) -> str:
-    """Describe the steps over which mean and standard deviation are computed. The caller fills in δ."""
+    """Return a sentence about the steps over which mean and standard deviation are computed.
+
+    The caller fills in δ.
+    """
     if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
     if deviation.of_batch:
@@ -90,7 +93,10 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
-    """Explain the sum of the scores of the steps that end here or later. Without step rewards another rule applies."""
+    """Explain the sum of the scores of the steps that end at this token or later.
+
+    Without step rewards, explain the advantage of the completion.
+    """
     if not n.by_step or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
@@ -109,12 +115,12 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
 
 def _size(n: Numbers, scores: list[Quantity]) -> float:
-    """Return the magnitude of the numbers subtracted in the scores, the scale for rounding errors."""
+    """Return the magnitude of the numbers subtracted in the scores, to which rounding errors are proportional."""
     return max((step_score(n, q).scale for q in scores), default=0.0)
 
 
 def _of_steps(rule: Rule, what: str) -> Rule:
-    """Return ``rule`` with the note ``what`` for updates with step rewards."""
+    """Return ``rule``, but with the note ``what`` and the paper's name if an update has step rewards."""
 
     def rule_of_steps(n: Numbers, q: Quantity) -> Formula:
         formula = rule(n, q)

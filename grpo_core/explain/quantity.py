@@ -12,17 +12,17 @@ from grpo_core.text import tr
 class Quantity:
     """The address of one number of an update. All parts are counted from 0, but displayed from 1.
 
-    The address of a metric card is its name alone (``Quantity("kl")``). The same name with a row is the token's own
-    number.
+    The address of a metric card is its name alone (``Quantity("kl")``). The same name with a row is the number of a
+    token.
 
     Attributes:
         name: a key of :data:`KINDS`, of ``METRICS``, or of the step's measurements.
         passed: the inner pass; for policies (probability, entropy, exact_kl) the number of passes completed.
-        row: completion.
+        row: index of the completion.
         token: position within the completion; can be omitted if completions are one token long.
         context: a context whose full distribution is known.
         action: a token of the vocabulary.
-        group: prompt.
+        group: index of the prompt.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Kind:
 
     Attributes:
         title: the name in words.
-        axes: of "pass" (during a pass), "state" (after a number of passes), "row", "token", "context", "action",
-            "group".
+        axes: names of the parts: "pass" (during a pass), "state" (after a number of passes), "row", "token", "context",
+            "action", "group".
     """
 
     title: str
@@ -51,7 +51,7 @@ class Kind:
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
 PARTS = ("right_answer", "well_formed", "equals_signs", "form", "brevity", "calls")
-"""The parts of a language model's reward. A task has those in :attr:`grpo_core.config.LanguageTask.part_names`."""
+"""The parts of a language model's reward. Those of a task are in :attr:`grpo_core.config.LanguageTask.part_names`."""
 
 KINDS: dict[str, Kind] = {
     "reward": Kind(tr("reward"), ("row",)),
@@ -107,7 +107,7 @@ KINDS: dict[str, Kind] = {
     "reward_std": Kind(tr("reward std (n − 1) before any penalty"), ("group",)),
     "dead_group": Kind(tr("are all rewards equal"), ("group",)),
 }
-"""Every number below the metric cards, by name."""
+"""The kinds of all numbers other than those on the metric cards, by name."""
 
 
 def quantity_title(quantity: Quantity) -> str:
@@ -145,6 +145,6 @@ _IN_GROUP = tr("{title} in group {group}")
 
 
 def is_card(quantity: Quantity) -> bool:
-    """Return whether an address is that of a metric card or a measurement rather than of a number below them."""
+    """Return whether an address is that of a metric card or a measurement rather than of a number behind them."""
     local = (quantity.row, quantity.context, quantity.group) != (None, None, None)
     return quantity.name not in KINDS or (quantity.name in METRICS and quantity.name != "loss" and not local)

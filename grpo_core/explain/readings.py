@@ -24,7 +24,7 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
 
 
 def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
-    """Return a function that reads one unweighted part of the reward. NaN in a task without that part."""
+    """Return a function that reads one unweighted part of the reward. It returns NaN in a task without that part."""
 
     def read(n: EvaluatedStep, q: Quantity) -> float:
         step = n.step
@@ -56,7 +56,7 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
-    """Return the baseline that was subtracted for the trained advantage."""
+    """Return the baseline that was subtracted to obtain the trained advantage."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
     if n.by_step and compared_with.mean:
@@ -154,7 +154,7 @@ def _entropy(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """Return the recorded probability, or under a different objective the one after a plain gradient step."""
+    """Return the recorded probability, or under a different objective the probability after a plain gradient step."""
     if n.recorded:
         known = n.step.distribution(q.passed + 1)
         return NAN if known is None else float(np.exp(known[q.context, q.action]))

@@ -1,4 +1,4 @@
-"""The leaves of explanations: recorded, counted or measured numbers, and why a number is missing."""
+"""The numbers at which explanations end: recorded, counted or measured ones, and why a number is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _paid(n: Numbers, q: Quantity) -> Formula:
-    """Explain the sum of the weighted parts of a completion's reward."""
+    """Explain a completion's reward as the sum of its weighted parts."""
     task = n.step.settings.language
     paid = zip(task.part_weights, task.part_names, strict=True)
     counted = [(w, Quantity(name, row=q.row)) for w, name in paid if w]
@@ -46,7 +46,7 @@ def tokens(n: Numbers, q: Quantity) -> Formula:
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
-    """Explain the divisor of the sum of token losses: recorded, or counted over the micro-batch."""
+    """Explain the divisor of the sum of token losses, which is recorded or counted over the micro-batch."""
     if n.step.denominator is not None:
         note = tr("recorded: what the source divided by")
     elif REDUCTIONS[n.objective.reduction].counts_tokens:
@@ -76,7 +76,7 @@ def gate(n: Numbers, q: Quantity) -> Formula:
 
 
 def recorded(letter: str, unit: str = "") -> Rule:
-    """Return the rule for a per-token number that is recorded directly."""
+    """Return the rule for a per-token number that is read from the record."""
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=rf"{letter}_{n.at(q)}", value=n[q], note=tr("recorded", "number"), unit=unit)
@@ -152,7 +152,7 @@ def _without_alternative(step: Step, q: Quantity) -> str:
 
 
 _LETTERS = ("x^{A}", "x^{W}", "x^{=}", "x^{F}", "x^{B}", "x^{C}")
-"""Symbols of :data:`~grpo_core.explain.quantity.PARTS`."""
+"""LaTeX symbols of the parts in :data:`~grpo_core.explain.quantity.PARTS`."""
 RULES: dict[str, Rule] = {
     "reward": reward,
     **{name: recorded(letter) for name, letter in zip(PARTS, _LETTERS, strict=True)},

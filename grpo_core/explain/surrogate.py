@@ -1,4 +1,4 @@
-"""Explanations of the maximised term of one token, and of its clip, as provided by each surrogate."""
+"""Explanations of the surrogate of one token, and of its clip, as provided by each kind of surrogate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.typeset import number, total
 
 
 def surrogate(n: Numbers, q: Quantity) -> Formula:
-    """Explain S of one token, including the gate."""
+    """Explain the surrogate S of one token, including the factor that gates it."""
     token = TokenReading(n, q)
     s = SURROGATES[n.objective.surrogate].explained(token)
     general, values, value, scale = s.general, s.values, s.value, s.size

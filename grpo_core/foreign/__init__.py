@@ -1,1 +1,1 @@
-"""Reading of untrusted files (sources, prompts, sessions, model folders) in a separate process that may crash."""
+"""Reading of untrusted files (sources, prompts, sessions, model folders) in a process that can safely crash."""

@@ -1,6 +1,7 @@
-"""Main function of the process that reads untrusted files: one source, and the requests about it.
+"""Main function of the process that reads untrusted files: it opens one source and answers requests about it.
 
-The caller does not trust anything from here: replies are JSON and arrays, and one that would be too large is rejected.
+The caller does not trust anything that this process sends: replies are JSON and arrays, and a reply that is too large
+is rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PROCESSOR_SECONDS = 600
-"""Processor time allowed between two polls of a request, or in total without polls. Callers usually wait less."""
+"""Processor time in seconds allowed between two polls of a request, or in total without polls.
+
+Callers usually wait less.
+"""
 LARGEST_ANSWER = 256 << 20
 """Maximum size of a reply's arrays in bytes."""
 MOST_NOTES, LONGEST_SENTENCE = 1_000, 2_000
@@ -39,7 +43,7 @@ LONGEST_TEXT = 96 << 20
 
 
 class Sources:
-    """The states of one source that can be queried, by a number that the caller assigns.
+    """The states of one source about which requests can be made, by a number that the caller assigns.
 
     A state is created when the source is opened and on each check for new data. The last two are kept.
     """
@@ -59,7 +63,10 @@ class Sources:
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """Run :func:`grpo_core.foreign.following.refreshed`. The fresh source is stored under the next number."""
+        """Run :func:`grpo_core.foreign.following.refreshed`.
+
+        The source with the new data is stored under the next number.
+        """
         now, fresh, goes_on = refreshed(self._sources[number], stamp)
         if fresh is not None:
             self._sources = {number: self._sources[number], number + 1: fresh}
@@ -123,7 +130,7 @@ READ: dict[str, Callable[..., object]] = {
 
 
 def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
-    """Yield the files of a model, the text of each token, and the generation settings that are ignored."""
+    """Yield facts about a model: its files, the text of each token, and the generation settings that are ignored."""
     from grpo_core.hf.folder import look, vocabulary
     from grpo_core.hf.generation import ignored_sentence
 
@@ -149,7 +156,9 @@ def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
 
 
 def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
-    """Yield whether the run file contains a converted run of another trainer. Also reads what a window reads first.
+    """Yield whether the run file contains a converted run of another trainer.
+
+    To detect damage, also read everything that a window reads when it opens the file.
 
     Raises:
         RunFileError: it cannot be read.
@@ -166,7 +175,7 @@ FILES: dict[str, Answer] = {
     "session": session,
     "converted_run": converted_run,
 }
-"""Readers of other files, by name."""
+"""Readers of untrusted files other than sources, by name of the request."""
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,
@@ -216,7 +225,7 @@ def guarded(asked: Answer) -> Answer:
 
 
 def allow(seconds: int = PROCESSOR_SECONDS) -> None:
-    """Allow this process ``seconds`` more of processor time, if the system supports limits."""
+    """Allow this process another ``seconds`` of processor time, if the system supports limits."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

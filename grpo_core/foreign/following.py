@@ -15,7 +15,7 @@ from grpo_core.traces.importers.trace import Trace
 DEPTH = 4
 """Maximum depth of nested folders that are checked."""
 LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
-"""Suffixes of files that grow. All other files appear only as new files."""
+"""Suffixes of files that grow after they are created. Other files are only noticed when they first appear."""
 
 
 def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
@@ -23,11 +23,11 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
 
     Args:
         source: the known state, which is not modified.
-        stamp: stamp from the previous check; None before the first.
+        stamp: stamp from the previous check; None before the first one.
 
     Returns:
-        The new stamp; the source with the new data, or None if nothing has changed; and whether that source begins with
-        the updates of ``source``.
+        The new stamp; the source with the new data, or None if nothing has changed; and whether the new source begins
+        with the updates of ``source``.
     """
     now = _stamp(source.path)
     if now == stamp:
@@ -39,7 +39,7 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
 
 
 def _stamp(path: Path) -> int:
-    """Return a number that changes when something is written at or below ``path``."""
+    """Return a number that changes when a file at or below ``path`` is written."""
     digest = 0
     for name, changed, size in _facts(place_of(path)):
         digest = zlib.crc32(repr((name, changed, size)).encode("utf-8", "surrogateescape"), digest)

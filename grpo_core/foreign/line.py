@@ -24,7 +24,7 @@ MEMORY = 4 << 30
 FILES = 256
 """Maximum number of files that the process can have open."""
 SPEED = 10_000_000
-"""File size, in bytes, for which a process gets one more second, because it may have to scan the complete file."""
+"""File size in bytes for which a process gets one more second, because it may have to scan the entire file."""
 
 
 def _never() -> None:
@@ -32,7 +32,7 @@ def _never() -> None:
 
 
 class ReaderProcess(Asked):
-    """A process that reads one source, or a spare process without a source.
+    """A process that reads one source, or a spare process that has not been assigned one.
 
     Raises:
         GrpoError: a process cannot be started here.
@@ -70,8 +70,8 @@ class Line:
     Attributes:
         path: path of the source.
         poll: called while waiting; an exception raised by it cancels the request.
-        opened: results of the preliminary requests, by their first argument.
-        processes: the process that reads the source; empty before the first request.
+        opened: results of the preliminary requests, by the first argument of each.
+        processes: list that contains the process that reads the source; empty before the first request.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Line:
         Args:
             path: path of the source.
             scratch: a folder to which the process writes.
-            take: returns a process that has no source yet.
-            patience: returns the total number of seconds that the calling thread can wait; None for no limit.
+            take: function that returns a process without a source.
+            patience: function that returns how many seconds in total the calling thread can wait; None for no limit.
             silence: seconds without a message after which a process is considered hung.
             poll: called while waiting; an exception raised by it cancels the request.
         """
@@ -109,10 +109,10 @@ class Line:
             what: name of the request.
             arguments: arguments of the request.
             before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
-                first argument.
+                first arguments.
 
         Raises:
-            LateError: the thread cannot wait for the result.
+            LateError: the calling thread cannot wait for the result.
             GrpoError: the request failed, or the process has ended.
         """
         patience = self._patience()
@@ -192,7 +192,7 @@ def size_of(path: Path) -> int:
 def _files_of(path: Path) -> list[tuple[int, int] | None]:
     """Return the identities of a source's file and its database's logs.
 
-    A process can only access those that existed when it was started.
+    A process can only access the files that existed when it was started.
     """
     place = place_of(path)
     if place.is_dir():
@@ -208,7 +208,7 @@ def _files_of(path: Path) -> list[tuple[int, int] | None]:
 
 
 def _end(holder: list[ReaderProcess]) -> None:
-    """End the process, which has no state to save."""
+    """End the process in ``holder``, if there is one. It has no state to save."""
     while holder:
         process = holder.pop()
         process.kill()

@@ -1,4 +1,4 @@
-"""Access to untrusted files through processes that each read one file, plus a spare process."""
+"""Access to untrusted files through processes that each read one file. A spare process is kept ready."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SILENCE = 60.0
 """Seconds without a message after which a reading process is considered hung."""
 MOST_FOLDERS = 200
-"""Maximum number of sources with data in the cache."""
+"""Maximum number of sources for which the cache contains data."""
 IN_SIGHT = 3.0
 """Seconds that the window's main thread waits for a reply."""
 
@@ -57,7 +57,7 @@ class Readers:
         """Create readers without starting a process.
 
         Args:
-            own_process: start processes.
+            own_process: whether to start processes.
             window: whether the main thread draws a window; it then waits only briefly, and a spare process is kept.
             silence: seconds without a message after which a process is considered hung.
         """
@@ -78,9 +78,9 @@ class Readers:
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
     ) -> Source:
-        """Open the recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` can cancel it.
+        """Open the recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` can cancel this.
 
-        Its process writes to its own folder in ``index``, or to ``scratch``.
+        The process that reads it writes to a folder of its own in ``index``, or to ``scratch``.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.
@@ -90,7 +90,7 @@ class Readers:
         return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
-        """Open like :meth:`open`, but return None for an unknown format unless the name is typical of a trainer."""
+        """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
         if not self.own_process:
             named = path.name.lower().endswith(OF_TRAINERS)
             if importer_for(path) is None and path.is_file() and not named:
@@ -141,7 +141,7 @@ class Readers:
     def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
         """Return the model at ``path`` (:func:`grpo_core.hf.folder.look`), and a note on ignored generation settings.
 
-        The text of each of its tokens is then known.
+        The text of its tokens is cached, so that they can be displayed.
 
         Raises:
             GrpoError: it cannot be used; the message says why.
@@ -262,7 +262,7 @@ def scratch_of(path: Path, cache: Path) -> Path:
 
 @contextmanager
 def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """Open the recorded run at ``path``, read by a process that ends with the block. ``poll`` can cancel a request.
+    """Open the recorded run at ``path`` in a process that ends with the block. ``poll`` can cancel a request.
 
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.

@@ -46,7 +46,7 @@ class RemoteSource:
     """
 
     def __init__(self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any]) -> None:
-        """Wrap a state of a source.
+        """Wrap one state of a source.
 
         Args:
             line: connection to the process.
@@ -74,7 +74,7 @@ class RemoteSource:
             ) from None
 
     def __len__(self) -> int:
-        """Number of updates."""
+        """Return the number of updates."""
         return len(self.labels)
 
     @property
@@ -128,7 +128,7 @@ class RemoteSource:
         return stamps
 
     def refresh(self) -> int:
-        """Do nothing. :meth:`refreshed` creates a new source."""
+        """Return the number of updates. New data is only available from the source that :meth:`refreshed` creates."""
         return len(self.labels)
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:

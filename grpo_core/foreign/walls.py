@@ -24,13 +24,13 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _READ = 0b1101
 """The rights to execute and read files, and to list folders."""
 _FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
-"""Rights that versions 1, 2, 3 and 5 of Landlock can restrict."""
+"""Rights that Landlock can restrict since its versions 1, 2, 3 and 5."""
 _OF_FILES = 0b111 | _TRUNCATE | _IOCTL
 """Rights that apply to a file rather than a folder."""
 _BIND_AND_CONNECT = 0b11
 _NO_NEW_PRIVILEGES = 38
 _LOOKED_THROUGH = 2_000
-"""Maximum number of entries of a folder that are searched for links."""
+"""Maximum number of entries of a folder that are checked for links."""
 SYSTEM = (
     "/usr",
     "/lib",
@@ -43,7 +43,10 @@ SYSTEM = (
     "/dev/urandom",
 )
 _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
-"""Machine -> its seccomp number, the number of the call ``seccomp``, and those of socket, ptrace and io_uring_setup."""
+"""Machine -> its number in seccomp, and numbers of system calls.
+
+These are ``seccomp``, and socket, ptrace and io_uring_setup.
+"""
 
 
 def version() -> int:
@@ -99,7 +102,7 @@ def enclose(path: Path, scratch: Path | None) -> bool:
 
 
 def readable(path: Path) -> Iterator[Path]:
-    """Yield the program, its interpreter and libraries, and the files that belong to the source at ``path``."""
+    """Yield the readable paths: the program, its interpreter and libraries, and the files that belong to the source."""
     yield from map(Path, SYSTEM)
     program = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(sys.executable).resolve().parent), *sys.path]
     yield from (Path(place) for place in program if place)
@@ -155,7 +158,7 @@ def _forbid_sockets(system: ctypes.CDLL) -> bool:
 
 
 def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """Return a packet filter program: calls of another machine and ``refused`` ones fail with EPERM."""
+    """Return a packet filter program under which calls of another machine and ``refused`` calls fail with EPERM."""
     load, equal, result, above = 0x20, 0x15, 0x06, 0x35
     allow, refuse = 0x7FFF0000, 0x00050001
     calls = [*refused]

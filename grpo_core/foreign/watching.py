@@ -20,7 +20,7 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import Source
 
 AUDIT = "audit"
-"""Name of the audit's finding, in addition to the names of the checks."""
+"""Name used for the finding of the audit. The other findings have the names of their checks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,8 @@ class Event:
         name: name of the check, or :data:`AUDIT`.
         title: what is wrong.
         grade: severity.
-        step: the trainer's number of the newest update.
-        began: number of the update in which it began; None if unknown.
+        step: the trainer's number for the newest update.
+        began: the trainer's number for the update in which it began; None if unknown.
         ended: whether it has been resolved.
         what: what was observed, in sentences; empty if it has ended.
         change: what to change, in a sentence; empty if unknown.
@@ -56,7 +56,7 @@ class Event:
         return " ".join(" ".join(filter(None, (head, self.what, self.change))).split())
 
     def as_json(self, path: str) -> dict[str, Any]:
-        """Return JSON-serializable values for a run at ``path``."""
+        """Return JSON-serializable values. ``path`` is the path of the run."""
         return {
             "run": path,
             "event": "ended" if self.ended else "began",
@@ -71,7 +71,7 @@ class Event:
 
 
 class Watch:
-    """A recorded run, with everything found out about it so far.
+    """A recorded run that is checked repeatedly, with everything found out about it so far.
 
     Attributes:
         source: the run as last read.
@@ -90,7 +90,7 @@ class Watch:
         self._stamp: int | None = None
 
     def _begin(self) -> None:
-        """Discard all data about updates."""
+        """Discard all data about updates and begin again."""
         recorded = traced(self.source)
         self._diagnosing = Diagnosing()
         self._auditing = None if recorded is None else Auditing(recorded)
@@ -135,7 +135,7 @@ class Watch:
             yield from self._compared()
 
     def _is_new(self, position: int) -> bool:
-        """Return whether an update has not been read, or has been written to since, as the last ones may have been."""
+        """Return whether an update has not been read yet, or may have been written to since, as the last two can be."""
         if position in self._stamps and position < len(self.source) - 1:
             return False
         try:
@@ -162,6 +162,8 @@ class Watch:
 
     def _departure(self, newest: int) -> dict[str, Event]:
         """Audit the updates read so far.
+
+        Return the finding by its name, :data:`AUDIT`, or nothing if no number deviates.
 
         The cause is searched for when a deviation appears, and again when the number of deviating updates has doubled.
         """

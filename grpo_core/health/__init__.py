@@ -1,4 +1,4 @@
-"""The diagnosis of a recorded run: findings with their evidence, their beginning, and advice on what to change."""
+"""The diagnosis of a recorded run: problems with their evidence, when they began, and advice on what to change."""
 
 from grpo_core.health.checks import CHECKS
 from grpo_core.health.diagnose import diagnose

@@ -1,4 +1,4 @@
-"""Data types for health checks: required data, measurement of each update, and judgement of the run."""
+"""Data types for health checks: what a check requires, how it measures an update, and how it judges a run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Measure:
     """The measurement of one update by a check. It is small, because it is kept for all updates of a run.
 
     Attributes:
-        label: the trainer's number of the update.
+        label: the trainer's number for the update.
         value: the number that is judged.
         more: further data for the judgement.
-        evidence: the worst instances.
+        evidence: the instances that show the problem most clearly.
     """
 
     label: int
@@ -41,7 +41,7 @@ class Measure:
 class Verdict:
     """A judgement that something is wrong. The attributes are described in ``Finding``.
 
-    ``change`` is empty if the check's own advice applies to every run.
+    ``change`` is empty if the advice of the :class:`Check` applies.
     """
 
     what: Sequence[Claim[Run]]
@@ -61,9 +61,9 @@ class Check:
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         change: advice on what to change, unless the verdict has its own.
-        source: where this is described.
+        source: where this problem is described.
         least: minimum number of measured updates for a judgement.
-        said_by: checks whose finding includes this one, which is then omitted.
+        said_by: checks whose finding, if there is one, replaces the finding of this check.
         follows: checks whose finding is the cause of this one and is listed before it.
     """
 
@@ -78,7 +78,10 @@ class Check:
     follows: tuple[str, ...] = ()
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
-        """Return the finding of the check called ``name``, or None if nothing is wrong."""
+        """Judge the measured updates.
+
+        Return the finding of the check, whose key is ``name``, or None if nothing is wrong.
+        """
         verdict = self.judge(measures, settings) if measures else None
         if verdict is None:
             return None
@@ -101,7 +104,10 @@ def finite(measures: Sequence[Measure]) -> list[tuple[int, float]]:
 
 
 def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
-    """Return the measured values with the trainer's update numbers. For many updates, the largest of each section."""
+    """Return the trainer's number and the measured value of each update.
+
+    If there are many updates, return only the largest value of each section.
+    """
     known = finite(measures)
     stretches = min(len(known), STRETCHES)
     ends = [round(i * len(known) / stretches) for i in range(stretches + 1)] if stretches else []
@@ -109,7 +115,9 @@ def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
 
 
 def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
-    """Return the updates since a lasting problem began: from then on at least half of the updates are bad.
+    """Return the measures from the update on at which a lasting problem began.
+
+    From then on, at least half of the updates are bad.
 
     Args:
         measures: measures of the updates, in order.
@@ -117,7 +125,7 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
         least: minimum number of bad updates; in a long run also at least the share "lasting" of all.
 
     Returns:
-        The measures from the beginning to the end of the run; empty if no problem lasts.
+        The measures from the beginning of the problem to the end of the run; empty if no problem lasts.
     """
     marks = [bad(measure) for measure in measures]
     needed = max(least, math.ceil(limit("lasting") * len(measures)))

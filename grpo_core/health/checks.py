@@ -8,9 +8,9 @@ from grpo_core.health.check import Check
 from grpo_core.text import tr
 
 HACKS = ("reward_exploited", "length_hack", "shortness_hack")
-"""Ways in which a policy earns reward without doing the task. They cause other findings."""
+"""Checks for ways in which a policy earns reward without doing the task. These are causes of other findings."""
 COLLAPSING = (*HACKS, "entropy_collapse")
-"""Causes of similar completions, which make groups dead."""
+"""Checks for causes of similar completions, which lead to dead groups."""
 CHECKS: dict[str, Check] = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"),

@@ -1,4 +1,4 @@
-"""Diagnosis of a recorded run: each update is read once and measured by every check, then the run is judged."""
+"""Diagnosis of a recorded run: each update is read once and measured by every check, and then the run is judged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def diagnose(
 
     Args:
         source: the run.
-        positions: updates to diagnose, from 1; by default all.
+        positions: updates to diagnose, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
@@ -42,7 +42,8 @@ def diagnose(
 class _Looked:
     """Results of the checks for one update.
 
-    Check -> measure, check -> reason why it could not be measured, and the reason why the update is unreadable.
+    They are check -> measure, check -> reason why it could not be measured, and the reason why the update is
+    unreadable.
     """
 
     measures: dict[str, Measure | None] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Diagnosing:
 
     @np.errstate(all="ignore")
     def take(self, source: Source, position: int) -> None:
-        """Measure the update at ``position``, from 1, or measure it again."""
+        """Measure the update at ``position``, counted from 1, or measure it again."""
         try:
             update = read(source, position, source.vocabulary)
         except RunFileError as error:
@@ -109,7 +110,9 @@ class Diagnosing:
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those included in others, worst first. A cause ranks no lower than its effects."""
+    """Return the findings, worst first, without those that another finding replaces. A cause ranks no lower than its
+    effects.
+    """
     found = {finding.check for finding in findings}
     kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

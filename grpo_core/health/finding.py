@@ -16,13 +16,13 @@ SHORT = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One place in the run that shows a finding.
+    """One instance of a problem in the run.
 
     Attributes:
-        step: the trainer's number of the update.
-        what: a sentence or a number with its name.
-        row: the completion, from 1; None for the update as a whole.
-        token: the token of the completion, from 1; None for the completion as a whole.
+        step: the trainer's number for the update.
+        what: a sentence, or a number with its name.
+        row: the completion, counted from 1; None for the update as a whole.
+        token: the token of the completion, counted from 1; None for the completion as a whole.
         quote: the completion's text, shortened; empty if none is recorded or needed.
     """
 
@@ -42,10 +42,10 @@ class Finding:
         title: the check's title.
         grade: severity.
         what: one or more claims that describe the problem.
-        began: the trainer's number of the update in which it began.
-        evidence: places that show it.
-        change: what to change.
-        source: where this is described.
+        began: the trainer's number for the update in which the problem began.
+        evidence: instances of the problem.
+        change: advice on what to change.
+        source: where this problem is described.
         course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
             largest value of each section.
     """
@@ -75,10 +75,10 @@ class Healthy:
     """A check that found nothing.
 
     Attributes:
-        check: its name.
-        title: its title.
+        check: the check's name.
+        title: the check's title.
         measured: claim about the range of its measure; None if the check does not judge a single number per update, or
-            if that number led to a finding.
+            if that number led to another check's finding.
     """
 
     check: str
@@ -91,9 +91,9 @@ class NotLookedAt:
     """A check for which the source lacks data.
 
     Attributes:
-        check: its name.
-        title: its title.
-        why: what is missing, in a sentence.
+        check: the check's name.
+        title: the check's title.
+        why: what is missing, as a sentence.
     """
 
     check: str
@@ -126,7 +126,7 @@ class Diagnosis:
 
     @property
     def caution(self) -> str:
-        """Warning that a short run proves little. Empty if it is long enough."""
+        """Warning that a run of so few updates proves little. Empty if the run is long enough."""
         if not 0 < self.updates < SHORT:
             return ""
         return plural(

@@ -1,4 +1,4 @@
-"""Grades of findings."""
+"""Severity grades of findings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from grpo_core.text import tr
 
 
 class Grade(StrEnum):
-    """The grade of a finding, worst first.
+    """The severity of a finding, worst first.
 
-    ``SERIOUS``: training cannot work like this. ``WARNING``: it works worse than it could. ``NOTICE``: worth knowing;
-    occurs in healthy runs too.
+    ``SERIOUS``: training cannot work like this. ``WARNING``: training works worse than it could. ``NOTICE``: worth
+    knowing; occurs in healthy runs, too.
     """
 
     SERIOUS = "serious"

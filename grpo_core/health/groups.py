@@ -33,9 +33,9 @@ def no_rewards(update: Update) -> str:
 
 
 def dead_groups(update: Update) -> Measure | None:
-    """Measure the share of groups with equal rewards and no advantage, and the rewards of these groups.
+    """Measure the share of dead groups, whose rewards are equal and give no advantage, and the rewards of these groups.
 
-    A group of equal rewards with non-zero recorded advantages has a gradient, as in GDPO, if the parts differ.
+    A group of equal rewards with non-zero recorded advantages has a gradient, as in GDPO if the parts differ.
     """
     table = update.table
     assert table is not None
@@ -71,7 +71,10 @@ def dead_groups(update: Update) -> Measure | None:
 
 
 def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) -> tuple[Evidence, ...]:
-    """Evidence of dead groups, by ascending reward: up to three each of the lowest, the highest, and those between."""
+    """Return evidence of dead groups, by ascending reward.
+
+    There are up to three groups each with the lowest rewards, the highest, and those between.
+    """
     low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
     return tuple(
         Evidence(
@@ -89,12 +92,12 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
 
 
 def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are right."""
+    """Check for groups in which all completions are correct."""
     return _judge_dead(measures, "right")
 
 
 def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong, with hardly any right ones elsewhere."""
+    """Check for groups in which all completions are wrong, while few other groups have a signal."""
     return _judge_dead(measures, "wrong")
 
 
@@ -104,7 +107,7 @@ def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
 
 
 def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong while other groups still have a signal."""
+    """Check for groups in which all completions are wrong, while enough other groups have a signal."""
     return _judge_dead(measures, "wrong", sparse=True)
 
 
@@ -150,7 +153,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
-    """``measure`` with the evidence of dead groups of one kind alone."""
+    """Return ``measure`` with only the evidence of dead groups of one kind."""
     rows = {
         row
         for row, reward in zip(measure.more["rows"], measure.more["dead"], strict=True)
@@ -161,13 +164,16 @@ def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward of the first and the last third of the updates, or of the first and last one if short."""
+    """Return the mean reward of the first and the last third of the updates, each at least one update."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Return whether the prompts were learned before ``those`` updates with dead groups."""
+    """Return whether the prompts had been learned before ``those`` updates with dead groups.
+
+    This is the case if the mean reward was lower before them.
+    """
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):
         return False
@@ -193,5 +199,5 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def counted(table: Completions) -> np.ndarray:
-    """Return the completions that count, boolean (B,)."""
+    """Return the completions that count in comparisons, boolean (B,)."""
     return np.ones(len(table.rewards), bool) if table.counted is None else table.counted

@@ -1,4 +1,4 @@
-"""Ranges measured by the checks that found nothing."""
+"""The ranges of the values measured by the checks that found nothing."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
     rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
 }
-"""The quantity of each measure. None if no single number per update is judged."""
+"""The quantity that each measuring function returns. None if no single number per update is judged."""
 
 
 def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Measure]) -> Measured | None:
-    """Return the claim about the range of a measure. None without values, or if it is not a single number."""
+    """Return the claim about the range of a measure. None if there are no values or no single number per update."""
     quantity, course = QUANTITIES[measure], finite(measures)
     if quantity is None or not course:
         return None
@@ -65,7 +65,7 @@ def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Mea
 
 
 def by_figure(looked_at: Sequence[Healthy]) -> list[tuple[tuple[str, ...], Measured | None]]:
-    """Group the titles of checks by their common number. Those without a number come last."""
+    """Group the titles of checks that share a measured range. Those without one come last."""
     known = [one for one in looked_at if one.measured is not None]
     figures = list(dict.fromkeys(one.measured for one in known))
     ordered = sorted(known, key=lambda one: figures.index(one.measured))

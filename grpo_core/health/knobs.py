@@ -1,4 +1,4 @@
-"""Checks of settings that defeat their own purpose: a cap that scales all tokens, a clip range never reached."""
+"""Checks of settings that defeat their own purpose: a cap on all tokens, a clip range that is never reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grpo_core.text import tr
 
 
 def no_cap(update: Update) -> str:
-    """Return why there is no cap on weights."""
+    """Return why the loss has no cap on weights, or why that is unknown. Empty if it has one."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
@@ -50,7 +50,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """Return why no clip applies to ratios of full completions."""
+    """Return why no clip applies to ratios of full completions. Empty if one does."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
@@ -72,7 +72,7 @@ def reach(update: Update) -> Measure | None:
 
 
 def _rounded_up(value: float) -> float:
-    """Round a positive number up to two digits."""
+    """Round a number up to two significant digits. 0 if it is not positive."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -92,7 +92,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """Return why no clip applies to ratios of single tokens."""
+    """Return why no clip applies to ratios of single tokens. Empty if one does."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio belongs to whole completions.")
     return no_later_pass(update)

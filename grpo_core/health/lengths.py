@@ -23,7 +23,7 @@ from grpo_core.traces.importers.source import Completions
 
 
 def no_length(update: Update) -> str:
-    """Return why lengths are unknown."""
+    """Return why lengths are unknown. Empty if they are known."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -84,7 +84,7 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
-    """Return advice against a drift, without measures that the run already takes."""
+    """Return advice against a drift in length. Measures that the run already takes are left out."""
     if not grows:
         return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
     look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
@@ -110,7 +110,7 @@ def _advice(settings: Settings, *, grows: bool) -> str:
 
 
 def no_limit(update: Update) -> str:
-    """Return why it is unknown which completions were cut off."""
+    """Return why the completions that were cut off are unknown. Empty if they are known."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")
@@ -161,9 +161,9 @@ def cut_off(update: Update) -> Measure | None:
 
 
 def _costs(table: Completions) -> np.ndarray:
-    """Return rewards in groups with both truncated and complete completions, (n, 2).
+    """Return data on rewards in groups that contain both truncated and complete completions, (n, 2).
 
-    Each row holds the reward minus the group's mean, and whether the completion was truncated.
+    Each row holds a completion's reward minus its group's mean, and whether the completion was truncated.
     """
     cut = table.truncated
     if cut is None:
@@ -178,7 +178,7 @@ def _costs(table: Completions) -> np.ndarray:
 
 
 def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a limit that cuts off nearly everything, or more and more, or so much that rewards suffer."""
+    """Check for a limit that cuts off nearly all completions, a growing share of them, or enough to reduce rewards."""
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]

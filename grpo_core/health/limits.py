@@ -14,7 +14,7 @@ class Limit:
     Attributes:
         value: the value.
         grade: grade of a finding beyond it; None if it is an additional condition of another limit.
-        source: a paper, the documentation of a trainer, or the figure on which it is based.
+        source: what it is based on: a paper, the documentation of a trainer, or a figure.
     """
 
     value: float

@@ -1,4 +1,4 @@
-"""Checks of the loss mask: whether it excludes the text of tools and users."""
+"""Checks of the loss mask: whether it excludes text from tools and users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.traces.trajectory import Turn
 
 
 def no_masks(update: Update) -> str:
-    """Describe what is missing to determine the authors of tokens in the loss. Empty if nothing is."""
+    """Describe what is missing to determine who wrote the tokens in the loss. Empty if nothing is."""
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):
@@ -26,7 +26,7 @@ def no_masks(update: Update) -> str:
 
 
 def _turns(update: Update) -> list[list[Turn]]:
-    """Return the turns of each completion with known tokens and authors."""
+    """Return the turns of each completion. Turns with unknown tokens or authors are left out."""
     assert update.table is not None
     rows = update.table.trajectories or (None,) * len(update.table.rewards)
     return [
@@ -72,7 +72,7 @@ def _answered(update: Update) -> np.ndarray:
 
 
 def all_counted(update: Update) -> Measure | None:
-    """Measure the share of completions with messages of tools or users in which the loss counts every token."""
+    """Measure the share of completions with messages from tools or users in which the loss counts every token."""
     assert update.step is not None and update.table is not None
     answered = _answered(update)
     if len(answered) != len(update.step.mask) or not answered.any():
@@ -98,7 +98,7 @@ def all_counted(update: Update) -> Measure | None:
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a mask that excludes nothing although the completions contain messages of tools or users."""
+    """Check for a mask that excludes nothing although the completions contain messages from tools or users."""
     first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
     if first is None:
         return None
@@ -111,7 +111,7 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
 
 
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a mask that includes text of tools, users or the prompt."""
+    """Check for a mask that includes tokens of the prompt or of tools or users."""
     bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
     if not bad:
         return None

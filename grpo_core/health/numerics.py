@@ -1,4 +1,4 @@
-"""Checks of the numbers themselves: that they are finite, and agree between programs."""
+"""Checks of the numbers themselves: whether they are finite, and whether programs agree on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 
 def nothing_missing(update: Update) -> str:
-    """Return an empty string, because every source has some numbers."""
+    """Return an empty string, because every source has some numbers to check."""
     return ""
 
 
@@ -38,8 +38,8 @@ def non_finite(update: Update) -> Measure:
 def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
     """Yield non-finite numbers in causal order: rewards, advantages, log-probabilities, loss.
 
-    Each comes with its place, a key of ``PLACES``, and the values for the sentence. A reward of NaN is an unscored
-    completion, and a sampler's NaN is an unscored token, which are not faults.
+    Each comes with its kind, a key of ``PLACES``, and the values for the sentence. A reward of NaN is an unscored
+    completion, and a sampler's NaN is an unscored token; neither is a fault.
     """
     table, step = update.table, update.step
     if table is not None:
@@ -149,10 +149,7 @@ def no_sampler(update: Update) -> str:
 
 
 def sampler(update: Update) -> Measure | None:
-    """Measure the mean difference between the sampler's and the trainer's log-probabilities.
-
-    Only tokens that both scored count.
-    """
+    """Measure the mean difference between the log-probabilities of tokens scored by sampler and trainer."""
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
@@ -203,7 +200,10 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
 
 
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
-    """Return the two tokens with the largest differences, with their importance ``weights`` (B, T) if given."""
+    """Return the two tokens with the largest differences as evidence.
+
+    It includes their importance ``weights`` (B, T), if given.
+    """
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
@@ -239,6 +239,6 @@ def _half_precision(settings: Settings) -> bool:
 
 
 def _like_half(values: np.ndarray) -> bool:
-    """Return whether all numbers have at most the digits of bfloat16 or float16."""
+    """Return whether all numbers are precise to no more digits than bfloat16 or float16 can hold."""
     single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())

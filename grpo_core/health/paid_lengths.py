@@ -1,4 +1,4 @@
-"""Checks of rewards against lengths, for a reward earned by longer or shorter completions."""
+"""Checks for a reward that depends on the length of completions."""
 
 from __future__ import annotations
 

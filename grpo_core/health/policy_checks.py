@@ -31,7 +31,10 @@ def no_entropy(update: Update) -> str:
 
 
 def _entropy(update: Update) -> float | None:
-    """Return the mean entropy at the tokens of the first pass, or as reported by the trainer."""
+    """Return the mean entropy at the tokens of the first pass, or else the one reported by the trainer.
+
+    None if unknown.
+    """
     step, table = update.step, update.table
     if step is not None and step.entropy is not None:
         values = step.entropy[0][update.used(0)]
@@ -112,7 +115,7 @@ def _blown_up(value: float, start: float) -> bool:
 
 
 def no_later_pass(update: Update) -> str:
-    """Return why nothing can be clipped, or why that is unknown."""
+    """Return why nothing can be clipped, or why that is unknown. Empty if tokens can be clipped."""
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
@@ -211,7 +214,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_reference(update: Update) -> str:
-    """Return why there is no distance from a reference."""
+    """Return why the distance from a reference is unknown. Empty if it is known."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:

@@ -38,7 +38,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
 
 
 def healthy(result: Diagnosis) -> list[str]:
-    """Return lines about the checks that found nothing and the ranges of their measures, one per measure."""
+    """Return one line per measure about the checks that found nothing, with the range of the measure."""
     return [
         "; ".join(titles)
         if figure is None

@@ -44,7 +44,7 @@ def unscored(update: Update) -> Measure | None:
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for missing rewards in a run that has others."""
+    """Check for missing rewards in a run in which other completions have rewards."""
     lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
     those = [m for m in measures if m.more["lost"]]
     if not those or lost == rows or lost / rows < limit("missing"):
@@ -172,7 +172,7 @@ def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
 
 
 def largest_advantage(update: Update) -> Measure | None:
-    """Measure the largest advantage and the magnitudes of all."""
+    """Measure the largest advantage, and the magnitudes of all advantages."""
     table = update.table
     assert table is not None and table.advantage is not None
     sizes = np.abs(table.advantage)
@@ -225,7 +225,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def far_rewards(update: Update) -> Measure | None:
-    """Measure the compared rewards, with the largest as evidence."""
+    """Measure the rewards of the completions that count, with the largest as evidence."""
     table = update.table
     assert table is not None
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))

@@ -1,4 +1,4 @@
-"""One update as input to the checks: its table, its step and the trainer's reports, if the source has them."""
+"""One update as input to the checks: its table of completions, its step and the trainer's reports, if available."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Update:
     """An update that was read.
 
     Attributes:
-        label: the trainer's number of the update.
+        label: the trainer's number for the update.
         settings: settings of the training.
         table: its completions; None if none are recorded.
-        why_no_table: sentence that says why there is none.
+        why_no_table: a sentence that says why there is no table; empty if there is one.
         step: its tokens; None if the source only contains text.
-        why_no_step: sentence that says why there is none.
+        why_no_step: a sentence that says why there is no step; empty if there is one.
         reports: the trainer's reports.
         vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
     """
@@ -61,9 +61,9 @@ class Update:
         return recompute.used(self.step, passed)
 
     def pulled(self, passed: int) -> np.ndarray:
-        """Return the tokens with a gradient other than from the advantage in pass ``passed``, boolean (B, T).
+        """Return the tokens with a gradient that does not come from their advantage in pass ``passed``, boolean (B, T).
 
-        Such a gradient comes from a KL in the loss, or an entropy bonus.
+        It comes from a KL in the loss or an entropy bonus.
         """
         assert self.step is not None
         step, objective = self.step, self.settings.objective
@@ -79,7 +79,7 @@ class Update:
         return [report.numbers[name] for report in self.reports if name in report.numbers]
 
     def token(self, row: int, place: int) -> str:
-        """Return the token at ``place`` of a completion: its text in quotation marks, or its number."""
+        """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""
         assert self.step is not None
         number = int(self.step.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
@@ -97,8 +97,8 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
 
     Args:
         source: the run.
-        position: position of the update, from 1.
-        vocabulary: the source's vocabulary, which takes long to read and is the same for every update.
+        position: position of the update, counted from 1.
+        vocabulary: the source's vocabulary, passed in because it takes long to read and is the same for every update.
 
     Raises:
         RunFileError: its file is damaged, missing or malicious.

@@ -1,4 +1,4 @@
-"""Homework: one small file per student, parsed defensively, with its numbers recomputed."""
+"""Homework: one small file per student, which is parsed defensively and whose numbers are recomputed."""
 
 from grpo_core.homework.checking import Checker, Verdict
 from grpo_core.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework

@@ -17,11 +17,11 @@ from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
 CLOSE = 1e-9
-"""Relative difference that can be due to rounding on another machine."""
+"""Maximum relative difference that can be due to rounding on another machine."""
 MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
 """Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
 Picture = Callable[[Homework], Mapping[int, float] | None]
-"""The answers of a lesson by step, from a walk through it. None if this program has a different edition or none."""
+"""Function that plays a lesson and returns its answers by step. None if this program has no such edition of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +29,8 @@ class Verdict:
     """The result of recomputing a claimed number.
 
     Attributes:
-        state: agrees, differs, not checked or refused.
-        why: a sentence; empty if it agrees.
+        state: whether the number agrees, differs, was not checked, or was refused.
+        why: explanation in a sentence; empty if the number agrees.
         value: the computed number; NaN if none was computed.
     """
 
@@ -40,10 +40,10 @@ class Verdict:
 
 
 class Checker:
-    """Recomputes claimed numbers, running each run once for all students with claims about it.
+    """Recomputes claimed numbers. Each run is computed once for all students with claims about it.
 
     Args:
-        picture: answers that only the lesson's own picture computes.
+        picture: function that returns the answers that only the lesson's own picture can compute.
         poll: called before each update; an exception raised by it ends the work.
     """
 
@@ -52,7 +52,7 @@ class Checker:
         self._known: dict[tuple[str, object, int], float] = {}
 
     def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
-        """Compare the number claimed in ``answer`` with a run, or explain why that is not possible."""
+        """Compare the number claimed in ``answer`` with a recomputed run, or say why that is not possible."""
         if answer.value is None:
             return Verdict(state=UNCHECKED, why=tr("No number is claimed."))
         if answer.answer.check:

@@ -35,11 +35,11 @@ class HomeworkAnswer:
         kind: direction, number, choice or ghost.
         guess: the prediction: a number, −1, 0 or 1, or the index of a choice; None if it was skipped.
         said: the guess in words.
-        right: whether it was right.
-        value: the result claimed for the run; None if there was none.
+        right: whether the guess was correct.
+        value: the number that the run gave according to the file; None if there was none.
         answer: where to find that number in the run.
-        update: update of the step, if the answer does not name one.
-        settings: settings of its run, as :meth:`Settings.stored`; empty for a recorded run.
+        update: update of the step, used if the answer does not name one.
+        settings: settings of the run, as :meth:`Settings.stored`; empty for a recorded run.
     """
 
     step: int
@@ -63,7 +63,7 @@ class Homework:
         title: the lesson's question.
         digest: digest of the lesson's file, which distinguishes editions.
         answers: one for each question that was answered or skipped.
-        conclusion: in the student's words.
+        conclusion: what was learned, in the student's words.
         version: version of the program that wrote the file.
     """
 
@@ -79,7 +79,7 @@ class Homework:
         """Return the file's content. Settings shared by several answers are stored once.
 
         Raises:
-            HomeworkError: it would have 64 KB or more.
+            HomeworkError: the content is 64 KB or longer.
         """
         runs = list(dict.fromkeys(answer.settings for answer in self.answers))
         stored: dict[str, Any] = {"format": FORMAT, **asdict(self), "runs": runs}

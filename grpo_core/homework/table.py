@@ -1,4 +1,4 @@
-"""A folder of homework as a table: one row per file, and a class's predictions per question."""
+"""A folder of homework as a table with one row per file, and a class's predictions for each question."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ RANGES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One file.
+    """One homework file.
 
     Attributes:
-        file: its name.
+        file: name of the file.
         homework: its content; None if it cannot be read.
         verdicts: verdicts on the number in each of its answers, in order.
         flags: sentences about anything unusual; normally empty.
@@ -48,11 +48,11 @@ class Tally:
 
     Attributes:
         lesson: the lesson's id.
-        step: step of the lesson, from 1.
+        step: step of the lesson, counted from 1.
         names: the answers given, the most frequent first; for numbers the ranges that contain them, in order.
         counts: number of students who gave each answer.
-        right: number of those who were right.
-        sentence: the same in words, including those who skipped it.
+        right: number of students whose answer was correct.
+        sentence: all of this in words, including the number of students who skipped the question.
     """
 
     lesson: str
@@ -75,12 +75,12 @@ class Collected:
 
     @property
     def questions(self) -> list[tuple[str, int]]:
-        """Every question with at least one answer: the lesson's id and the step, from 1."""
+        """Every question with at least one answer: the lesson's id and the step, counted from 1."""
         asked = {(row.homework.lesson, one.step) for row in self.rows if row.homework for one in row.homework.answers}
         return sorted(asked)
 
     def table(self) -> list[list[object]]:
-        """Return column titles, and one row per file, with the text as handed in."""
+        """Return the column titles and one row per file, with the text exactly as handed in."""
         heads: list[object] = ["file", "name", "lesson", "version", "flags", "conclusion"]
         for lesson, step in self.questions:
             heads += [f"{lesson} {step} {what}" for what in ("guess", "words", "right", "claimed", "checked")]
@@ -151,7 +151,10 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Return names, counts, and numbers of right answers, with numeric predictions in ranges of equal width."""
+    """Return names, counts, and the number of correct answers.
+
+    Numeric predictions are grouped in ranges of equal width.
+    """
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([answer.guess for answer in placed], dtype=float)
         edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))

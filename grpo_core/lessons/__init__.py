@@ -1,4 +1,4 @@
-"""Parsing of lesson files and scoring of predictions against the live run. Does not depend on the user interface."""
+"""Parsing of lesson files and scoring of predictions against the live run. Independent of the user interface."""
 
 from grpo_core.lessons.lesson import (
     KINDS,

@@ -1,4 +1,4 @@
-"""A lesson as data: questions, steps, predictions, and where to find their answers in the live run."""
+"""A lesson as data: questions, steps, predictions, and where to find the answers in the live run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STAGES = ("sample", "score", "normalize", "update")
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """A term of a lesson's text, written there in [brackets].
+    """A term of a lesson's text, written in [brackets] in the text.
 
     Attributes:
         hover: its definition.
-        click: its derivation, or empty.
-        latex: a formula shown below it, or empty.
+        click: its derivation; empty if there is none.
+        latex: a formula shown below the derivation; empty if there is none.
     """
 
     hover: str
@@ -37,11 +37,11 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True)
 class Teaching:
-    """Notes for whoever teaches a lesson.
+    """Notes for teachers of a lesson.
 
     Attributes:
         misconception: the usual misconception, in a student's words.
-        say: what to ask, show and say about it.
+        say: what to ask, show and say about the misconception.
         disagrees: what to do if this run disagrees with the lesson's statements.
         analogy: an everyday analogy and its limits; empty if none helps.
     """
@@ -54,13 +54,13 @@ class Teaching:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The number of the live run that a prediction is scored against. Exactly one of the first three fields is set.
+    """The number of the live run with which a prediction is compared. Exactly one of the first three fields is set.
 
     Attributes:
         metric: a key of ``METRICS``.
         quantity: the address of a number of an update.
-        check: a number computed by the lesson's interactive.
-        update: the update at which it is read; None for the step's own.
+        check: name of a number computed by the lesson's interactive.
+        update: the update at which the number is read; None for the step's own.
         since: the update relative to which the change of the number is scored; None to score the number itself.
     """
 
@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of several options. The right one is the one whose range, endpoints included, contains the answer."""
+    """One of several options. The correct one is the one whose range, endpoints included, contains the answer."""
 
     text: str
     low: float = -math.inf
@@ -82,7 +82,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """The number to predict before a step shows it.
+    """A question about a number that is asked before a step shows the number.
 
     Attributes:
         kind: one of :data:`KINDS`.
@@ -97,7 +97,8 @@ class Prediction:
             step meanwhile.
         hides: parts of the interactive that would reveal the answer; they are hidden while the question is open.
         reveal: a sentence shown with the result if the answer is within ``holds``.
-        holds: the range in which that sentence is true, endpoints included. Outside it, the run takes precedence.
+        holds: the range in which that sentence is true, endpoints included; for other answers, the sentence is not
+            shown.
     """
 
     kind: str
@@ -122,13 +123,13 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class LessonStep:
-    """One screen. If it has a prediction, the rest is shown once the prediction is made or skipped.
+    """One screen of a lesson. If it has a prediction, the rest is shown once the prediction is made or skipped.
 
     Attributes:
         text: at most 40 words.
         speaker: notes that only the speaker sees.
         minutes: time it takes in class; 0 if the author gives none.
-        base: the settings that its own are applied to; None for those at the start of the lesson.
+        base: the settings to which those of the step are applied; None for those at the start of the lesson.
         update: the update that is shown; the run is trained up to it.
         settings: dotted path -> value, applied on top of the previous steps.
         recorded: name of a recorded run that is shown instead of one of the lesson's own; empty for none.
@@ -140,7 +141,7 @@ class LessonStep:
         hides: parts of the interactive that stay hidden here because a later question asks about them.
         knobs: settings that can be changed here.
         panels: panels next to the lesson.
-        explain: the number that is explained next to it.
+        explain: the number that is explained next to the lesson.
         predict: the question asked first.
         opening: what is shown while that question is open; None without a question.
     """
@@ -172,7 +173,7 @@ class Lesson:
     Attributes:
         id: stable name under which progress is stored.
         number: its position in the list.
-        title: a question.
+        title: the question that it answers.
         gist: its subject in a few words, for the list.
         interactive: name of its small interactive; empty if it only uses panels.
         start: settings of its run.
@@ -198,7 +199,7 @@ class Lesson:
     digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
-        """Return the settings of the run of step ``place``, including the changed knobs in ``turned``.
+        """Return the settings of the run of the step at index ``place``, with the changed knobs in ``turned`` applied.
 
         Raises:
             SettingsError: a knob has a value that is not allowed.
@@ -206,7 +207,7 @@ class Lesson:
         return self.settings_of(self.steps[place], turned)
 
     def settings_of(self, step: LessonStep, turned: Mapping[str, Any] | None = None) -> Settings:
-        """Return the settings of the run of ``step``, including the changed knobs in ``turned``.
+        """Return the settings of the run of ``step``, with the changed knobs in ``turned`` applied.
 
         Raises:
             SettingsError: a knob has a value that is not allowed.

@@ -1,4 +1,4 @@
-"""Checks of a well-formed lesson file for content that a run cannot support."""
+"""Checks for content of a well-formed lesson file that no run can support."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grpo_core.lessons.table import Table
 from grpo_core.text import tr
 
 WIDEST_GAP = 1e-3
-"""Maximum gap between two choices. Such a gap, from 0 to 1e-9 for example, only separates zero from non-zero."""
+"""Maximum gap between two choices. A gap this small, such as from 0 to 1e-9, only separates zero from non-zero."""
 
 
 def check_choices(t: Table, choices: Sequence[Choice]) -> None:
     """Reject choices whose ranges overlap or leave a gap into which an answer could fall.
 
-    Two ranges can share an endpoint. Consecutive integers leave no gap: such an answer is a count or a code.
+    Two ranges can share an endpoint. Consecutive integers leave no gap, because the answer is then a count or a code.
 
     Raises:
         LessonError: two choices overlap or leave a gap.
@@ -100,7 +100,7 @@ def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
 
 
 def _check_places(t: Table, key: str, quantity: Quantity, settings: Settings) -> None:
-    """Check the components of ``quantity`` against a bandit's run."""
+    """Check that a bandit's run has the row, context, action and so on of the address ``quantity``."""
     task = settings.task
     assert isinstance(task, BanditTask)
     actions = task.actions if task.landscape in LANDSCAPES else None  # a chain has those of its automaton

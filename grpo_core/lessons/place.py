@@ -10,7 +10,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 Place: TypeAlias = tuple[str | int, ...]
-"""A path in a TOML document, such as ("steps", 2, "predict", "kind"). Lists count from 0."""
+"""A path in a TOML document, such as ("steps", 2, "predict", "kind"). Entries of lists are counted from 0."""
 
 _HEADER = re.compile(r"\s*(\[\[|\[)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))\s*=")
@@ -20,8 +20,8 @@ class LessonError(GrpoError):
     """Raised if a lesson file cannot be used.
 
     Attributes:
-        file: its name.
-        line: counted from 1.
+        file: name of the file.
+        line: line of the error, counted from 1.
     """
 
     def __init__(self, file: str, line: int, what: str) -> None:
@@ -41,7 +41,7 @@ class Source:
         self.path, self.text = path, text
 
     def error(self, place: Place, what: str) -> LessonError:
-        """Return an error about ``place``, naming its key if there is one."""
+        """Return an error about the key or table at ``place``, which the message names."""
         return LessonError(self.path.name, line_of(self.text, place), f"{spelled(place)}{what}")
 
 
@@ -57,7 +57,7 @@ def spelled(place: Place) -> str:
 
 
 def line_of(text: str, place: Place) -> int:
-    """Return the line in which ``place`` begins, or that of the enclosing table if it has no line of its own."""
+    """Return the line in which the value at ``place`` begins, or otherwise that of the enclosing table."""
     found, depth = 1, 0
     here: Place = ()
     counts: dict[Place, int] = {}

@@ -11,7 +11,7 @@ from grpo_core.metrics import at_start
 from grpo_core.record import Origin, Step
 
 SIGNS = {"down": -1, "same": 0, "up": 1}
-"""The three directions."""
+"""Name of a direction -> sign of the change."""
 
 
 def answered(
@@ -22,9 +22,9 @@ def answered(
     Args:
         answer: the number to read.
         update: the update at which it is read if the answer does not name one.
-        origin: the run before its first update.
-        step: returns the record of an update.
-        check: returns a number of the interactive by name.
+        origin: the state of the run before its first update.
+        step: function that returns the record of an update.
+        check: function that returns a number of the interactive by name.
 
     Returns:
         The number, or its change. NaN if the run does not have it.
@@ -48,9 +48,9 @@ def _value(
 
 
 def right(prediction: Prediction, guess: float, value: float) -> bool:
-    """Return whether ``guess`` is right if the run gives ``value``.
+    """Return whether ``guess`` is correct if the run's number is ``value``.
 
-    A guess is a number, one of :data:`SIGNS`, or the index of a choice.
+    A guess is a number, a value of :data:`SIGNS`, or the index of a choice.
 
     Raises:
         ValueError: the prediction is of an unknown kind.
@@ -69,13 +69,13 @@ def right(prediction: Prediction, guess: float, value: float) -> bool:
 
 
 CLOSE = 3.0
-"""A number counts as close if its error is at most this multiple of the tolerance for a right answer."""
+"""Maximum error of a number that counts as close, as a multiple of the tolerance for a correct answer."""
 
 
 def close(prediction: Prediction, guess: float, value: float) -> bool:
-    """Return whether the number ``guess`` just misses: not right, but within ``CLOSE`` times the tolerance.
+    """Return whether the number ``guess`` just misses: not correct, but within ``CLOSE`` times the tolerance.
 
-    Directions and choices are right or wrong, never close.
+    Directions and choices are correct or wrong, never close.
     """
     if prediction.kind not in ("number", "ghost") or math.isnan(value):
         return False

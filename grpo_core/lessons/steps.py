@@ -21,7 +21,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.text import plural, tr
 
 MOST_WORDS = 40
-"""Maximum number of words next to a picture."""
+"""Maximum number of words in the text next to a picture."""
 MOST_KNOBS = 3
 LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
@@ -68,7 +68,7 @@ def spoken(text: str) -> str:
 
 
 class Steps:
-    """Parses the steps. Fields that a step omits have the value of the previous step."""
+    """Parser of a lesson's steps. Fields that a step omits have the value of the previous step."""
 
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
@@ -89,7 +89,10 @@ class Steps:
         return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
 
     def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
-        """Return ``base`` with the settings under ``key``. Invalid settings are reported as errors of the file."""
+        """Return ``base`` with the settings under ``key`` applied.
+
+        Invalid settings are reported as errors of the file.
+        """
         table = t.table(key, {})
         try:
             return base.replace(table.plain())
@@ -272,7 +275,7 @@ class Steps:
 def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:
     """Return what is shown while the question of ``step`` is open.
 
-    Either its own run at the start named by the question, or the previous step unchanged.
+    This is either its own run at the update named by the question, or the previous step unchanged.
     """
     if predict.start is None:
         return before
@@ -313,7 +316,7 @@ def _choice(t: Table) -> Choice:
 
 
 def _quantity(t: Table) -> Quantity:
-    """Return a number's address. Rows, tokens, passes, positions, actions and groups count from 1 in the file."""
+    """Return a number's address. In the file, rows, tokens, passes, contexts, actions and groups are counted from 1."""
     name = t.word("name", sorted({*QUANTITIES, *METRICS}))
     parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
     if "pass" in t and "after" in t:

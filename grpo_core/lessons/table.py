@@ -13,7 +13,7 @@ MISSING = object()
 
 
 class Table:
-    """A table of a TOML lesson file that tracks which keys have been read and names the location of wrong ones.
+    """A table of a TOML lesson file, which keeps track of the keys that were read and reports where errors are.
 
     Attributes:
         source: the file.
@@ -55,7 +55,7 @@ class Table:
         return value
 
     def text(self, key: str, default: Any = MISSING) -> str:
-        """Read a string, without surrounding spaces and line breaks."""
+        """Read a string, with each run of spaces and line breaks replaced by one space."""
         value = self.any(key, default)
         if not isinstance(value, str) or (default is MISSING and not value.strip()):
             raise self.error(key, tr("a text is expected, not {found}").format(found=_named(value)))
@@ -125,7 +125,7 @@ class Table:
         return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
 
     def done(self) -> None:
-        """Reject keys of this table that were not read.
+        """Reject this table if it has keys that were not read.
 
         Raises:
             LessonError: a key was not read.
@@ -141,7 +141,7 @@ class Table:
                 )
 
     def plain(self) -> dict[str, Any]:
-        """Return the complete table as a dictionary, with lists as tuples, for settings."""
+        """Return the complete table as a dictionary for settings. Lists are converted to tuples."""
         self._asked += list(self._data)
         return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
 

@@ -1,4 +1,4 @@
-"""Theoretical expectations with which lessons compare their counts."""
+"""Theoretical values with which lessons compare their counts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 SURE = 50.0
-"""Difference of logits at which an action is always chosen: 1 − p is below 1e-21."""
+"""Difference of logits at which one action is always chosen: the probability of the other is below 1e-21."""
 
 
 def dead_share(chance: float, group_size: int) -> float:
-    """Return the probability that the G answers of a group are all right or all wrong: p^G + (1 − p)^G.
+    """Return the probability that the G answers of a group are all correct or all wrong: p^G + (1 − p)^G.
 
     Args:
-        chance: probability p of a right answer, 0 to 1; the answers of a group are independent.
+        chance: probability p of a correct answer, 0 to 1; the answers of a group are independent.
         group_size: G, at least 1.
     """
     return chance**group_size + (1 - chance) ** group_size
@@ -28,12 +28,12 @@ def bias_of(chance: float) -> float:
 
 
 def pass_at(chances: np.ndarray, k: int) -> float:
-    """Return pass@k: the mean share of prompts for which at least one of k independent completions is right.
+    """Return pass@k: the mean share of prompts for which at least one of k independent completions is correct.
 
     It is 1 − (1 − p)^k (after Chen et al. 2021, arXiv:2107.03374, where p is estimated from samples).
 
     Args:
-        chances: (P,) probability of a right completion for each prompt.
+        chances: (P,) probability of a correct completion for each prompt.
         k: number of completions of a prompt.
     """
     return float(np.mean(-np.expm1(k * np.log1p(-np.minimum(chances, 1 - 1e-16)))))

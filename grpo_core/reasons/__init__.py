@@ -12,9 +12,9 @@ from grpo_core.record import Step
 __all__ = ["LONGEST_CHIP", "Reason", "reason_for", "reasons"]
 
 GROUP = "group:"
-"""Prefix of a group's number in a key."""
+"""Prefix of the keys of groups, followed by the group's number."""
 CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy.CHECKS
-"""Checks of an update, by key, except those of its groups."""
+"""Checks by the key of the reason that they return. Those of groups are not among them."""
 
 
 def reasons(
@@ -25,7 +25,7 @@ def reasons(
     Args:
         step: the update.
         passed: the pass shown, counted from 0.
-        objective: a different one for a what-if; the update's own by default.
+        objective: a different objective, for a what-if; by default the update's own.
         numbers: numbers of this update under this objective, if already available.
 
     Returns:
@@ -42,7 +42,7 @@ def reasons(
 
 
 def reason_for(n: Numbers, passed: int, key: str) -> Reason | None:
-    """Return only the reason that :func:`reasons` has under ``key``. None if the number needs no reason."""
+    """Return the reason that :func:`reasons` would return under ``key``. None if the number needs no reason."""
     if key.startswith(GROUP):
         return groups.group_reason(n, passed, int(key.removeprefix(GROUP)))
     return CHECKS[key](n, passed) if key in CHECKS else None

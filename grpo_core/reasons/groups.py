@@ -16,9 +16,9 @@ from grpo_core.text import tr
 from grpo_core.typeset import plain
 
 BARE_SPREAD = 1e-6
-"""A spread of rewards below this, relative to max(1, |r|), is more likely a rounding error than a judgement."""
+"""Minimum spread of rewards, relative to max(1, |r|), that is not suspected of being a rounding error."""
 WIDE = 0.1
-"""An advantage above this that results from such a spread has been inflated."""
+"""Minimum advantage that counts as inflated if it results from a smaller spread."""
 
 
 def group_reason(n: Numbers, passed: int, group: int) -> Reason | None:
@@ -49,7 +49,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
 
 
 def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
-    """Return the terms with a gradient on these completions other than the advantage: "kl", "entropy"."""
+    """Return the terms other than the advantage that have a gradient on these completions: "kl", "entropy"."""
     used = n.used(passed)[rows]
     kl = bool(np.any(n.pull(passed)[rows][used]))
     if n.kl_in_loss and n.objective.kl == EXACT:  # it acts through the full distribution
@@ -60,7 +60,10 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
 
 
 def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
-    """Return whether the entropy has a slope in these completions' contexts. That of a uniform distribution is 0."""
+    """Return whether the entropy has a gradient in these completions' contexts.
+
+    It has none if all actions are equally probable.
+    """
     logp = n.step.distribution(passed)
     if logp is None or n.step.context is None:
         return True
@@ -83,7 +86,7 @@ def _what(n: Numbers, scored: np.ndarray) -> str:
 
 
 def _within(n: Numbers) -> bool:
-    """Return whether a group is only compared with itself."""
+    """Return whether this program computed the advantages by comparing each group only with itself."""
     return BASELINES[n.objective.baseline].within_group and n.step.advantage is None
 
 
@@ -100,14 +103,14 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
 
 
 def _alike(group: int, scored: np.ndarray) -> Card:
-    """Return which kind of equal rewards a group has."""
+    """Return the claim that describes in what way the rewards of a group are equal."""
     if len(scored) == 0:
         return Card.of("unscored", group=group)
     return Card.of("all_paid", group=group, count=len(scored), reward=float(scored[0]))
 
 
 def _although_equal(n: Numbers, group: int | None) -> Card:
-    """Return why equal rewards, of a group or of all dead groups, have non-zero advantages."""
+    """Return the claim that says why equal rewards, of a group or of all dead groups, have non-zero advantages."""
     if n.step.advantage is not None:
         return Card.of("given", group=group)
     baseline = BASELINES[n.objective.baseline]
@@ -119,7 +122,10 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Return whether the rewards of a group, or of any dead one if None, differ from the shared baseline."""
+    """Return whether the rewards of a group differ from the baseline of the batch.
+
+    If ``group`` is None, return whether those of any dead group do.
+    """
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
         return False
@@ -139,7 +145,7 @@ def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
-    """Return the reason for rewards that differ by less than δ, or by so little that normalizing inflates them."""
+    """Return the reason for rewards that differ by less than δ, or so little that normalizing inflates them."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
     if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:
@@ -168,7 +174,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
 
 
 def dead_groups(n: Numbers, passed: int) -> Reason | None:
-    """Return the reason on the card of dead groups: their number and kind."""
+    """Return the reason to show on the card of dead groups: how many there are, and of what kind."""
     dead = np.flatnonzero(n.dead)
     if not len(dead):
         return None
@@ -213,7 +219,7 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 
 
 def reward_std(n: Numbers) -> Reason | None:
-    """Return the reason on the card of the spread: it is 0 within groups, regardless of the spread between them."""
+    """Return the reason to show on the card of the reward's spread: it is 0 within groups."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
     if n.objective.credit == "process":  # a spread of total rewards says nothing about the steps
         return None

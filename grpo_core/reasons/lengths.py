@@ -1,4 +1,4 @@
-"""Truncated completions: the first thing to check if no answer is right."""
+"""Reason about truncated completions, which are the first thing to check if no answer is correct."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 
 def truncated(n: Numbers) -> Reason | None:
-    """Return the reason on the card of the mean length: how many completions reached the limit without ending."""
+    """Return the reason to show on the card of the mean length: how many completions reached the limit."""
     step = n.step
     if not step.settings.is_language:
         return None

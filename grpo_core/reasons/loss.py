@@ -1,4 +1,4 @@
-"""Reasons for a zero loss despite a gradient, a non-zero loss without any change, and a zero gradient."""
+"""Reasons for a loss of 0 despite a gradient, for a loss that is not 0 without any change, and for no gradient."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 HUGE = 10.0
-"""A gradient norm above this is called large. Trainers of language models clip at 1."""
+"""Gradient norm above which a gradient is called large. Trainers of language models clip the norm at 1."""
 
 
 def loss(n: Numbers) -> Reason | None:
-    """Return the reason on the update's card why the loss of the first pass is 0 or not."""
+    """Return the reason, for the update's card, why the loss of the first pass is 0 or is not."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -52,7 +52,7 @@ def loss(n: Numbers) -> Reason | None:
 
 
 def _why_cancelled(n: Numbers) -> str:
-    """Return why the surrogates of the first pass add up to 0: "silent", "balanced", "sum"."""
+    """Return why the surrogates of the first pass add up to 0: "silent", "balanced" or "sum"."""
     if n.without_signal:
         return "silent"
     used = n.used(0).any(axis=-1)
@@ -67,7 +67,10 @@ def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
 
 
 def _covariance(n: Numbers, policy: float) -> Reason | None:
-    """Return the reason for a loss at ratio 1 with advantages that cancel, due to weights that grow with length."""
+    """Return the reason for a loss that is not 0 because weights grow with length.
+
+    All ratios are 1, and the advantages cancel.
+    """
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)
     advantage, mass = n.row_advantage[rows], weight.sum(axis=-1)[rows]
@@ -91,7 +94,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """Return the reason on the update's card why the gradient of the first pass is 0 or large."""
+    """Return the reason, for the update's card, why the gradient of the first pass is 0 or large."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3
@@ -118,7 +121,7 @@ def grad_norm(n: Numbers) -> Reason | None:
 
 
 def _smaller_steps(n: Numbers) -> str:
-    """Return advice on reducing the step along a large gradient, under the current settings."""
+    """Return the advice that reduces the step along a large gradient under the current settings, as a key."""
     if n.step.settings.optimizer.kind == "adam":
         return "adam_divides"
     if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides:
@@ -137,7 +140,7 @@ def gradient(n: Numbers, passed: int) -> Reason | None:
 
 
 def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
-    """Return the reason why a pass has no gradient."""
+    """Return the chip and the claims that say why a pass has no gradient."""
     terms, used = n.terms(passed), n.used(passed)
     kl = []
     if not n.kl_in_loss:
@@ -172,4 +175,4 @@ CHECKS: dict[str, Check] = {
     "grad_norm": lambda n, passed: grad_norm(n),
     "gradient": gradient,
 }
-"""Checks by the metric, or the number of the pass shown, to which the reason belongs."""
+"""Checks by the key of the reason: a metric, or a number of the pass shown."""

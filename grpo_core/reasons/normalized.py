@@ -1,4 +1,4 @@
-"""The claim of a caption about the advantages that follow from the rewards."""
+"""The claim, for a film's caption, about the advantages that follow from the rewards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def normalized(
 ) -> Claim[Drawn] | None:
     """Return the claim about the advantages ``gained`` (n,) of draws in the completions ``rows`` (n,).
 
-    ``total`` is their sum, which is included if they differ. None if no advantage is known.
+    ``total`` is the sum of the advantages, which is stated if they differ. None if no advantage is known.
     """
     known = gained[np.isfinite(gained)]
     if not len(known):

@@ -20,19 +20,19 @@ from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 
 MOST = 0.5
-"""Share of clipped tokens above which most of the batch has no gradient."""
+"""Minimum share of clipped tokens at which most of the batch is said to have no gradient."""
 FAR = 5.0
-"""Nats per token. A KL above this means that text likely under one policy is all but impossible under the other."""
+"""KL in nats per token above which text that is likely under one policy is all but impossible under the other."""
 SPIKE = 100.0
-"""Nats. A single token's estimate above this dominates every mean."""
+"""Estimate of a single token, in nats, above which it dominates every mean."""
 CERTAIN = 0.05
-"""Nats. Below this entropy nearly all samples are alike."""
+"""Entropy in nats below which nearly all samples are alike."""
 NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
-"""How far from 1 a first ratio can be due to rounding, by the precision of the record."""
+"""Maximum distance of a first ratio from 1 that rounding explains, by the relative precision of the record."""
 
 
 def clip_fraction(n: Numbers) -> Reason | None:
-    """Return the reason on the update's card for the share of clipped tokens in the last pass."""
+    """Return the reason, for the update's card, for the share of clipped tokens in the last pass."""
     return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
@@ -79,7 +79,10 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Return whether every clipped ratio left the range in the direction of its push. A dual clip can stop others."""
+    """Return whether every clipped ratio left the range in the direction of its push.
+
+    A dual clip can stop other ratios, too.
+    """
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
@@ -88,7 +91,10 @@ def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
 
 
 def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str, tuple[Claim[Step], ...]]:
-    """Return why no token is clipped in this pass. ``of_tokens``: whether the tokens' own ratios are clipped."""
+    """Return why no token is clipped in this pass, as a few words and as claims.
+
+    ``of_tokens``: whether the clip reads each token's own ratio rather than that of its completion.
+    """
     ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
     if n.ratios_are_one(passed) and _unmoved(n, passed):
@@ -105,12 +111,15 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def _unmoved(n: Numbers, passed: int) -> bool:
-    """Return whether every token is as likely as when it was sampled. Changes can cancel in a completion's ratio."""
+    """Return whether every token is as likely as when it was sampled.
+
+    Ratios of 1 do not show this, because changes can cancel in a completion's ratio.
+    """
     return bool((np.abs(n.step.logp[passed] - n.step.old_logp)[n.used(passed)] <= n.precision).all())
 
 
 def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
-    """Return the ratios that the clip reads, (B, T): those of the loss, or the tokens' own if ``of_tokens``."""
+    """Return the ratios that the clip reads, (B, T): each token's own if ``of_tokens``, otherwise those of the loss."""
     if not of_tokens:
         return np.asarray(n.terms(passed).ratio)
     limit = n.objective.log_ratio_limit or np.inf
@@ -118,7 +127,7 @@ def _clipped_ratios(n: Numbers, passed: int, of_tokens: bool) -> np.ndarray:
 
 
 def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
-    """Return the bound to which the range has to be narrowed for the clip to act, if all ratios are inside it.
+    """Return the claim about the bound to which the range has to be narrowed for the clip to act.
 
     A clip stops gradients that would raise a ratio above 1 or lower one below 1. A cap reduces every ratio above it.
     """
@@ -156,7 +165,7 @@ def _left_out(ratio: float, *, below: bool) -> float:
 
 
 def ratio(n: Numbers, passed: int) -> Reason | None:
-    """Return the reason why every ratio is 1 in the first pass, or why one is not. None in a later pass."""
+    """Return the reason why every ratio is 1 in the first pass, or why one is not. None in later passes."""
     if passed or not n.used(0).any():
         return None
     off = np.where(n.used(0), np.abs(n.terms(0).ratio - 1), 0.0)
@@ -180,7 +189,7 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
 
 
 def _one_at_first(n: Numbers) -> Card:
-    """State that every ratio is 1 before the first pass, and what happens to the ratios afterwards."""
+    """Return the claim that every ratio is 1 before the first pass, and when this changes."""
     if n.step.passes == 1:
         return Card.of("one_pass")
     moved = next((p for p in range(1, n.step.passes) if n.used(p).any() and not n.ratios_are_one(p)), None)
@@ -188,14 +197,17 @@ def _one_at_first(n: Numbers) -> Card:
 
 
 def _keeps_nearer(n: Numbers) -> Card:
-    """Return advice on keeping the policy closer to the reference. A larger β is only advised if the KL pulls there."""
+    """Return advice on keeping the policy closer to the reference.
+
+    A larger β is only advised if the gradient of the KL points to the reference.
+    """
     alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
     nowhere = not n.objective.kl_in_reward and alone and not n.objective.kl_importance
     return Card.of("nearer_slower" if nowhere else "nearer")
 
 
 def kl(n: Numbers) -> Reason | None:
-    """Return the reason on the update's card for the KL of the policy after the update."""
+    """Return the reason, for the update's card, for the KL of the updated policy."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
@@ -233,7 +245,7 @@ def kl(n: Numbers) -> Reason | None:
 
 
 def _would_pull_back(n: Numbers) -> Card:
-    """State whether a positive β would pull the policy back with the configured estimator."""
+    """Return the claim that says whether a positive β would pull the policy back with the configured estimator."""
     o = n.objective.replace(beta=1.0)
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:
@@ -291,7 +303,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
 
 
 def entropy(n: Numbers) -> Reason | None:
-    """Return the reason on the update's card for the entropy of the policy after the update."""
+    """Return the reason, for the update's card, for the entropy of the updated policy."""
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None
@@ -312,4 +324,4 @@ CHECKS: dict[str, Check] = {
     "kl_term": kl_term,
     "entropy": lambda n, passed: entropy(n),
 }
-"""Checks by the metric, or the number of the pass shown, to which the reason belongs."""
+"""Checks by the key of the reason: a metric, or a number of the pass shown."""

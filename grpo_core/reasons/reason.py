@@ -1,4 +1,4 @@
-"""Data types for reasons: sentences about the numbers of an update."""
+"""Data types for reasons, which are sentences about the numbers of an update."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Reason:
     """The reason for the value of a number.
 
     Attributes:
-        key: the metric it belongs to, "group:<p>" for a group, or "ratio", "clipped", "gradient" or "kl_term" for the
-            numbers of the pass shown.
-        chip: a few words next to the number, at most 26 characters.
-        claims: why, and what would change it; at least one.
+        key: name of the metric, "group:<p>" for a group, or "ratio", "clipped", "gradient" or "kl_term" for the numbers
+            of the pass shown.
+        chip: a few words to show next to the number, at most 26 characters.
+        claims: why the number has this value, and what would change it; at least one.
         kind: "zero" for a zero that has a reason, "unhealthy" for a possible problem, "note" otherwise.
-        quantities: the numbers that it refers to.
+        quantities: the numbers to which the reason refers.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Reason:
 
     @property
     def sentence(self) -> str:
-        """The claims in plain words."""
+        """The claims as sentences."""
         return told(self.claims)
 
 
@@ -48,4 +48,4 @@ def cell(name: str, step: Step, row: int, token: int, passed: int = 0) -> Quanti
 
 
 Check: TypeAlias = Callable[[Numbers, int], Reason | None]
-"""Function of the numbers of an update and the pass shown, from 0, that returns the reason for one number, or None."""
+"""Function of the numbers of an update and the index of the pass shown. Returns the reason for one number, or None."""

@@ -2,7 +2,7 @@
 
 Updates and the values of their series have checksums of their own. The checksums here are in one row of the table
 ``meta``, which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version that
-continues the file adds rows without it.
+continues the file adds rows without updating the checksum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TABLES = {
 CHECKED = ("meta", "series", *_TABLES)
 """Everything that has a checksum: the metadata, the names of the series, and the tables."""
 _LONGEST = 10_000
-"""Maximum number of characters of the row."""
+"""Maximum number of characters in the row with the checksums."""
 _KNOWN_SERIES = json.dumps(tuple(METRICS))
 
 
@@ -59,15 +59,15 @@ def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Return whether a table does not match its checksum, if there is one.
+    """Return whether a table does not match its checksum. False if it has none.
 
     Args:
         connection: connection to the file.
         rows: content of its table ``meta``.
-        table: one of :data:`CHECKED` with rows of its own.
+        table: one of :data:`CHECKED` that is a table of its own.
 
     Raises:
-        sqlite3.Error: it cannot be read at all.
+        sqlite3.Error: the table cannot be read at all.
     """
     if table not in (kept := _kept(rows)):
         return False

@@ -1,4 +1,4 @@
-"""A hardened connection to a run file of unknown origin: no code in it is run, and statements have a time limit.
+"""A hardened connection to a run file of unknown origin: no code in the file is run, and statements have a time limit.
 
 The b-trees of a damaged database can be circular, and a few kilobytes can represent more rows than can ever be read.
 Therefore each statement has a limit on processor time, which does not include waiting for a slow disk.
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 PROCESSOR_SECONDS = 2.0
-"""Processor time allowed for one statement. A series of a million updates takes hundredths of a second."""
+"""Processor time, in seconds, allowed for one statement. A series of a million updates takes hundredths of a second."""
 LONGEST_VALUE = 64_000_000
 """Maximum size in bytes of a value in a small file. In a larger file, the limit is the file's size."""
 _NO_LIMIT = 1_000_000_000
-"""SQLite's own limit."""
+"""SQLite's own limit on the size of a value in bytes."""
 _LOOK_EVERY = 1000
 """Number of SQLite's instructions between two checks of the time."""
 
@@ -28,7 +28,7 @@ class RunConnection(sqlite3.Connection):
     _end = 0.0
 
     def guard(self, size: int) -> None:
-        """Disable active features of databases, and limit the size of values.
+        """Disable features that let a database run code, and limit the size of values.
 
         Args:
             size: size of the file in bytes, which no value can exceed.

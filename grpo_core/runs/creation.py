@@ -20,9 +20,10 @@ from grpo_core.runs.schema import TABLES
 def build(
     path: Path, meta: RunMeta, origin: Origin, parent: tuple[RunReader, int] | None, resumed: Step | None = None
 ) -> None:
-    """Create a complete, closed run file without updates of its own, in one transaction, since each waits for the disk.
+    """Create a complete, closed run file without updates of its own.
 
-    ``resumed`` is the parent's update to store in the file, if its weights differ from those in the parent.
+    This takes a single transaction, because each one waits for the disk. ``resumed`` is the update at the branch point,
+    to be stored in the file if its weights differ from those in the parent.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     try:

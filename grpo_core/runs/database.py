@@ -17,9 +17,9 @@ from grpo_core.text import tr
 APPLICATION_ID = 0x4752504F  # "GRPO"
 VERSION = 1
 CHUNK = 4096
-"""Number of values of a series stored together. The newest values, which do not fill a chunk, are in ``tail``.
+"""Number of values of a series stored together.
 
-``tail`` has one row per update.
+The newest values, which do not yet fill a chunk, are in the table ``tail``, which has one row per update.
 """
 
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -63,7 +63,7 @@ _REASONS = {
 def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
     """Open the run file at ``path`` and check its tables. Returns the connection and the file's ``user_version``.
 
-    Only SQLite ever opens the file: closing another handle on it would release SQLite's own locks.
+    Only SQLite ever opens the file: if other code opened and closed it, SQLite's locks would be released.
 
     Raises:
         RunFileError: there is no such file, or it is empty, damaged, a device, or not a run file.
@@ -104,7 +104,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
 
 
 def _size_of_file(path: Path) -> int:
-    """Return the size in bytes of the file at ``path``, which is checked before it is opened.
+    """Check the file at ``path`` before it is opened, and return its size in bytes.
 
     Raises:
         RunFileError: it does not exist, is empty, a folder or a device, or there is a device next to it.
@@ -183,7 +183,7 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code, or 0 if the error is the Python module's own."""
+    """Return SQLite's primary result code, or 0 if the error comes from the Python module itself."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -202,7 +202,7 @@ def _reason(path: Path, error: sqlite3.Error | OSError) -> str:
 
 
 def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
-    """Return whether ``error`` comes from a folder that accepts content, but no additional file."""
+    """Return whether the cause of ``error`` is a file system that still has space but cannot create another file."""
     full = error.errno == errno.ENOSPC if isinstance(error, OSError) else _code(error) == sqlite3.SQLITE_CANTOPEN
     if not full or not hasattr(os, "statvfs"):
         return False
@@ -213,7 +213,7 @@ def _takes_no_file(path: Path, error: sqlite3.Error | OSError) -> bool:
 
 
 def _no_handle_is_left() -> bool:
-    """Return whether the system does not allow this process to open more files."""
+    """Return whether this process cannot open another file because it has reached a limit of the system."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

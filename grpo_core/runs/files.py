@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PART = ".part"
 """Suffix of the name of an incomplete file."""
 LEFT_BEHIND = 3600
-"""Seconds without a change after which a temporary file is considered left behind by a killed process."""
+"""Number of seconds without a change after which a temporary file counts as left behind by a killed process."""
 
 
 class InUseError(RunFileError):
@@ -71,7 +71,7 @@ def release(held: BaseFileLock) -> None:
 
 
 def in_use(path: Path) -> bool:
-    """Return whether a writer has ``path`` open, in this process or another."""
+    """Return whether a writer, in this process or another, has ``path`` open."""
     if not lock_path(path).exists():
         return False
     try:

@@ -25,10 +25,13 @@ from grpo_core.text import plural, tr
 _ALIGNMENT = 8
 _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
-"""Element types that a layout can name. For others, NumPy would construct whatever they describe."""
+"""Element types that a layout can name. NumPy would interpret any other description, however complex."""
 _MEASUREMENT, _RESUME = "measurement.", "resume."
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
-"""Records of steps still in use, because the same bytes of an update are written to its file and sent to the window."""
+"""Serialised records of steps still in use.
+
+The bytes of an update are needed twice: for its file and for the window.
+"""
 _LONGEST_NAME = 200
 _LARGEST = 1 << 40
 """Upper bound on the size of a record in bytes."""
@@ -62,7 +65,7 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
 
 @lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype) -> tuple[np.dtype, str]:
-    """Return ``dtype`` as it is stored, and its name in a layout."""
+    """Return the little-endian form of ``dtype``, in which arrays are stored, and its name in a layout."""
     little = dtype.newbyteorder("<")
     return little, little.str
 
@@ -147,7 +150,7 @@ def _layout_json(described: tuple[tuple[str, str, tuple[int, ...]], ...]) -> str
 def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]:
     """Return (size of a record in bytes, [(name, dtype, shape, offset)]).
 
-    This is faster to apply than a structured dtype.
+    Using this list is faster than using a structured dtype.
     """
     try:
         fields = json.loads(layout)

@@ -1,4 +1,4 @@
-"""The folder of saved runs: names for new ones, a list that tolerates broken files, and selection of surplus ones."""
+"""The folder of saved runs: names for new runs, a list that tolerates broken files, and selection of surplus runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Entry:
         bytes: size on disk.
         in_use: whether it is being written.
         meta: metadata of the run; None if the file is broken.
-        steps: number of its last update, counting those before its branch point.
+        steps: number of its last update, including those before its branch point.
         reward: mean reward of that update, NaN if there is none.
         error: message that says why the file cannot be read; None if it can.
     """
@@ -53,8 +53,8 @@ class Entry:
 def new_path(folder: Path, title: str, now: float | None = None) -> Path:
     """Return a path for a new run, which starts with the local time, so that names sort by age.
 
-    The rest is as much of the title as file systems allow. The folder is created if necessary. The file is not created,
-    so runs created within the same second need different titles.
+    It continues with as much of the title as file systems allow. The folder is created if necessary. The file is not
+    created, so runs created within the same second need different titles.
 
     Raises:
         RunFileError: the folder cannot be created.
@@ -93,7 +93,7 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
-    """Select the run files to delete, oldest first, to keep the newest ``keep`` runs with at most ``limit`` bytes.
+    """Select the run files to delete, oldest first, so that at most ``keep`` runs and ``limit`` bytes remain.
 
     A run that is being written is never selected. This function deletes nothing.
     """
@@ -144,7 +144,7 @@ def remove(path: Path) -> None:
 
 
 class Lineage:
-    """A run with the runs from which it branched off, if they exist. Used by one thread.
+    """A run together with the runs from which it branched off, if they still exist. Used by one thread.
 
     Attributes:
         reader: the run itself.
@@ -153,7 +153,7 @@ class Lineage:
     def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
         """Find the ancestors of a run.
 
-        ``below``: ids of the runs that descend from this one, which therefore cannot be its ancestors.
+        ``below``: ids of the runs that descend from this one and therefore cannot be its ancestors.
         """
         self.reader = reader
         self._folder = folder
@@ -237,7 +237,7 @@ def _entry(path: Path) -> Entry:
 
 
 def _paths(folder: Path) -> Iterable[Path]:
-    """Return the run files of ``folder``. Temporary ones begin with a dot."""
+    """Return the run files of ``folder``, except temporary ones, whose names begin with a dot."""
     with suppress(OSError):
         return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
     return []

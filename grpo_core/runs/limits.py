@@ -1,4 +1,4 @@
-"""Limits on the size of a run file. Nothing is allocated for a file that declares more.
+"""Limits on the size of a run file. A file that declares more is rejected before memory is allocated for it.
 
 Each limit is far above what the program writes, and the writer stops before it reaches one.
 """
@@ -6,7 +6,7 @@ Each limit is far above what the program writes, and the writer stops before it 
 from __future__ import annotations
 
 MOST_UPDATES = 100_000_000
-"""Maximum number of updates of a run: a day's worth at thousands per second."""
+"""Maximum number of updates of a run: those of a day at over a thousand per second."""
 MOST_META_ROWS = 100
 LONGEST_META = 16_000_000
 """Maximum number of characters of one value of the table ``meta``. The longest value holds a vocabulary and prompts."""
@@ -15,7 +15,7 @@ LONGEST_TITLE = 1000
 MOST_CHANGES = 10_000
 """Maximum number of changes to the settings."""
 LONGEST_SETTINGS = 1_000_000
-"""Maximum number of characters of the settings as JSON. A landscape of a thousand rewards has twenty thousand."""
+"""Maximum number of characters of the settings as JSON. A landscape of a thousand rewards takes twenty thousand."""
 LONGEST_LAYOUT = 1_000_000
 """Maximum number of characters of a record's description."""
 MOST_ARRAYS = 1000

@@ -47,11 +47,11 @@ class Manifest:
         layout: name of a layout; unknown names are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
         locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the two
-            choices at the top.
+            selectors at the top.
         notes: notes for the speaker.
-        lesson: id of the current lesson, or empty.
-        lesson_step: its step, counted from 0.
-        course: ids of the lessons of a course, in order, or empty.
+        lesson: id of the current lesson; empty if there is none.
+        lesson_step: current step of the lesson, counted from 0.
+        course: ids of the lessons of a course, in order; empty if there is none.
         created: seconds since 1970.
         version: version of the program that wrote it.
 
@@ -130,7 +130,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
     """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages.
 
     Raises:
-        SessionError: it is not a manifest, from a newer version, or damaged.
+        SessionError: it is damaged, not a manifest, or written by a newer version.
     """
     try:
         stored = json.loads(content)
@@ -156,7 +156,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
 
 
 def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plain fields that are present. Unknown keys are ignored."""
+    """Return the fields that need no conversion, if they are present. Unknown keys are ignored."""
     fields = {name: stored[name] for name in _PLAIN if name in stored}
     for name in _LISTS:
         value = stored.get(name, [])

@@ -20,7 +20,7 @@ from grpo_core.versions import newest
 _LAST_MOMENT = 32_503_680_000.0
 """The year 3000, in seconds since 1970. Later times cannot be displayed everywhere."""
 NEEDS = "needs"
-"""Key of the oldest version of the program that supports every setting of the run.
+"""Key for the oldest version of the program that supports every setting of the run.
 
 Files of the first versions lack it.
 """
@@ -38,7 +38,7 @@ class RunMeta:
         created: seconds since 1970.
         settings: settings at the start of the run (for a branch: those with which it continued).
         parent: (run id, update) from which this run branched off, None for an independent run.
-        parent_path: path of the parent at that time, as a hint.
+        parent_path: path of the parent when this run branched off, as a hint.
         ended: whether it was closed properly; False while it is written and after a crash.
         version: version of the program that created the file.
     """
@@ -77,7 +77,7 @@ def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
     """Return the table ``meta`` as a dictionary.
 
     Raises:
-        RunFileError: it holds more or longer rows than any run does.
+        RunFileError: it has more or longer rows than the program ever writes.
     """
     rows = connection.execute(
         "SELECT key, value FROM meta WHERE length(value) IS NULL OR length(value) <= ? LIMIT ?",
@@ -92,7 +92,7 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
     """Parse the metadata stored by :func:`meta_rows`.
 
     Raises:
-        RunFileError: something is missing, or this version does not know the settings.
+        RunFileError: something is missing, or this version does not support the settings.
     """
     try:
         point = rows["parent_step"]
@@ -120,7 +120,7 @@ def _text(rows: Mapping[str, Any], key: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Return a title for display: one line of limited length."""
+    """Return ``text`` as a title for display: one line of limited length."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
     return shortened(text, LONGEST_TITLE)
@@ -139,7 +139,7 @@ def _whole(value: object) -> int:
 
 
 def written_by(rows: Mapping[str, Any]) -> str:
-    """Return the newest version of the program that wrote the run's settings."""
+    """Return the newer of the version that created the file and the one that its settings need."""
     return newest(*(text for text in (rows.get("version"), rows.get(NEEDS), "") if isinstance(text, str)))
 
 
@@ -153,7 +153,7 @@ def raise_needs(connection: sqlite3.Connection | RunConnection, *needs: str) -> 
 
 
 def stored_settings(text: str, version: str) -> Settings:
-    """Parse settings from a run file written by ``version`` of the program.
+    """Parse settings from a run file that ``version`` of the program wrote.
 
     Raises:
         RunFileError: this version cannot use them.

@@ -17,10 +17,10 @@ from grpo_core.runs.meta import raise_needs
 class PendingUpdates:
     """Rows that are created when an update is appended and stored together in the next commit.
 
-    Several updates with the same layout or settings share one row, which is pending with the first of them.
+    Several updates with the same layout or settings share one row, which is stored with the first of them.
 
     Attributes:
-        last: number of the last update that was added, stored or not.
+        last: number of the last update that was added, whether or not it has been stored.
         changes: number of changes to the run's settings.
     """
 

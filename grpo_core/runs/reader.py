@@ -1,4 +1,4 @@
-"""Reader of a run file, with a read-only connection and no transaction beyond one call."""
+"""Reader of a run file, which uses a read-only connection and never keeps a transaction open between calls."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RunReader:
             raise
 
     def refresh(self) -> int:
-        """Check for newly committed updates. Stores and returns the number of the last one."""
+        """Check for newly committed updates. Stores and returns the number of the last committed update."""
         with explained(self.path):
             self._connection.limit_values(size_of(self.path))
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -101,7 +101,7 @@ class RunReader:
 
     @cached_property
     def origin(self) -> Origin:
-        """The run before its first update."""
+        """The state of the run before its first update."""
         layout, record = self._snapshot(0, "origin")
         return origin_from(self._rows, (layout, record))
 
@@ -131,7 +131,10 @@ class RunReader:
         return thinning.stretches_from(dict(rows))
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
-        """Return the nearest update at or before ``number``, or at or after it if ``forwards``. None if none."""
+        """Return the nearest update at or before ``number``, or at or after it if ``forwards``.
+
+        None if there is none.
+        """
         query = (
             "SELECT min(step) FROM step WHERE step >= ?" if forwards else "SELECT max(step) FROM step WHERE step <= ?"
         )
@@ -193,7 +196,7 @@ class RunReader:
     def _computed_chunk(self, chunk: int) -> np.ndarray:
         """Return the values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).
 
-        NaN if the update is missing, before the branch point or after thinning.
+        NaN if the file lacks the update, because it is before the branch point or was dropped by thinning.
         """
         if chunk in self._computed:
             return self._computed[chunk]
@@ -211,7 +214,7 @@ class RunReader:
         return values
 
     def settings_changes(self) -> list[tuple[int, Settings]]:
-        """Return (first update under them, settings), in order. The first entry is the run's start."""
+        """Return (first update with these settings, settings), in order. The first entry is the run's start."""
         with explained(self.path):
             rows = self._connection.execute(
                 "SELECT id FROM settings ORDER BY id LIMIT ?", (MOST_CHANGES + 1,)
@@ -228,12 +231,14 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``. For the update after the last one, those that it would have."""
+        """Return the settings of update ``step``. For the update after the last one, return those that would apply
+        to it.
+        """
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
     def close(self) -> None:
-        """Close the file. The last reader or writer to close it leaves a single file."""
+        """Close the file. When the last reader or writer closes it, its companion files are merged into it."""
         self._connection.close()
         with suppress(RunFileError):
             collapsed(self.path)

@@ -78,14 +78,14 @@ class Replay:
                 continue
 
     def __call__(self, number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
-        """Recompute the rows from update ``number`` up to the next one with a checksum.
+        """Recompute the rows from update ``number`` up to the next update with a checksum.
 
-        That one is included unless its record is intact. Empty if that is not possible or the result cannot be
-        verified.
+        The latter is included unless its record is intact. The result is empty if recomputing is not possible or the
+        result cannot be verified.
 
         Args:
             number: number of a damaged update.
-            before: the row of the previous update. None for the first.
+            before: the row of the previous update; None for the first.
             layouts: layouts of the new file, by number. New ones are added.
         """
         following = self._next_sum(number)

@@ -24,14 +24,13 @@ from grpo_core.text import tr
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
 
 PIECE = 256
-"""Number of pages of 4 kB that are copied between two checks for cancellation."""
+"""Number of pages of 4 kB copied between two checks for cancellation."""
 
 
 def resume_point(reader: RunReader) -> Step | None:
-    """Return the update from which the run continues.
+    """Return the update from which the run continues. None if the run has no update.
 
-    It is the last one, or for a branch without updates of its own the one at its branch point. None for a run at update
-    0.
+    It is the last one, or for a branch without updates of its own the one at its branch point.
 
     Raises:
         RunFileError: that update is damaged.

@@ -40,11 +40,11 @@ _COLUMNS = {
 }
 """Tables from which as many rows as possible are recovered, and their columns."""
 _UNKNOWN = np.full(len(series.NAMES), np.nan, "<f8").tobytes()
-"""The newest values of the series at an update of which nothing is left."""
+"""The values of all series, as a row of the table ``tail``, for an update of which nothing is left: NaN."""
 _CUT_BELOW = 1e-300
-"""Bound on numbers that may have been cut.
+"""Magnitude below which a number may have been cut off in the middle.
 
-SQLite reads the missing bytes as 0, and the last byte holds most of a number's exponent, so a number without it is
+SQLite reads the missing bytes as 0. Since the last byte holds most of a number's exponent, a number without it is
 smaller than this.
 """
 
@@ -52,7 +52,7 @@ smaller than this.
 Row: TypeAlias = tuple[int, int, int, int, bytes]
 """An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
 Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
-"""Function of (a damaged update, the previous row, the layouts) that returns rows to replace it, possibly none."""
+"""Function of (a damaged update, the previous row, the layouts) that returns the replacing rows, possibly none."""
 
 
 def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
@@ -148,7 +148,7 @@ def _make_series_whole(target: Path) -> None:
 
     Chunks with matching checksums are unchanged. All other values are recomputed from the updates, which also have
     checksums. Values of a parent's updates, which are not in this file, and of updates dropped by thinning are kept as
-    read. Those that cannot be read are NaN, a gap in the curves, as are those that may have been cut in two
+    read. Values that cannot be read become NaN, a gap in the curves, as do those that may have been cut in two
     (:func:`uncut`).
     """
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
@@ -176,7 +176,7 @@ def _make_series_whole(target: Path) -> None:
 
 
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Return the chunks that all series have.
+    """Return the complete chunks that exist for every series.
 
     The result maps a chunk's number to its values (series, CHUNK), and its checksums, if the file has them.
     """
@@ -204,7 +204,7 @@ def uncut(row: bytes) -> bytes:
 
 
 def _in_a_row(chunks: Iterable[int]) -> int:
-    """Return the length of the sequence 0, 1, 2, … of consecutive numbers in ``chunks``."""
+    """Return how many numbers of the sequence 0, 1, 2, … are in ``chunks`` without a gap."""
     there, count = set(chunks), 0
     while count in there:
         count += 1

@@ -1,4 +1,4 @@
-"""The tables of a run file, and the check that a file of unknown origin only contains these.
+"""The tables of a run file, and the check that a file of unknown origin contains nothing else.
 
 A database is also a program: a view can be an endless query, a trigger runs when a row is written, a virtual table
 calls code, a generated column computes. A run file only has plain tables, so anything else in it is rejected before its
@@ -27,7 +27,7 @@ CREATE TABLE snapshot(step INTEGER NOT NULL, kind TEXT NOT NULL, layout INTEGER,
 CREATE TABLE answer(step INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(step, question));
 CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NULL);
 """
-"""The tables of a run file. The id of a row of settings is the first update that ran under them."""
+"""The tables of a run file. The id of a row of settings is the number of the first update with them."""
 
 TABLES = {
     statement.split("(")[0].removeprefix("CREATE TABLE "): statement
@@ -42,7 +42,7 @@ _COMPUTES = re.compile(r"\b(as|check|generated|default|collate|references|foreig
 
 
 def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = False) -> None:
-    """Reject a database that holds more than the tables of a run.
+    """Reject a database that contains anything other than the tables of a run.
 
     Args:
         connection: connection to a database of which nothing else has been read.
@@ -82,5 +82,5 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
 
 
 def _is_plain(sql: str) -> bool:
-    """Return whether a statement only declares columns with types."""
+    """Return whether a statement creates a table and declares only columns with types."""
     return len(sql) < 10_000 and _PLAIN_TABLE.fullmatch(sql) is not None and _COMPUTES.search(sql) is None

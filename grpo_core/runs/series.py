@@ -1,4 +1,4 @@
-"""The scalar series of a run file: full chunks of each series, and one row per update for the newest values."""
+"""The scalar series of a run file: chunks of each series, and one row per update for the newest values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES_JSON = json.dumps(NAMES)
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
-    """Return one row of ``tail``: the metrics of ``step`` as float64. ``values``: the metrics, if already computed."""
+    """Return one row of ``tail``: the metrics of ``step`` as float64. Pass ``values`` if they are already computed."""
     if values is None:
         values = metrics(step)
     return np.array([values[name] for name in NAMES], "<f8").tobytes()
@@ -50,7 +50,7 @@ def fold(connection: sqlite3.Connection, last: int) -> None:
 
 
 def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
-    """Replace all series with ``values`` (series, updates), from update 1 on."""
+    """Replace all series with ``values`` (series, updates), which begin with update 1."""
     connection.execute("DELETE FROM series")
     connection.execute("DELETE FROM tail")
     full = values.shape[1] // CHUNK

@@ -1,7 +1,7 @@
 """Storage of the scalar series in a run file: full chunks with checksums, followed by the newest values.
 
-For the chunks with number n, the same table has a row named :data:`CHECKSUMS` with one number for each series. Older
-files have chunks without checksums, which are read unverified.
+For each chunk number, the same table has a row named :data:`CHECKSUMS` with one checksum per series. Older files have
+chunks without checksums, which are read unverified.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import numpy as np
 from grpo_core.runs.database import CHUNK
 
 CHECKSUMS = "checksums"
-"""Value in the column of series' names for the checksums of the chunks with a number, in the order of those names."""
+"""Name, in the column for the names of series, of rows with the checksums of the chunks of one number.
+
+The checksums are in the order of the series' names.
+"""
 NEWEST = "checksums of the newest"
-"""Value in the column of series' names for the checksums of rows of the table ``tail``.
+"""Name, in the column for the names of series, of rows with the checksums of rows of the table ``tail``.
 
 There is one row for each commit, with the number of its last update instead of a chunk's.
 """
@@ -25,7 +28,7 @@ There is one row for each commit, with the number of its last update instead of 
 def checksums(values: np.ndarray) -> np.ndarray:
     """Return the sum of each chunk's values, interpreted as 64-bit words, modulo 2**64.
 
-    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading. It detects any
+    (..., CHUNK) float64 -> (...) uint64. It takes only a fraction of the time of reading, unlike a CRC, and detects any
     change of a single word.
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
@@ -52,13 +55,13 @@ def newest_row(rows: Sequence[tuple[int, bytes]]) -> tuple[str, int, bytes]:
 def newest(
     connection: sqlite3.Connection, series: int, start: int, last: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the newest values, not yet in a chunk, after update ``start`` up to update ``last``.
+    """Return the newest values, those not yet in a chunk, after update ``start`` up to update ``last``.
 
     Args:
         connection: connection in a transaction.
         series: number of series.
-        start: an update.
-        last: an update.
+        start: number of an update, whose values are not included.
+        last: number of an update, whose values are included.
 
     Returns:
         (updates,) their numbers; (updates, series) float64, NaN in a row of unexpected length; (updates,) bool, whether
@@ -98,9 +101,9 @@ def read_series(
     Args:
         connection: connection in a transaction, because all data read must belong to the same state.
         names: names of the file's series, in its order.
-        name: one of them.
-        start: an update; values begin with the next one.
-        last: the last committed update.
+        name: the name of the series to read.
+        start: number of an update; values begin with the next one.
+        last: number of the last committed update.
         most: maximum number of full chunks that the file can have.
         computed: function that returns the values (series, CHUNK) to use for a damaged chunk, given its number.
 
@@ -127,10 +130,10 @@ def read_series(
 
 
 def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
-    """Read consecutive chunks of a series from number ``first`` on, up to the first that is not full.
+    """Read consecutive chunks of a series from number ``first`` on, up to the first one that is not full.
 
     Returns:
-        The chunks in an array with capacity for ``most`` of them, and the number of values.
+        An array with capacity for ``most`` chunks, and the number of values in it.
     """
     rows = connection.execute(
         "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)

@@ -1,8 +1,8 @@
 """Session files, which a teacher prepares and hands out: a zip of a manifest and closed run files.
 
 ``manifest.json`` describes the window's layout and the available controls. ``runs/1.grpo``, ``runs/2.grpo``, ... are
-the runs that it names, in that order. Names inside the zip are compared, never used as paths. Opening a session creates
-copies and leaves the zip unchanged.
+the runs that the manifest describes, in that order. Names inside the zip are compared, never used as paths. Opening a
+session creates copies and leaves the zip unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "
 SPARE = 100_000_000
 """Number of bytes that must remain free on the disk."""
 PROCESSOR_SECONDS = 5.0
-"""Processor time in seconds for reading all runs of a session. Ten million updates take one or two."""
+"""Processor time in seconds for reading all runs of a session. Ten million updates take one or two seconds."""
 _PIECE = 1 << 20
 
 
@@ -92,7 +92,7 @@ def save_session(
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read the manifest of a session file. Its directory is validated, its runs are not.
+    """Read the manifest of a session file. The zip's directory is validated, but not the runs.
 
     Raises:
         SessionError: it is missing, damaged, not a session, from a newer version, or has forbidden content.
@@ -107,7 +107,7 @@ def open_session(
     cancelled: Callable[[], bool] = _never,
     progress: Callable[[float], object] = _nobody,
 ) -> tuple[Manifest, tuple[Path, ...]]:
-    """Copy the runs of a session to ``folder`` under new names, all or none.
+    """Copy the runs of a session to ``folder`` under new names, either all of them or none.
 
     Args:
         path: path of the session file.
@@ -116,11 +116,11 @@ def open_session(
         progress: called with the finished fraction, from 0 to 1.
 
     Returns:
-        The manifest, and the copies in the order of its runs.
+        The manifest, and the paths of the copies in the order of its runs.
 
     Raises:
         GrpoError: as for :func:`read_manifest`; or a run in it is damaged, or there is not enough space.
-        Cancelled: nothing was left in ``folder``.
+        Cancelled: the operation was cancelled; nothing was left in ``folder``.
     """
     copies: list[Path] = []
     spent = 0.0
@@ -148,7 +148,7 @@ def open_session(
 
 
 def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move the ``copies`` of a session's runs, created elsewhere, to ``folder`` under new names, all or none.
+    """Move the ``copies`` of a session's runs to ``folder`` under new names, either all of them or none.
 
     Raises:
         RunFileError: ``folder`` cannot be written.
@@ -168,7 +168,7 @@ def adopt_copies(manifest: Manifest, copies: Sequence[Path], folder: Path) -> tu
 
 
 def _with_ancestors(runs: Sequence[Path]) -> tuple[tuple[SessionRun, ...], list[Path]]:
-    """Return descriptions and files of the runs, followed by those of the ancestors that their branches need.
+    """Return descriptions and files of the runs, followed by those of the ancestors of branches.
 
     Ancestors provide the first updates of a branch.
     """

@@ -24,7 +24,7 @@ LARGEST = 50_000_000_000
 """Maximum size in bytes of all runs of a session together."""
 MOST_ENTRIES = 1000
 MOST_TIMES = 200
-"""Maximum compression factor of an entry. Computed numbers shrink to a half at best."""
+"""Maximum compression factor of an entry. Computed numbers can be compressed to one half at best."""
 _SMALL = 1 << 20
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -58,7 +58,7 @@ def reading(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 class _Pieces:
-    """A file wrapper that rejects reads longer than a manifest, because zipfile reads a zip's directory at once."""
+    """A file wrapper that rejects long reads, because zipfile reads a zip's directory, however large, at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -84,7 +84,7 @@ def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
 
 @contextmanager
 def zip_explained(path: Path, doing: str) -> Iterator[None]:
-    """Convert errors of the zip and the file system into one message, as a context manager."""
+    """Context manager that converts errors of the zip and the file system into an error message."""
     try:
         yield
     except GrpoError:
@@ -102,7 +102,7 @@ def zip_explained(path: Path, doing: str) -> Iterator[None]:
 
 
 def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
-    """Return the manifest of a session with all required zip entries and none that points elsewhere.
+    """Check that a session's zip has all required entries and none that points outside it. Returns its manifest.
 
     Raises:
         SessionError: the session is invalid; the message says why.

@@ -1,4 +1,4 @@
-"""Validation that the arrays of a decoded step match each other, so that computations need not check.
+"""Validation that the arrays of a decoded step match each other, so that computations need not check this.
 
 A checksum only shows that a record is unchanged, not that it was a valid step when it was written.
 """
@@ -62,7 +62,7 @@ def check(step: Step) -> Step:
 
 
 def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Validate arrays with dimensions that are not determined by the other arrays."""
+    """Validate arrays that have dimensions of their own, which no other array determines."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
@@ -80,7 +80,10 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
 
 
 def _check_alternatives(step: Step, batch: int, length: int) -> None:
-    """Validate the most likely tokens of each position, including the sampled one, and their log-probabilities."""
+    """Validate the arrays of the most likely tokens at each position and their log-probabilities.
+
+    The most likely tokens include the sampled one.
+    """
     ids = step.top_tokens
     if ids is None:
         for name in ("top_logp", "ref_top_logp"):

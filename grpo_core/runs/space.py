@@ -10,7 +10,7 @@ from grpo_core.runs.limits import MOST_CHANGES, MOST_UPDATES
 from grpo_core.text import plural, tr
 
 NEARLY_FULL = 100_000_000
-"""Number of free bytes on the disk below which a run is paused."""
+"""Minimum number of free bytes on the disk. Below it, a run is paused."""
 
 
 def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:

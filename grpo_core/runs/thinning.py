@@ -1,8 +1,8 @@
 """Thinning, which keeps a run file below a size limit: of older updates every second is kept, then every fourth, …
 
-Series are kept completely; only records are dropped. Blocks of 1,024 updates are thinned one at a time, the least
-thinned first, then the oldest, so that the kept updates are evenly spread over the run up to a factor of two. The
-newest updates, the first ones under changed settings, and those with stored answers are never dropped. The dropped
+Series are kept completely; only records are dropped. Blocks of 1,024 updates are thinned one at a time: first the least
+thinned, and among these the oldest. The kept updates are therefore evenly spread over the run, up to a factor of two.
+The newest updates, the first ones with changed settings, and those with stored answers are never dropped. The dropped
 updates are recorded in the file, in the same transaction.
 """
 
@@ -21,7 +21,7 @@ from grpo_core.runs.limits import MOST_STRETCHES, MOST_UPDATES
 from grpo_core.text import tr
 
 BLOCK = 1024
-"""Number of updates that are thinned together, and the coarsest thinning: one update per block."""
+"""Number of updates that are thinned together, and maximum thinning: one update per block."""
 NEWEST = 2 * BLOCK
 """Minimum number of updates at the end of a run that are never dropped."""
 KEY = "thinned"
@@ -62,7 +62,10 @@ class Thinning:
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
     def _thinnest(self, begin: int) -> int:
-        """Return the thinning factor of the block from update ``begin`` on. Other versions may use other blocks."""
+        """Return the current thinning factor of the block that begins with update ``begin``.
+
+        If another version thinned parts of the block differently, the largest factor is returned.
+        """
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_space(self, last: int, limit: int) -> bool:
@@ -79,7 +82,7 @@ class Thinning:
         return True
 
     def _thin(self, last: int) -> bool:
-        """Thin one block further. Returns whether there was one."""
+        """Thin the next block further. Returns whether any block could be thinned."""
         whole = max((last - NEWEST - self._first + 1) // BLOCK, 0)
         every = self._every + [1] * (whole - len(self._every))
         if not every or min(every) >= BLOCK:
@@ -101,7 +104,7 @@ class Thinning:
         return True
 
     def _drop(self, begin: int, end: int, every: int) -> None:
-        """Remove the block and reinsert the kept updates, because pages with gaps would free no space."""
+        """Remove the block and reinsert the kept updates, because removing single rows would free no pages."""
         kept = self._sql.execute(
             "SELECT step, layout, settings, crc, record FROM step WHERE step BETWEEN ?1 AND ?2 AND (step % ?3 = 0 "
             "OR step IN (SELECT id FROM settings) OR step IN (SELECT step FROM answer))",
@@ -112,9 +115,9 @@ class Thinning:
 
 
 def used(connection: sqlite3.Connection) -> int:
-    """Return the number of bytes of the file in use. Dropped content becomes free space inside the file.
+    """Return the number of bytes of the file that are in use.
 
-    The file does not shrink.
+    Dropped content becomes free space inside the file, which does not shrink.
     """
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
@@ -123,7 +126,7 @@ def used(connection: sqlite3.Connection) -> int:
 
 
 def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
-    """Return the stretches that have been thinned, from the table ``meta``.
+    """Parse the list of thinned stretches in the table ``meta``.
 
     Raises:
         RunFileError: the row is damaged.
@@ -157,13 +160,16 @@ def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
 
 
 def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
-    """Return whether thinning may have dropped update ``number``, which excludes the few that it never drops."""
+    """Return whether thinning may have dropped update ``number``.
+
+    True also for the few updates in a thinned stretch that are never dropped.
+    """
     stretch = stretch_at(stretches, number)
     return stretch is not None and number % stretch.every != 0
 
 
 def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
-    """Return the stretch that contains update ``number``. None if nothing was dropped there."""
+    """Return the thinned stretch that contains update ``number``, or None if there is none."""
     place = bisect_right(stretches, number, key=lambda s: s.first) - 1
     return stretches[place] if place >= 0 and number <= stretches[place].last else None
 

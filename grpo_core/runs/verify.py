@@ -1,4 +1,4 @@
-"""Verification of a run file: every row is compared with its checksum, and every update decoded."""
+"""Verification of a run file: every row is compared with its checksum, and every update is decoded."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Part:
     """Verification result for one kind of content of a run file.
 
     Attributes:
-        what: its description.
+        what: description of the content.
         count: number of items.
-        damaged: a message for each damaged item, or for all of them together.
+        damaged: one message for each damaged item, or a single one for all.
         unchecked: number of items without a checksum, as in files of earlier versions.
     """
 

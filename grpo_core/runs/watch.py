@@ -2,7 +2,7 @@
 
 On POSIX a file can be deleted, moved or replaced while it is open. SQLite then continues to write to a file without a
 name, without an error, and everything is lost when the last handle is closed. While that handle is open, everything can
-be read and saved under another name. Of a truncated file, the part before the cut can be read (``salvage.py``).
+be read and saved under another name. If the file was truncated, the part before the cut can be read (``salvage.py``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG_LOG = 4_000_000
 
 
 PAGES_OF_A_COMMIT = 32_000
-"""Number of bytes that a commit adds to that log in addition to its records."""
+"""Number of bytes by which a commit extends that log in addition to its records."""
 
 
 class LostFileError(RunFileError):
@@ -46,7 +46,7 @@ class FileWatch:
     """Watches the file of one writing connection.
 
     Attributes:
-        short: whether it was found truncated or overwritten.
+        short: whether the file was found truncated or overwritten.
         number: inode number of the file.
     """
 
@@ -73,7 +73,7 @@ class FileWatch:
         return (device, number) == (self._device, self.number) and size < self._size
 
     def changed(self) -> str:
-        """Describe the file's change, to follow its name in a sentence. Empty if unchanged."""
+        """Describe how the file has changed, as words that follow its name in a sentence. Empty if it has not."""
         state = self._state()
         if state is None:
             return tr("is not there any more")
@@ -92,9 +92,9 @@ class FileWatch:
         return ""
 
     def lost(self, what: str, committed: int) -> LostFileError:
-        """Save all that the open handle can read, and return the error that describes the change ``what``.
+        """Save everything that the open handle can read, and return the error that describes the change.
 
-        ``what`` comes from :meth:`changed`.
+        ``what`` is the description from :meth:`changed`.
         """
         name, saved = self._path.name, self._saved(committed)
         if saved is None and self.short:
@@ -177,21 +177,21 @@ class FileWatch:
         return False
 
     def _is_whole(self) -> bool:
-        """Return whether every row matches its checksum when read again from the disk."""
+        """Return whether every row of the file matches its checksum when read again from the disk."""
         try:
             return not any(part.damaged for part in verified(self._path))
         except RunFileError:
             return False
 
     def _when(self) -> int:
-        """Return the time of the last write to the file in nanoseconds, or 0 if there is none."""
+        """Return the time of the last write to the file in nanoseconds, or 0 if there is no such file."""
         try:
             return self._path.stat().st_mtime_ns
         except OSError:
             return 0
 
     def _state(self) -> tuple[int, int, int] | None:
-        """Return (device, inode number, size) of the file at the path. None if there is none."""
+        """Return (device, inode number, size) of the file at the path. None if there is no file."""
         try:
             status = self._path.stat()
         except OSError:

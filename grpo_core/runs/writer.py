@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 COMMIT_EVERY = 0.05
-"""Seconds after which an appended update commits all pending ones."""
+"""Minimum number of seconds between two commits. The first update appended after that commits all pending ones."""
 LIMIT = 2_000_000_000
 """Size in bytes at which a run is paused."""
 
@@ -99,8 +99,8 @@ class RunWriter:
             title: the displayed name.
             parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so that
                 the branch can be resumed from this file alone.
-            resumed: that update, if the file should store other weights to continue from than the parent.
-            origin: the run before its first update; by default the learner's, or the parent's.
+            resumed: that update with the weights from which to continue, if these differ from the parent's.
+            origin: the state of the run before its first update; by default the learner's, or the parent's.
             limit: size in bytes at which the run should be paused.
             thin: whether to thin out older updates at the limit instead.
 
@@ -213,7 +213,7 @@ class RunWriter:
             self.commit()
 
     def commit(self) -> None:
-        """Write all pending updates to disk. Must be called before waiting.
+        """Write all pending updates to disk. Call this before waiting for anything.
 
         Raises:
             LostFileError: the file is no longer at its path; its content and these updates are saved elsewhere.
@@ -258,7 +258,7 @@ class RunWriter:
             raise self._lost
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
-        """Write the model's answer to disk.
+        """Write the model's answer to a question to disk.
 
         Raises:
             RunFileError: writing failed.
@@ -288,8 +288,8 @@ class RunWriter:
         """Commit, mark the run as properly ended, and leave a single file unless a reader still has it open.
 
         Raises:
-            RunFileError: the last updates could not be written, or the file is no longer at its path; it is closed in
-                any case.
+            RunFileError: the last updates could not be written, or the file is no longer at its path; the writer is
+                closed in any case.
         """
         try:
             self.commit()

@@ -14,7 +14,7 @@ from grpo_core.traces.trajectory import ToolCall, Trajectory, Turn
 
 
 def trajectories(step: Step) -> tuple[Trajectory, ...] | None:
-    """Return the turns of each completion, (B,). None if the task has no tool that answers."""
+    """Return the turns of each completion, (B,). None if the task has no tool that replies."""
     settings = step.settings
     if not settings.is_language or not settings.language.has_tool or step.prompt_tokens is None:
         return None
@@ -32,7 +32,7 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
         prompt: the prompt's text.
         tokens: (L,), tokens of the completion, including the end-of-sequence token.
         mask: (L,) boolean, tokens that the loss counts.
-        task: the task that it was sampled for.
+        task: the task for which the completion was sampled.
     """
     turns, place = list[Turn](), 0
     for said, answered in exchanges(decode(tokens)):

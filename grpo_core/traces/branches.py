@@ -15,7 +15,7 @@ class Branch:
     Attributes:
         turns: the turns from the point at which these rollouts diverge from others to the point at which they diverge
             from each other or end.
-        rows: the rollouts, as row indices in the update.
+        rows: indices of the rollouts in the update.
         branches: the branches that follow; empty for a rollout that ends here.
     """
 
@@ -25,7 +25,7 @@ class Branch:
 
 
 def tree_of(trajectories: Mapping[int, Trajectory]) -> tuple[Branch, ...]:
-    """Build the trees of rollouts: one, unless they begin with different turns.
+    """Return the trees of the rollouts, one for each different first turn.
 
     Turns are equal if role, text, reasoning and calls are equal. Token counts are those of the first rollout.
 
@@ -36,7 +36,7 @@ def tree_of(trajectories: Mapping[int, Trajectory]) -> tuple[Branch, ...]:
 
 
 def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tuple[Branch, ...]:
-    """Return the branches of rollouts that are equal before the turn at ``place``."""
+    """Return the branches of rollouts whose turns before index ``place`` are equal."""
     ways: dict[object, list[tuple[int, tuple[Turn, ...]]]] = {}
     for row, turns in rollouts:
         if place < len(turns):
@@ -45,7 +45,7 @@ def _parted(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], place: int) -> tup
 
 
 def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Branch:
-    """Return the branch of rollouts with an equal turn at ``start``."""
+    """Return the branch of rollouts whose turns at index ``start`` are equal."""
     end, first = start + 1, rollouts[0][1]
     shortest = min(len(turns) for _, turns in rollouts)
     while end < shortest and all(_said(turns[end]) == _said(first[end]) for _, turns in rollouts):
@@ -54,5 +54,5 @@ def _branch(rollouts: Sequence[tuple[int, tuple[Turn, ...]]], start: int) -> Bra
 
 
 def _said(turn: Turn) -> tuple[object, ...]:
-    """Return the content of a turn for comparison with others, without the ids of its calls."""
+    """Return what a turn says, for comparison with other turns, without the ids of its calls."""
     return turn.role, turn.text, turn.reasoning, turn.tool, tuple((call.name, call.arguments) for call in turn.calls)

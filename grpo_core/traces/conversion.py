@@ -43,7 +43,7 @@ def convert(
     Args:
         source: the recorded run.
         out: path of the new file, which must not exist.
-        positions: updates to convert, from 1, in order; by default all.
+        positions: updates to convert, counted from 1, in order; by default all.
         progress: called with (updates done, total number of updates) after each update.
 
     Returns:

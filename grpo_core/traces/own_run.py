@@ -1,4 +1,4 @@
-"""A run of this program with the interface of recorded runs, so that it can be diagnosed."""
+"""Adapter that gives a run of this program the interface of recorded runs, so that it can be diagnosed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OwnRun:
     """A run file of this program, as a :class:`~grpo_core.traces.importers.source.Source`.
 
     Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates are
-    those in this file: in a thinned file the remaining ones, in a branch those after its branch point.
+    those in this file: if the file was thinned, the remaining ones; in a branch, those after the branch point.
     """
 
     partial = False

@@ -1,4 +1,4 @@
-"""A trajectory: the turns of a rollout by model, tools and users, and which of their tokens the loss counts."""
+"""A trajectory: the turns of a rollout by the model, tools and users, and which of their tokens the loss counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
-"""Beginning of a tool's result that looks like an error. No trainer marks errors; TRL writes ``{'error': ...}``."""
+"""Pattern for the beginning of a tool's result that looks like an error.
+
+No trainer marks errors; TRL writes ``{'error': ...}``.
+"""
 
 MOST_CHARACTERS = 16_000_000
 """Maximum number of characters of an update shown by turns. Longer updates are only shown as text."""
@@ -38,7 +41,7 @@ class ToolCall:
 
     Attributes:
         name: name of the tool.
-        arguments: as the model wrote them, usually JSON.
+        arguments: the arguments as the model wrote them, usually JSON.
         id: identifier with which the result refers to the call, if any.
     """
 
@@ -54,12 +57,12 @@ class Turn:
     Attributes:
         role: the speaker: "system", "user", "assistant", "tool", or another name used by the source.
         text: its text; empty for a tool call without text.
-        reasoning: what the model wrote before, if the source keeps it apart.
+        reasoning: what the model wrote before the text, if the source keeps it separate.
         calls: the tool calls.
         tool: name of the tool that returned this result; empty if unknown or not a tool's result.
         sampled: whether the policy wrote it; None if unknown.
-        tokens: number of tokens that it adds to the sequence, including the chat template's.
-        body: number of these in the text itself.
+        tokens: number of tokens that it adds to the sequence, including those of the chat template.
+        body: number of these tokens that are in the text itself.
         in_loss: number of its tokens that the loss mask counts.
         also_trained: number of its tokens outside the mask that are trained with a separate weight (prime-rl's echo).
         seconds: duration of the model's call; for other messages, the time between the calls before and after.
@@ -85,7 +88,7 @@ class Turn:
 
     @property
     def failed(self) -> bool:
-        """Whether it is a tool's result that looks like an error."""
+        """Whether the turn is a tool's result that looks like an error."""
         return self.role == "tool" and ERROR.match(self.text) is not None
 
 
@@ -98,10 +101,10 @@ class Trajectory:
         turns: the remaining turns.
         rewards: name, score (None if missing) and weight of each reward function.
         metrics: name and value of each number of the environment that is not a reward.
-        ended: why it ended, in the source's term; empty if not recorded.
+        ended: why it ended, in the source's words; empty if not recorded.
         errors: errors outside the conversation, in the source's words.
-        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout, in which the loss
-            counts them.
+        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout; the loss counts
+            them in that branch.
     """
 
     prompt: tuple[Turn, ...]
@@ -129,7 +132,7 @@ class Trajectory:
 
     @property
     def answered(self) -> bool:
-        """Whether a message of a tool or a user follows the model's."""
+        """Whether a message from a tool or a user follows the model's."""
         return any(turn.role != "assistant" for turn in self.turns)
 
     @property
@@ -138,7 +141,7 @@ class Trajectory:
         return any(turn.in_loss is not None for turn in self.turns)
 
     def why_ended(self) -> str:
-        """Return why it ended, in words. An unknown name is returned unchanged."""
+        """Return why the trajectory ended, in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
 
 
@@ -171,7 +174,7 @@ def _turn_from(plain: object) -> Turn:
 
 
 def _plain(value: Any) -> Any:
-    """``value``, with dataclasses as mappings without their default values."""
+    """Return ``value`` with each dataclass replaced by a mapping without the fields that have default values."""
     if dataclasses.is_dataclass(value):
         fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {field.name: _plain(one) for field, one in fields if one != field.default}
@@ -226,7 +229,7 @@ _SINGLE: dict[Any, Callable[[Any], object]] = {
     "float | None": _number,
     "bool | None": lambda value: None if value is None else _flag(value),
 }
-"""Functions that check a single value, by the annotation of its field."""
+"""Type annotation of a field -> function that checks a single value of that type."""
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
@@ -269,7 +272,9 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
 def trajectories_in(
     prompts: Sequence[str | None], completions: Sequence[str | None]
 ) -> tuple[Trajectory | None, ...] | None:
-    """Return the turns of completions that are conversations in JSON, (B,). None for other strings and too long ones.
+    """Return the turns of completions that are conversations in JSON, (B,).
+
+    An entry is None for other or too long text.
 
     None instead of the tuple if no completion has more than one message.
     """

@@ -1,8 +1,8 @@
-"""One recorded update under other settings or another preset, side by side with the original.
+"""One recorded update under other settings or a preset, side by side with the original.
 
 The batch is kept: completions, rewards and the policy before the update are the recorded ones. Everything derived from
 them is computed by the training functions. ``replay.py`` creates the alternative record, ``compare.py`` the table, and
-``sentences.py`` explains what does not change, and why.
+``sentences.py`` the explanation of what does not change, and why.
 """
 
 from grpo_core.what_if.compare import Compared, Direction, WhatIf, compared, direction, side_by_side, what_if

@@ -37,7 +37,9 @@ class WhatIf:
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Return both updates, each with its pass ``passed`` (0 = the first), or its last pass if it has fewer."""
+        """Return both updates with the index of pass ``passed`` (0 = the first), or of the last pass if there are
+        fewer.
+        """
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
 
@@ -48,7 +50,7 @@ class Compared:
     Attributes:
         name: stable identifier.
         title: the displayed name.
-        help: one sentence.
+        help: explanation in one sentence.
         ran, other: the two values; None if not available, or not yet.
         decimals: number of decimals shown by default.
     """
@@ -81,12 +83,12 @@ class Direction:
 
 
 def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answer: Replayed | None = None) -> WhatIf:
-    """Return the update and its what-if under other settings or under the named preset.
+    """Return the update and its what-if under other settings or a preset.
 
     Args:
         step: the recorded update.
         wanted: settings, or the name of a preset.
-        before: the previous update, for a bandit's later passes; None for the first.
+        before: the previous update, for a bandit's later passes; None for the first update.
         answer: the language model's own result, if it has computed the update.
 
     Raises:
@@ -122,7 +124,7 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
-    """Return the comparison table: one row per number, for pass ``passed`` (0 = the first) and after the update."""
+    """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the final policy."""
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
@@ -137,7 +139,10 @@ def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int
 
 
 def _ends(w: WhatIf) -> list[Compared]:
-    """Return the numbers of the policy after the update. The other side only has them if its passes are known."""
+    """Return the rows about the policy after the update.
+
+    The numbers of an update that is only known up to its first pass are None.
+    """
     cards = [side.cards if side.complete else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
@@ -159,7 +164,7 @@ def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
 
 
 def _mean(step: Step, values: np.ndarray | None) -> float:
-    """Return the mean absolute value over the tokens that are not padding."""
+    """Return the mean absolute value over the tokens that are not padding. 0 if ``values`` is None."""
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 
@@ -200,7 +205,7 @@ ROWS = (
     ("weight", tr("Largest weight W"), tr("What the heaviest token counts in the loss."), 4),
     ("share", tr("Heaviest completion"), tr("Share of all weight that the heaviest completion has."), 4),
 )
-"""(name, title, help, decimals) of the numbers that every pass has."""
+"""(name, title, help, decimals) of each compared number of a pass."""
 CARDS = (
     ("grad_norm", tr("Gradient norm"), tr("Euclidean norm of the parameters' gradient in the first pass.")),
     ("kl", tr("KL after"), tr("Exact KL from the reference after the update, averaged over the visited places.")),
@@ -222,4 +227,4 @@ CHANGES = (
         tr("Of the tokens whose advantage was below 0 as it ran: log π after the update minus before it."),
     ),
 )
-"""(name, sign of the advantage, title, help) of how far the complete update moves the tokens of each sign."""
+"""(name, sign of the advantage, title, help) for the mean change of log π of tokens with that sign."""

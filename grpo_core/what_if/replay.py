@@ -1,4 +1,4 @@
-"""A recorded update under other settings, as a separate record.
+"""Creation of the record of a recorded update under other settings.
 
 A bandit's update is computed completely, by the learner's own update from the same starting point. For a language
 model, the first pass follows from the record. Later passes and the final policy need the weights and are supplied as
@@ -33,7 +33,7 @@ REPLAYED = (
     "learner.lam",
     "task.mask_tool",
 )
-"""Prefixes of settings that affect a batch after it is drawn. All others determine what is drawn."""
+"""Prefixes of settings that affect a batch after it is drawn. All other settings affect the drawing itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Difference:
 
 
 def wanted_by(step: Step, preset: str) -> Settings:
-    """Return the settings of ``step`` with the switches of a preset.
+    """Return the settings of ``step`` with the settings of a preset applied.
 
     Raises:
         KeyError: there is no such preset.
@@ -93,7 +93,7 @@ def _acts(step: Step, path: str) -> bool:
 
 
 def in_force(step: Step, wanted: Settings) -> Settings:
-    """Return the settings of ``step`` with those of ``wanted`` that can affect its batch."""
+    """Return the settings of ``step``, changed to those of ``wanted`` that can affect its batch."""
     return step.settings.replace({d.path: d.wanted for d in differences(step, wanted) if d.replayed})
 
 
@@ -102,7 +102,7 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
 
     Args:
         step: the recorded update.
-        wanted: other settings; those that determine what is drawn are left unchanged.
+        wanted: other settings; those that determine what is drawn are ignored.
         before: the previous update, from which a bandit's update continues; None for the first update.
         answer: the language model's own result, if it has computed the update.
 
@@ -159,18 +159,21 @@ def _first_pass(step: Step, settings: Settings) -> Step:
 
 
 def _masks(step: Step, settings: Settings) -> dict[str, Any]:
-    """Return the fields that change with the choice of tokens in the loss."""
+    """Return the fields of a record that depend on which tokens count in the loss. Empty for a task without a tool."""
     if not settings.is_language or not settings.language.has_tool:
         return {}
     return {"mask": counted(settings.language, step.tokens, step.there), "present": step.there}
 
 
 _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_top_logp": None}
-"""Resets the most likely tokens, because they were recorded under the actual update, not the alternative one."""
+"""Fields of a record to reset, because the most likely tokens were recorded under the actual update."""
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """Return a critic's values, (B, T): the recorded ones or, if required but missing, those of an untrained critic."""
+    """Return a critic's values, (B, T).
+
+    If the settings require them but none are recorded, they are 0.
+    """
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)
     return step.values

@@ -1,4 +1,4 @@
-"""A recorded update with different weights or scores of its reward functions.
+"""A recorded update with other weights or scores of its reward functions.
 
 The completions, the policy before the update, and the log-probabilities of every pass are those of the run. Advantages,
 groups without a signal, and pushes are recomputed by the training functions.
@@ -22,7 +22,7 @@ from grpo_core.text import plural, tr
 from grpo_core.traces.importers.trace_rewards import weighted
 
 FOLLOWS = 1e-3
-"""Difference up to which two advantages count as equal, given different precision."""
+"""Maximum difference between equal advantages, whose precision can differ."""
 
 
 def why_not(step: Step) -> str:
@@ -35,7 +35,7 @@ def why_not(step: Step) -> str:
 
 
 def weights_of(step: Step) -> tuple[float, ...]:
-    """Return the weights with which the reward functions were added, or 1 if they are not recorded."""
+    """Return the weights with which the reward functions were summed, or all 1 if they are not recorded."""
     assert step.reward_parts is not None
     known = step.settings.recorded.reward_weights
     return known if len(known) == step.reward_parts.shape[1] else (1.0,) * step.reward_parts.shape[1]
@@ -67,7 +67,7 @@ def of_reweighted(ran: Step, other: Step) -> tuple[Reweighted, ...]:
 
 
 def proof(ran: Step) -> Reweighted:
-    """Return the claim that compares the advantages under the recorded weights with the trainer's."""
+    """Return the claim on whether the advantages recomputed with the recorded weights equal the trainer's."""
     same = Pair(ran=ran, other=reweighted(ran, weights_of(ran)), passes=(0, 0))
     then, now = recompute.advantage(same.ran), recompute.advantage(same.other)
     difference = float(np.abs(then - now).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Sentences about what other settings do not change, and why, and about what a recorded batch cannot show."""
+"""Sentences about what other settings leave unchanged, and why, and about what a recorded batch cannot show."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from grpo_core.what_if.replay import REPLAYED, Difference
 CLIPPING = {f"objective.{name}" for name in ("level", "clip_low", "clip_high", "dual_clip", "log_ratio_limit")}
 ESTIMATING = {"objective.kl", "objective.kl_importance", "objective.kl_in"}
 BY_SIZE = {"sgd": False, "adam": True}
-"""Whether an optimizer divides by the past magnitude of gradients."""
+"""Name of an optimizer -> whether the optimizer divides by the past magnitude of gradients."""
 ALIKE, ROUNDING = 1e-9, 1e-12
-"""Relative tolerances: for pushes that differ only by a factor, and for numbers that are equal."""
+"""Relative tolerances: for pushes that are proportional, and for numbers that are equal."""
 
 
 def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
     """Return claims about what the what-if cannot show.
 
-    These are settings that determine the drawn batch, and passes that need the model.
+    These are about settings that determine the drawn batch, and passes that need the model.
     """
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
@@ -67,7 +67,7 @@ def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
 
 
 def _not_applied(w: WhatIf, difference: Difference) -> Same:
-    """Return the reason why a setting cannot be applied here."""
+    """Return the claim that says why a setting cannot be applied to the recorded batch."""
     if difference.path == "learner.resample_dead":
         dead, groups = int(w.ran.dead.sum()), len(w.ran.dead)
         if difference.ran:
@@ -146,7 +146,7 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
 
 
 def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """Return a claim that compares the pushes of a pass. None if none can be made or the terms are not recorded."""
+    """Return a claim that compares the pushes of a pass. None if no claim applies or the terms are not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
@@ -183,9 +183,9 @@ def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0
 
 
 def _reached(w: WhatIf) -> Iterator[Same]:
-    """Yield claims about the effect of a factor under Adam, which divides by the past magnitude of gradients.
+    """Yield claims about how a factor on the pushes acts under Adam, which divides by the past magnitude of gradients.
 
-    Only if the final policies of both are known.
+    Yields nothing unless the final policies of both updates are known.
     """
     if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
         return

@@ -1,4 +1,4 @@
-"""Layout of the parts of a race: picture and ranking side by side or stacked. A low panel scrolls."""
+"""Layout of the parts of a race: picture and ranking, side by side or stacked. If the panel is low, it scrolls."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBo
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
-"""Minimum sizes in pixels at 100 % scale: picture height, ranking height below it, width of both side by side."""
+"""Minimum picture height, ranking height below it, and width of both side by side, in pixels at 100 % scale."""
 
 
 class Split(QSplitter):
-    """Splitter between the picture and the ranking."""
+    """The splitter between the picture and the ranking."""
 
     def __init__(self, picture: QWidget, standing: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -23,7 +23,7 @@ class Split(QSplitter):
             self.setStretchFactor(self.count() - 1, share)
 
     def arrange(self, space: QSize, scale: float) -> None:
-        """Place both parts side by side if ``space`` is wide enough and not much taller than needed."""
+        """Place both parts side by side, or stack them if ``space`` is narrow or high."""
         narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
@@ -39,7 +39,7 @@ class Split(QSplitter):
 
 
 class RaceArrangement(QScrollArea):
-    """The choices, the progress bar, the one-sentence result, the splitter and the bottom row, stacked.
+    """The controls, the progress bar, the one-sentence result, the splitter and the bottom row, stacked.
 
     Attributes:
         bar: a thin progress bar, which keeps its space while hidden.

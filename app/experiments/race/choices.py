@@ -1,4 +1,4 @@
-"""The controls above a race: start and stop, the algorithms, the fairness, the seeds, and the rewards."""
+"""The controls above a race: start and stop, the algorithms, what is held equal, the seeds, and the rewards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAIR = {
         ),
     ),
 }
-"""Quantity held equal for all algorithms -> label of the choice, and its explanation."""
+"""Quantity held equal for all algorithms -> label in the combo box, and explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
@@ -52,7 +52,7 @@ PASSES = (
     (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
     (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
 )
-"""Number of passes over each batch: label of the choice, and its explanation."""
+"""Options for the number of passes over each batch: label and explanation."""
 AXES = (tr("over updates"), tr("over samples"))
 CONSTANTS = (0.0, 1.0, 10.0)
 
@@ -62,7 +62,7 @@ class RaceChoices(QWidget):
 
     Signals:
         changed: emitted when the definition of the race changes.
-        shown_otherwise: emitted when another measure or axis is chosen.
+        shown_otherwise: emitted when the user selects another measure or axis.
         pressed: emitted to start the race now.
         cancelled: emitted to stop the race.
     """
@@ -75,8 +75,7 @@ class RaceChoices(QWidget):
     def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the controls.
 
-        ``table`` is the button that shows the picture as a table; ``computed_on`` is the field for where a race is
-        computed.
+        ``table`` is the button that shows the picture as a table; ``computed_on`` says where races can be computed.
         """
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
@@ -128,7 +127,7 @@ class RaceChoices(QWidget):
         self.set_spacious(True)
 
     def set_spacious(self, on: bool) -> None:
-        """Show the terms of the race if there is space. Otherwise a button reveals and hides them."""
+        """Show the terms of the race if there is enough space. Otherwise add a button that shows and hides them."""
         self.setup.setVisible(not on)
         for widget in self._terms:
             widget.setVisible(on or self.setup.isChecked())
@@ -167,7 +166,7 @@ class RaceChoices(QWidget):
         return box
 
     def plan(self, base: Settings) -> RacePlan:
-        """Return the chosen race with the common settings of ``base``."""
+        """Return the race that the controls define, with the common settings ``base``."""
         return RacePlan(
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,
@@ -183,7 +182,7 @@ class RaceChoices(QWidget):
 
     @property
     def shown_measure(self) -> str:
-        """The chosen measure, a key of ``MEASURES``."""
+        """The selected measure, a key of ``MEASURES``."""
         return list(MEASURES)[self.measure.currentIndex()]
 
     @property
@@ -193,11 +192,11 @@ class RaceChoices(QWidget):
 
     @property
     def chosen_fairness(self) -> str:
-        """The quantity that is held equal, an entry of ``FAIRNESS``."""
+        """The quantity that is held equal for all algorithms, an entry of ``FAIRNESS``."""
         return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
-        """Offer the run's prompts as the first choice of prompts, and make the button stop a race that is running."""
+        """Name the run's number of prompts in the first option for prompts, and show Race or Cancel on the button."""
         with QSignalBlocker(self.prompts):
             self.prompts.setItemText(0, _prompts_text(prompts))
         if busy != self._busy:
@@ -210,7 +209,7 @@ class RaceChoices(QWidget):
             self._name()
 
     def _name(self) -> None:
-        """Set the button's text. Its width fits either text, so that nothing moves when they alternate."""
+        """Set the button's text. Its width fits both texts, so that nothing moves when they alternate."""
         self.race.setMinimumWidth(0)
         widths = []
         for word in (tr("Race", "verb"), tr("Cancel")):

@@ -12,7 +12,7 @@ from grpo_core.experiments.digest import Digest
 
 
 class RaceController(ExperimentController[RaceResults]):
-    """The race shown and the race being computed.
+    """Computes races, and keeps the race shown.
 
     Attributes:
         asked: the last race requested.
@@ -25,12 +25,12 @@ class RaceController(ExperimentController[RaceResults]):
 
     @property
     def running(self) -> str:
-        """The algorithm being computed, or an empty string."""
+        """The algorithm being computed, or an empty string if there is none."""
         names = self._coming.plan.names if self._coming is not None else ()
         return names[self.done] if self.done < len(names) else ""
 
     def start(self, plan: RacePlan) -> None:
-        """Compute ``plan``, cancelling any race still being computed."""
+        """Compute ``plan``. A race that is still being computed is cancelled."""
         self.asked = plan
         self._begin(RaceResults(plan), lambda poll: plan.digests(self._jobs, poll))
 

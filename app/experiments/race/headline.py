@@ -8,9 +8,9 @@ from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """Return a sentence about the result of a complete race.
+    """Return a sentence about the result of a complete race, followed by one about JAX if JAX computed it.
 
-    It is empty before the race is complete and, if NumPy computed it, for fewer than two algorithms.
+    Empty before the race is complete, and for fewer than two algorithms computed by NumPy.
     """
     if not results.complete:
         return ""
@@ -18,5 +18,8 @@ def headline(results: RaceResults) -> str:
 
 
 def rest(results: RaceResults) -> str:
-    """Return a sentence about the algorithms that did not converge in a complete race, or an empty string."""
+    """Return a sentence about the algorithms that are still improving at the end of a complete race.
+
+    Empty if there are none.
+    """
     return sentence(*results.details) if results.complete else ""

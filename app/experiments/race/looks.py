@@ -1,8 +1,8 @@
 """Line styles and short names of algorithms, the same in every race.
 
 This is the only place in the program where colours distinguish algorithms. GRPO has the colour of the policy. The
-usual six have a colour each; the others share one and differ by line style, and a label at the end of the line names
-them.
+usual six algorithms have a colour each; the others share one and differ by line style and by a label at the end of the
+line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Series of a race that can be drawn over training, and their axes."""
+"""The measures of a race that can be drawn over training, and their axes."""
 
 from __future__ import annotations
 

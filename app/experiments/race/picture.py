@@ -1,4 +1,4 @@
-"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and one seed."""
+"""A race as a line chart: the median of each algorithm, a band for the middle half of its seeds, and a single seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def race_picture(
         samples: whether the x axis counts completions.
         chosen: the algorithm for which one seed is drawn; the bands of the other algorithms are dimmed.
         place: index of that seed; None for no seed.
-        named: whether each line is labelled at its end; the ranking shows a sample of every line in any case.
+        named: whether each line is labelled at its end; the ranking explains the lines in any case.
     """
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
@@ -57,7 +57,7 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """Return the line of one seed, styled differently from the median, or None if the seed lacks this measure."""
+    """Return the line of one seed, in a different style from the median, or None if single seeds lack this measure."""
     course = seed_course(runs, measure, place)
     if course is None:
         return None

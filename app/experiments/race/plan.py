@@ -16,7 +16,7 @@ from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
-"""Rewards of three prompts that differ in level, so that no common baseline fits them all."""
+"""Reward levels of three prompts, which differ so that no common baseline fits them all."""
 NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
 NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
 
@@ -50,7 +50,7 @@ def remark_on(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RacePlan:
-    """Definition of a race. Equal plans give equal numbers.
+    """Definition of a race. Equal plans lead to equal numbers.
 
     Attributes:
         base: the common settings, including the number of passes μ; see :func:`base_of`.
@@ -59,7 +59,7 @@ class RacePlan:
         seeds: S; the seeds are 0 to S - 1.
         updates: U, the updates of each algorithm; with equal samples, of the one that draws most samples per update.
         constant: a constant added to every reward.
-        levels: reward levels of the prompts, replacing those of ``base``.
+        levels: reward levels of the prompts, replacing those of ``base``; None to keep those.
         local_peak: whether the landscape has two peaks and a start near the lower one.
         own_mu: whether each algorithm makes the number of passes that its source specifies, rather than that of
             ``base``.
@@ -89,7 +89,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Return the differences between the algorithms other than the objective, by name.
+        """Return what distinguishes the algorithms apart from their objectives, by name.
 
         See :func:`grpo_core.experiments.race.differing`.
         """
@@ -97,7 +97,7 @@ class RacePlan:
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
     def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
-        """Yield the results of one algorithm after another, computed by ``jobs``.
+        """Yield the results of one algorithm after another, computed through ``jobs``.
 
         Raises:
             GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.

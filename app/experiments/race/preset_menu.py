@@ -1,4 +1,4 @@
-"""The choice of presets for a race: check marks in a menu that stays open."""
+"""The selection of presets for a race: check marks in a menu that stays open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.text import plural, tr
 class StayingMenu(QMenu):
     """A menu that stays open when an item is clicked or toggled with Space.
 
-    Return toggles the item and closes the menu.
+    The Return key toggles the item and closes the menu.
     """
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -39,7 +39,7 @@ class PresetMenu(QToolButton):
     """A button whose menu has a check mark for each preset. The checked presets take part in the race.
 
     Signals:
-        changed: emitted when the set of checked presets changes.
+        changed: emitted when the user checks or unchecks a preset.
     """
 
     changed = Signal()
@@ -65,7 +65,7 @@ class PresetMenu(QToolButton):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The checked presets: the usual six in their order, then the rest."""
+        """The checked presets: the usual six in their usual order, then all others."""
         order = [*SIX, *(name for name in PRESETS if name not in SIX)]
         return tuple(name for name in order if self.entries[name].isChecked())
 

@@ -23,7 +23,7 @@ BANDS = tr("Bands hold the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return names joined as an enumeration: "A, B and C"."""
+    """Return the names as an enumeration: "A, B and C"."""
     return (
         tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
         if len(names) > 1
@@ -32,11 +32,11 @@ def joined(names: Sequence[str]) -> str:
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
-    """Return a message about the most urgent aspect of a race's state.
+    """Return a message about the most urgent aspect of the state of a race.
 
     Args:
-        controller: the controller that computes it.
-        wanted: the race that the choices currently define.
+        controller: the controller that computes the race.
+        wanted: the race that the controls currently define.
         remark: a message about settings of the run that a race cannot use.
         settling: whether a new race is about to start automatically.
     """
@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
+    """Return sentences about algorithms whose runs are identical seed by seed. Empty if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -62,9 +62,9 @@ def of_same(results: RaceResults) -> str:
 
 
 def of_rest(results: RaceResults) -> str:
-    """Return a sentence about what else differs between the algorithms of a race with equal step length.
+    """Return a sentence about what else differs between the algorithms in a race with equal step length.
 
-    It is empty for other races, and if nothing else differs.
+    Empty for other races, and if nothing else differs.
     """
     if results.plan.fairness != "step_length":
         return ""
@@ -83,7 +83,7 @@ def of_rest(results: RaceResults) -> str:
 
 
 def of_differences(results: RaceResults) -> list[str]:
-    """Return lines of text stating how far each algorithm is behind the leader of a complete race."""
+    """Return lines that say how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
@@ -98,7 +98,7 @@ def of_differences(results: RaceResults) -> list[str]:
 
 
 def of_change(then: RacePlan, now: RacePlan) -> str:
-    """Return a sentence about what has changed since the displayed race."""
+    """Return a sentence about what the user has changed since the displayed race was started."""
     try:
         paths = list(then.settings.differences(now.settings))
     except SettingsError:
@@ -118,7 +118,7 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
 
 
 def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """Return a sentence about what the opened run repeats.
+    """Return a sentence that says which run of a race is opened, and how closely the opened run repeats it.
 
     ``lanes``: the runs of all algorithms, including ``runs``.
     """

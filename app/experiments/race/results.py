@@ -1,4 +1,4 @@
-"""The results of a race as they arrive: each algorithm's runs, their summary table, and which of them coincide."""
+"""The results of a race as they arrive: each algorithm's runs, the summary table, and which algorithms coincide."""
 
 from __future__ import annotations
 
@@ -57,9 +57,8 @@ class RaceResults:
 
     Attributes:
         plan: the race.
-        digests: name of an algorithm -> the displayed digest of its runs, in the order of computation.
-        note: message explaining why results are missing; empty while they are being computed and when they are
-            complete.
+        digests: name of an algorithm -> summary of its runs, in the order of computation.
+        note: message that says why results are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, plan: RacePlan) -> None:
@@ -115,7 +114,7 @@ class RaceResults:
 
     @property
     def trained(self) -> Trained:
-        """The raw arrays so far, by displayed name of the algorithm."""
+        """The results so far as raw arrays, by displayed name of the algorithm."""
         return trained({spoken(name): runs for name, runs in self.lanes.items()})
 
     @cached_property
@@ -130,7 +129,7 @@ class RaceResults:
 
     @cached_property
     def behind(self) -> dict[str, Difference]:
-        """The distance of each algorithm from the leader of a complete race."""
+        """Name of each other algorithm -> its distance from the leader of a complete race."""
         data = self.trained
         return data.against(data.ranked()[0][0])
 

@@ -1,4 +1,4 @@
-"""A selected run of a race: its algorithm, its seed, and a button that opens it."""
+"""The row for the selected run of a race: its algorithm, its seed, and a button that opens it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUFFIX = tr(", median")
 
 
 class RunRow(QWidget):
-    """A name, a seed and a button.
+    """The name of an algorithm, a field for the seed, and a button.
 
     Signals:
         seed_chosen: emitted with the index of the chosen seed.
@@ -47,7 +47,7 @@ class RunRow(QWidget):
         self._fit()
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:
-        """Offer a run to open. Without ``seeds``, there is none."""
+        """Offer a run to open. ``seeds`` is the number of seeds; if it is 0, there is nothing to open."""
         allow(self, "" if seeds else tr("The race has no run yet."))
         self.name.setText(text)
         with QSignalBlocker(self.seed):

@@ -1,4 +1,4 @@
-"""The ranking: one row per algorithm, best first, sortable, and copied with all digits."""
+"""The ranking: one row per algorithm, best first. It can be sorted, and copied with all digits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REWARD = 1
 
 
 class RaceStanding(TableTwin):
-    """The summary table of a race, with as many columns as fit.
+    """The summary table of a race, which shows as many columns as fit.
 
     Signals:
         opened: emitted after Return or a double click on a data row.
@@ -31,7 +31,7 @@ class RaceStanding(TableTwin):
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:
-        """Set whether rows are low, so that a low panel shows the usual six algorithms without scrolling."""
+        """Set whether rows are low, so that even a low panel shows the usual six algorithms without scrolling."""
         if on != self._compact:
             self._compact = on
             self._apply_style()

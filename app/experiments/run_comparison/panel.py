@@ -30,7 +30,7 @@ COLUMNS = (
 class RunComparisonPanel(Panel):
     """One quantity over the trainer's steps.
 
-    For a second run, also the settings that differ and where the runs diverge.
+    With a second run, the panel also shows the settings that differ, and where the runs diverge.
     """
 
     plans = False
@@ -126,7 +126,7 @@ class RunComparisonPanel(Panel):
 
     @Slot(float)
     def _on_jump(self, x: float) -> None:
-        """Show the step nearest to the click."""
+        """Show the step nearest to ``x``, the clicked position."""
         run = self.workspace.view.run
         if isinstance(run, RecordedRun) and run.head:
             labels = run.source.labels

@@ -1,4 +1,4 @@
-"""Series of recorded runs over the trainer's own steps: recomputed next to recorded, and one run next to another."""
+"""Series of recorded runs over the trainer's own steps, recomputed and recorded, for one run or two."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PAIRS = {
     "dead_groups": ("frac_reward_zero_std",),
     "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
 }
-"""Series of this program, and their names in TRL 1.16, which may average over different tokens."""
+"""Series of this program -> their names in TRL 1.16, which may average over different tokens."""
 PARTS_AT = 1e-6
-"""Relative difference above which two runs are considered different."""
+"""Maximum relative difference at which two runs count as equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Choice:
 
     Attributes:
         title: displayed name.
-        names: names of the series that show it, this program's first.
+        names: names of the series for this quantity, this program's first.
     """
 
     title: str
@@ -45,7 +45,10 @@ class Choice:
 
 
 def choices(run: RecordedRun) -> list[Choice]:
-    """Return the recorded quantities of a run: this program's paired with the trainer's, then the trainer's others."""
+    """Return the recorded quantities of a run.
+
+    This program's quantities come first, paired with the trainer's, followed by those that only the trainer reports.
+    """
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
@@ -61,7 +64,7 @@ def choices(run: RecordedRun) -> list[Choice]:
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
     """Return a chart of a quantity over the trainer's step numbers.
 
-    The lines of ``other`` are behind those of ``run``.
+    The lines of ``other`` are drawn behind those of ``run``.
     """
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
@@ -99,7 +102,7 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 def _labels(run: RecordedRun) -> np.ndarray:
     """Return the trainer's step numbers of the updates that the series cover, (n,).
 
-    Some in between may not be computed yet.
+    Some of these updates may not have been computed yet.
     """
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
@@ -109,7 +112,10 @@ PLACES = ("output_dir", "logging_dir", "run_name", "hub_model_id", "resume_from_
 
 
 def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[object]]:
-    """Return (setting, here, there) for all settings that are known for both runs and differ."""
+    """Return (setting, value in ``run``, value in ``other``) for all settings that differ.
+
+    A setting that is known for only one run is left out.
+    """
     return [
         [name, worded(here), worded(there)]
         for name, (here, there) in _pairs(_settings(run), _settings(other)).items()
@@ -122,7 +128,7 @@ def _pairs(here: dict[str, object], there: dict[str, object]) -> dict[str, tuple
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
-    """Return the objective in this program's terms, followed by the trainer's own settings."""
+    """Return the objective and the learner in this program's terms, and the trainer's own settings, by name."""
     settings = run.origin.settings
     known = {name: value for name, value in flat(settings).items() if name.startswith(("objective.", "learner."))}
     theirs = settings.recorded.trainer_values

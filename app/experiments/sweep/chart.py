@@ -26,7 +26,7 @@ class SweepChart(LineChart):
     """A line chart over the positions of a grid, over training, or of one measure against another.
 
     Attributes:
-        axis: what x means: "grid" for positions of the grid; "updates" for training, where clicks and arrow keys
+        axis: meaning of x: "grid" for positions of the grid; "updates" for training, where clicks and arrow keys
             move the cursor as in other charts; "measure" otherwise.
         grid: the grid of the sweep.
         rows: number of values of the second setting.
@@ -70,7 +70,7 @@ class SweepChart(LineChart):
         super().refresh()
 
     def spot(self, point: QPointF) -> tuple[float, int] | None:
-        """Return the position and row of the mark that a click at a point of the viewport selects, or None."""
+        """Return the position and row of the mark that is selected by a click at ``point`` in the viewport, or None."""
         at, column = self.frame.mapFromScene(self.mapToScene(point.toPoint())), self._x_at(point)
         near_by = []
         for row in range(self.rows):

@@ -1,4 +1,4 @@
-"""The choices of a sweep: a row above the charts, and a second row with the values."""
+"""The controls of a sweep: a row above the charts, and a second row with the values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
-"""Long and short label of the button. The short one is for narrow panels."""
+"""Long and short label of the button that compares estimators. The short one is for narrow panels."""
 ADD, REMOVE = tr("Add runs of a sweep…"), tr("Take those runs away")
 SEEDS = (16, 64, 256)
 VALUES = 20
@@ -36,10 +36,10 @@ STEPS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SweepChoice:
-    """The current choices.
+    """The definition of a sweep, as set by the controls.
 
     Attributes:
-        over, across: the swept settings.
+        over, across: the swept settings; ``across`` is None if there is only one.
         seeds, updates: number of seeds and of updates.
         known: whether to use the settings with a known optimum rather than those of the run.
         fast: whether to compute with JAX.
@@ -54,18 +54,18 @@ class SweepChoice:
 
 
 class SweepChoices(QWidget):
-    """The rows of controls.
+    """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
-        choice: the current choices.
+        choice: what the controls currently define.
 
     Signals:
         chosen: emitted when the definition of the sweep changes.
-        shown_otherwise: emitted when another view or measure is chosen, or tables.
+        shown_otherwise: emitted when the user selects another view or measure, or switches between charts and tables.
         pressed: emitted when Sweep is pressed, or Cancel while a sweep is running.
         slid: emitted with the position to which the slider was moved.
-        refused: emitted with a message explaining why the typed values cannot be swept.
-        real_wanted: emitted to show or hide the runs of a sweep of real training next to this one.
+        refused: emitted with a message that says why the typed values cannot be swept.
+        real_wanted: emitted to show or hide the runs of a sweep of real training next to this sweep.
     """
 
     chosen = Signal()
@@ -76,7 +76,7 @@ class SweepChoices(QWidget):
     real_wanted = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the controls. ``computed_on`` is the field for where a sweep is computed."""
+        """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
         self.choice = SweepChoice()
         self.computed_on = ComputedOnField(computed_on)
@@ -195,9 +195,9 @@ class SweepChoices(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the controls to the width without scrolling sideways.
+        """Adapt the controls to the width without scrolling sideways.
 
-        In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The line below
+        In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The row below
         the charts repeats them, and the position can be changed in the charts.
         """
         extras, line = (self.value_label, self.slider), inside(self.first)
@@ -219,17 +219,17 @@ class SweepChoices(QWidget):
 
     @property
     def view_wanted(self) -> str:
-        """The chosen view."""
+        """The selected view."""
         return str(self.view.currentData() or FINAL)
 
     @property
     def cramped(self) -> bool:
-        """Whether the selected settings need more space than their own row has."""
+        """Whether the row of settings is open but too narrow for its controls."""
         return self.setup.isChecked() and not self._roomy
 
     @property
     def measure_wanted(self) -> str:
-        """The chosen measure."""
+        """The selected measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
     def show_choice(self) -> None:
@@ -260,7 +260,7 @@ class SweepChoices(QWidget):
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
     def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
-        """Move the slider to position ``x`` and show the value there."""
+        """Move the slider to position ``x`` and show the value of the setting at that position."""
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, (len(grid) - 1) * STEPS)
             self.slider.setPageStep(STEPS)
@@ -281,11 +281,14 @@ class SweepChoices(QWidget):
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_real(self, *, there: bool) -> None:
-        """Set whether real runs are shown next to the sweep. If they are, the button removes them."""
+        """Update the button that adds or removes real runs.
+
+        ``there``: whether real runs are shown next to the sweep.
+        """
         self.real.setText(REMOVE if there else ADD)
 
     def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Show the Sweep or the Cancel button. ``done`` is None if no sweep is running."""
+        """Show the progress, and Sweep or Cancel on the button. ``done`` is None if no sweep is running."""
         self.bar.setVisible(done is not None and self._roomy)
         self.bar.setRange(0, of)
         self.bar.setValue(done or 0)

@@ -23,10 +23,10 @@ TELL_MS = 100
 
 
 class SweepController(ExperimentController[SweepResults]):
-    """The sweep shown, the sweep being computed, and the dragged position.
+    """Computes sweeps and the runs at a dragged position, and keeps the sweep shown.
 
     Attributes:
-        place_runner: trains at the selected position.
+        place_runner: trains the runs at the selected position.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
@@ -48,7 +48,7 @@ class SweepController(ExperimentController[SweepResults]):
         return self._coming.wanted if self._coming is not None else 1
 
     def start(self, sweep: Sweep) -> None:
-        """Compute ``sweep``, cancelling any sweep still being computed."""
+        """Compute ``sweep``. A sweep that is still being computed is cancelled."""
         try:
             points = sweep.points()
         except SettingsError as error:
@@ -72,7 +72,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._begin(SweepResults(sweep), compute)
 
     def look(self, x: float, row: int) -> None:
-        """Show the runs at position ``x`` of the current sweep, either from its results or newly computed."""
+        """Show the runs at position ``x`` of the sweep shown, taken from its results or newly computed."""
         if self.results is None:
             return
         sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)

@@ -27,7 +27,7 @@ from grpo_core.text import tr
 
 
 def frontier_picture(state: SweepState) -> LinePicture:
-    """Return a chart with one mark per point, joined in grid order, over the exact frontier if theory provides one."""
+    """Return a chart with one mark per point, joined in grid order, and the exact frontier if theory provides one."""
     results, front = state.results, state.front()
     if results is None:
         return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))
@@ -68,7 +68,10 @@ def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
 
 
 def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tuple[Tag, ...]:
-    """Return the value at every mark of the front row, the selected one first, and the label of the frontier."""
+    """Return the labels: the setting's value at every mark of the front row, and the frontier's name.
+
+    The label of the selected mark comes first.
+    """
     sweep, best = results.sweep, results.optimum(state.front())
     known = np.flatnonzero(np.isfinite(front.x)).tolist()
     tags = [Tag(name(sweep.over.values[n]), float(front.x[n]), float(front.y[n])) for n in known]
@@ -82,7 +85,7 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
 
 
 def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
-    """Return the read-out of the selected point. It is named because several points may share a KL."""
+    """Return the read-out of the selected point. It names the point, because several points can have the same KL."""
     near = state.grid.nearest(state.x)
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
     return [

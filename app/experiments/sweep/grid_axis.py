@@ -1,6 +1,6 @@
-"""An axis that spaces the values of a swept setting evenly, in their order.
+"""An axis on which the values of a swept setting are evenly spaced, in their order.
 
-A grid like 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. On this axis,
+A grid such as 0, 0.01, ..., 1 is crowded near zero on a linear axis and has no zero on a logarithmic one. On this axis,
 all values are equally spaced, and each has a label.
 """
 
@@ -28,7 +28,7 @@ class GridAxis:
 
     @property
     def numeric(self) -> bool:
-        """Whether there are values in between two neighbours."""
+        """Whether the values are numbers, so that there are further values between two neighbours."""
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
 
     @property
@@ -37,7 +37,7 @@ class GridAxis:
         return self.numeric and all(isinstance(value, int) for value in self.values)
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """Return the positions (n,) of these values (n,), NaN outside the grid."""
+        """Return the positions (n,) of ``values`` (n,). NaN outside the grid."""
         if not self.numeric:
             return np.array([self.values.index(v) if v in self.values else np.nan for v in values], dtype=float)
         grid = np.array(self.values, dtype=float)
@@ -66,8 +66,8 @@ class GridAxis:
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
         """Return (position, label) of every value, given ``space`` pixels per interval.
 
-        If the labels do not fit on one line, every other one moves to a second line, and then leading zeros are
-        dropped. If they are still too wide, some labels are omitted, but never the first.
+        If the labels do not fit on one line, every other one is moved to a second line, and if necessary leading zeros
+        are dropped. If the labels are still too wide, some are omitted, but never the first.
         """
         full = [name(value) for value in self.values]
         short = [text.removeprefix("0") if text.startswith("0.") else text for text in full]
@@ -101,7 +101,7 @@ def name(value: object) -> str:
 
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the distinct values, with numbers in ascending order."""
+    """Return the distinct values. Numbers are sorted in ascending order."""
     once = list(dict.fromkeys(values))
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
     return tuple(sorted(once) if numbers else once)

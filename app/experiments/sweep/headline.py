@@ -1,4 +1,4 @@
-"""The result of a sweep in sentences made of claims.
+"""The result of a sweep as sentences made of claims.
 
 They say where the reward is highest, how the KL varies, where training is smoothest, and which runs are still
 improving.

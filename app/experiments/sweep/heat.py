@@ -1,4 +1,7 @@
-"""A sweep of two settings as a table. Cells show the final median or mean and are tinted by it."""
+"""A sweep of two settings as a table.
+
+Cells show the final median or mean, and the tint of a cell depends on this value.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ROLE = Qt.ItemDataRole
 
 
 class HeatModel(QAbstractTableModel):
-    """Model of the table. Rows are values of the second setting; columns are values of the first."""
+    """The model of the table. Rows are values of the second setting; columns are values of the first."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -98,7 +101,7 @@ class HeatModel(QAbstractTableModel):
 
 
 class _Tinted(QStyledItemDelegate):
-    """Delegate that paints tinted cells. A ring rather than a fill marks the selected one."""
+    """Delegate that paints tinted cells. The selected cell has a ring, because a fill would hide the tint."""
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -115,7 +118,7 @@ class _Tinted(QStyledItemDelegate):
 
 
 class HeatTable(QTableView):
-    """View of the table.
+    """The view of the table.
 
     Signals:
         picked: emitted with the position and row of the cell to which the user moved.
@@ -163,7 +166,7 @@ class HeatTable(QTableView):
             self.viewport().update()
 
     def explain_current(self) -> None:
-        """Request an explanation, like the E key. Return or a double click opens a run instead."""
+        """Request an explanation, as the E key does. Return or a double click opens a run instead."""
         self.explain_wanted.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""The current run as points of a sweep's chart: each update at the value of the setting under which it ran."""
+"""The current run as points in a sweep's chart: each update is drawn at the value that the swept setting had."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnRun:
-    """The data of the current run that a sweep draws.
+    """The data of the current run that is drawn with a sweep.
 
     Attributes:
         values, kl: (n,) the swept setting and the KL of a selection of updates.
@@ -37,9 +37,9 @@ class OwnRun:
 
 
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
-    """Return the data of ``run`` for a sweep, with ``cursor`` at an update, or 0 for none.
+    """Return the data of ``run`` to draw with a sweep. ``cursor`` is the update under the cursor, or 0 for none.
 
-    ``path`` is the swept setting, or None if more than one setting is swept, so that updates have no position on its
+    ``path`` is the swept setting, or None if several settings vary together, so that updates have no position on the
     axis.
     """
     series = run.series["kl"]
@@ -74,7 +74,7 @@ def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> 
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray:
-    """Return the value of a setting under which each of these updates (n,) ran, NaN if it is not a number."""
+    """Return the value that a setting had in each of the updates ``steps`` (n,). NaN if it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
     values = np.array(

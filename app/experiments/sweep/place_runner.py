@@ -1,4 +1,4 @@
-"""Computation of a single point of a sweep while the user drags it."""
+"""Computation of the runs at a single position of a sweep while the user drags it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grpo_core.experiments.ensemble import Ensemble
 
 KEPT = 16
 QUICK = 0.04
-"""Maximum number of seconds that a user who is dragging waits for the beginning of a curve."""
+"""Maximum number of seconds until the beginning of a curve is shown to a user who is dragging."""
 
 
 class PlaceRuns(NamedTuple):
@@ -27,15 +27,15 @@ class PlaceRuns(NamedTuple):
 
 
 class PlaceRunner(QObject):
-    """Computes the point requested last.
+    """Computes the runs requested last.
 
     A computation is finished rather than cancelled, because otherwise fast dragging would never show anything. If
     training all updates takes too long, only the first ones are computed during dragging; the rest, which continue
     the same runs, follow when dragging stops.
 
     Attributes:
-        shown: the newest results, if any; while ``behind``, possibly only the beginning of the requested runs.
-        problem: message explaining why the last request failed.
+        shown: the newest results, or None; while ``behind``, possibly only the beginning of the requested runs.
+        problem: message that says why the last request failed; empty if it did not.
 
     Signals:
         changed: emitted when ``shown``, ``problem`` or ``behind`` changes.
@@ -62,7 +62,7 @@ class PlaceRunner(QObject):
         return self._wanted is not None
 
     def ask(self, ask: PlaceRuns) -> None:
-        """Request these runs, which are shown once computed."""
+        """Request these runs. They are shown when they have been computed."""
         self.problem = ""
         if ask in self._kept:
             self._kept.move_to_end(ask)
@@ -78,7 +78,7 @@ class PlaceRunner(QObject):
         self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
-        """Show no runs, and the message ``sentence`` as the reason."""
+        """Clear the runs, and report ``sentence`` as the reason."""
         self._wanted, self.shown, self.problem = None, None, sentence
         self.changed.emit()
 
@@ -88,7 +88,10 @@ class PlaceRunner(QObject):
         self._runner.close()
 
     def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
-        """Return the part of the request that can be trained within ``QUICK``, or all of it if little would be left."""
+        """Return the request limited to the updates that take up to ``QUICK`` seconds.
+
+        If that is most of them, return the full request.
+        """
         quick = int(QUICK / self._each) if self._each else ask.updates
         return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
 

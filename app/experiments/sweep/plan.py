@@ -18,7 +18,7 @@ from grpo_core.text import plural, tr
 
 BETA = "objective.beta"
 ESTIMATOR = "estimator"
-"""Name of the group of settings that define how the KL in the loss is estimated."""
+"""Path that stands for the group of settings that define how the KL in the loss is estimated."""
 GRIDS: dict[str, tuple[Any, ...]] = {
     BETA: BETAS,
     "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
@@ -33,7 +33,7 @@ GRIDS: dict[str, tuple[Any, ...]] = {
 }
 """Settings that can be swept, with suggested values."""
 IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
-"""Settings without a symbol, and their names within a sentence."""
+"""Path of a setting without a symbol -> its name within a sentence."""
 MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
 
 
@@ -75,11 +75,11 @@ class Swept:
         return GridAxis(self.values)
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """Return the changes to settings that give the swept setting this ``value``."""
+        """Return the changes to the settings after which the swept setting has this ``value``."""
         return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
 
     def with_text(self, text: str) -> Swept:
-        """Return this setting with the values in ``text``, which are separated by commas or spaces.
+        """Return this setting with the values typed in ``text``, which are separated by commas or spaces.
 
         Raises:
             SettingsError: a value is not allowed, or there are none or too many.
@@ -105,7 +105,7 @@ class Swept:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Definition of a sweep. Equal plans give equal numbers.
+    """Definition of a sweep. Equal definitions lead to equal numbers.
 
     Attributes:
         base: settings common to all runs.
@@ -124,7 +124,7 @@ class Sweep:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        """Normalize the swept settings and the seed in ``base``, so that they do not affect comparisons."""
+        """Give the swept settings and the seed in ``base`` fixed values, so that they do not affect comparisons."""
         first = {"seed": 0, **self.over.changes(self.over.values[0])}
         if self.across is not None:
             if self.across.path == self.over.path:
@@ -148,12 +148,12 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Any, ...]:
-        """Values of the second setting, or a single None without one."""
+        """Values of the second setting. If there is none, the only entry is None."""
         return self.across.values if self.across is not None else (None,)
 
     @property
     def keys(self) -> list[tuple[int, int]]:
-        """(place, row) of every point, in the order of computation.
+        """(position, row) of every point, in the order of computation.
 
         The order matters for speed: :func:`ensembles` computes neighbours in one call if they differ only in
         settings that allow it.
@@ -172,7 +172,7 @@ class Sweep:
         return self.at(self.over.values[place], row)
 
     def at(self, value: Any, row: int = 0) -> Settings:
-        """Return the settings at any value of the first setting."""
+        """Return the settings for any value of the first setting."""
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])
@@ -189,5 +189,8 @@ def title_of(path: str) -> str:
 
 
 def choices(first: str | None = None) -> Sequence[str]:
-    """Return the paths that can be swept. For the second setting, they include the KL estimator."""
+    """Return the paths that can be swept.
+
+    If the path of the first setting is given, return those for a second one, which include the KL estimator.
+    """
     return list(GRIDS) if first is None else [ESTIMATOR, *(path for path in GRIDS if path != first)]

@@ -1,4 +1,4 @@
-"""Runs of a sweep of real training (``grpo-lab sweep --trl``), as marks next to a sweep of the bandit."""
+"""Runs of a sweep of real training (``grpo-lab sweep --trl``) as marks in the charts of a bandit's sweep."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RealRun:
     Attributes:
         settings: settings of the run.
         updates: number of its updates.
-        kl, reward: the KL estimated from the samples of its last update, in nats, and their mean reward; NaN if the
-            trace has none.
+        kl, reward: the KL estimated from the samples of the last update, in nats, and the mean reward of these samples;
+            NaN if the trace has none.
     """
 
     settings: Settings
@@ -57,7 +57,7 @@ class RealRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RealRuns:
-    """The runs of a sweep for which a trace exists.
+    """The runs of a sweep of real training for which there are traces.
 
     Attributes:
         folder: folder of the sweep.
@@ -72,12 +72,12 @@ class RealRuns:
         return dataclasses.replace(self, runs=(*self.runs, run))
 
     def values(self, path: str) -> list[float]:
-        """Return the values of a numeric setting."""
+        """Return the values that a setting has in the runs, without those that are not numbers."""
         known = [run.value(path) for run in self.runs]
         return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return position and height of every run that has both, (n,) each, in the order of the positions."""
+        """Return the position and the height of every run that has both, (n,) each, in the order of the positions."""
         found = []
         for run in self.runs:
             value, y = run.value(path), run.measure(measure)
@@ -93,14 +93,14 @@ class RealRuns:
         return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
 
     def line(self, grid: GridAxis, path: str, measure: str) -> Line:
-        """Return the median at each value, for the read-out only. The line itself is not drawn."""
+        """Return a line through the median at each value, which is only used for the read-out and not drawn."""
         x, y = self.placed(grid, path, measure)
         places = np.unique(x)
         medians = np.array([np.median(y[x == place]) for place in places])
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """Return the label at the last mark."""
+        """Return the label next to the last mark."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 

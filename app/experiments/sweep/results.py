@@ -14,9 +14,9 @@ from grpo_core.text import plural, tr
 UNITS = {"kl": "nats", "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
 CENTRES = {"kl": tr("median"), "reward": tr("mean")}
-"""Name of the measure used as the centre of the seeds, as in the headline.
+"""Measure -> name of the statistic that is used as the centre of the seeds, as in the headline.
 
-KL uses the median, because it is infinite for a diverged run.
+The KL uses the median, because the KL of a diverged run is infinite.
 """
 DIVERGED = tr("at least half of the runs diverged there: their numbers overflowed, so there is no median")
 
@@ -24,7 +24,7 @@ DIVERGED = tr("at least half of the runs diverged there: their numbers overflowe
 class Spread(NamedTuple):
     """The centre of the seeds (:data:`CENTRES`) and the limits of their middle half, (n,) each.
 
-    NaN if not computed yet.
+    NaN if not yet computed.
     """
 
     middle: np.ndarray
@@ -33,11 +33,11 @@ class Spread(NamedTuple):
 
 
 class SweepResults:
-    """The points of a sweep, added as they arrive.
+    """The results of a sweep, added point by point.
 
     Attributes:
         sweep: the definition of the sweep.
-        done: (place, row) -> the runs of that point.
+        done: (position, row) -> the runs of that point.
         note: the reason why points are missing; empty while they are being computed and when they are complete.
     """
 
@@ -50,7 +50,7 @@ class SweepResults:
         self._optimum: dict[int, dict[str, np.ndarray]] = {}
 
     def take(self, runs: Ensemble) -> None:
-        """Add the next point."""
+        """Add the runs of the next point."""
         self.done[self._keys[len(self.done)]] = runs
 
     @property
@@ -101,7 +101,7 @@ class SweepResults:
 
 
 def row_line(row: int) -> str:
-    """Return the name of the line for a row, that is, for one value of the second setting."""
+    """Return the name of the line for a row, which is one value of the second setting."""
     return f"row {row}"
 
 
@@ -113,16 +113,16 @@ def spread_of(values: np.ndarray, measure: str) -> Spread:
 
 
 def titled(measure: str) -> str:
-    """Return a measure's title together with the kind of centre drawn, for an axis or a column."""
+    """Return a measure's title with the name of the centre that is drawn, for an axis or a column."""
     return tr("{titles}, {centre}").format(titles=TITLES[measure], centre=CENTRES[measure])
 
 
 def course(runs: Ensemble, measure: str) -> Spread:
-    """Return the spread of a measure over training, (U + 1,), beginning with update 0."""
+    """Return the spread of a measure after each update, (U + 1,), beginning with update 0."""
     return spread_of(runs.counted(measure), measure)
 
 
 def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
-    """Return the index of the seed whose last value is the (lower) median."""
+    """Return the index of the seed whose last value is the (lower) median of all seeds."""
     order = np.argsort(runs.counted(measure)[-1], kind="stable")
     return int(order[(len(order) - 1) // 2])

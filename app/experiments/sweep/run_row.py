@@ -1,4 +1,4 @@
-"""The row below the charts: the runs at the selected position, the progress, and the available actions."""
+"""The row below the charts of a sweep: the runs at the selected position, the progress, and buttons for actions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
 SHORT = (tr("Exact KL"), tr("Back"))
 """Short labels of the buttons, for narrow panels."""
 NARROW = 700
-"""Panel width at 100 % scale below which the short labels are used."""
+"""Minimum panel width at 100 % scale for the long labels."""
 
 
 class SweepRunRow(QWidget):
-    """A message and the buttons.
+    """A message, and the buttons that apply to the selected position.
 
     Signals:
         open_wanted: emitted to open the run at the selected position.
@@ -90,7 +90,10 @@ class SweepRunRow(QWidget):
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
-        """Show a message on one or two lines. If space is short, show only the paragraphs that fit completely."""
+        """Show a message on one or two lines.
+
+        If there is too little space, show only the paragraphs that fit completely.
+        """
         self._sentence = sentence
         self.says.setToolTip(plain_tip(sentence))
         self.says.setAccessibleDescription(sentence)
@@ -108,7 +111,7 @@ class SweepRunRow(QWidget):
         self.says.setText("\n".join(paragraphs))
 
     def show_runs(self, runs: Ensemble | None) -> None:
-        """Offer the seeds of these runs, the median one first."""
+        """Offer the seeds of ``runs`` in the combo box, the median one first."""
         for widget in (self.seed, self.open):
             allow(widget, tr("The runs at this place are being computed.") if runs is None else "")
         if runs is None or runs is self._runs:
@@ -128,7 +131,7 @@ class SweepRunRow(QWidget):
                 self.seed.setItemData(index, place)
 
     def show_ways(self, *, known: bool, back: bool, now: bool, queue: bool, opens: bool) -> None:
-        """Show only the buttons that apply."""
+        """Set which buttons are visible. ``opens``: whether the run at the position can be opened."""
         self._opens = opens
         there = {self.known: known, self.back: back, self.now: now, self.queue: queue, self.open: opens}
         for widget, wanted in there.items():
@@ -136,7 +139,10 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """In a narrow panel, hide the button for the median seed and shorten the labels of the others."""
+        """Adapt the row to its width.
+
+        In a narrow panel, the field for the seed is hidden and buttons have short labels.
+        """
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)

@@ -1,4 +1,4 @@
-"""The selected position and row of a sweep, and the runs there."""
+"""The selected position and row of a sweep, and the runs at that point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 
 PATIENCE_MS = 100
-"""Milliseconds after which a picture that is still out of date is dimmed."""
+"""Milliseconds after which a chart that is still out of date is dimmed."""
 
 
 class SweepSelection(QObject):
@@ -54,7 +54,7 @@ class SweepSelection(QObject):
 
     @property
     def begun(self) -> Ensemble | None:
-        """The runs at the selection, or only their first updates if no more have been computed."""
+        """The runs at the selection, or only their first updates if no more have been computed yet."""
         runs, results = self._controller.place_runner.shown, self._controller.results
         if runs is None or results is None:
             return None
@@ -69,7 +69,7 @@ class SweepSelection(QObject):
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
-        """Select position ``x`` in a row. Values that are words have no positions between them."""
+        """Select position ``x`` in a row. If the values are words, the nearest one is selected."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
         self._controller.look(self.x, row)
@@ -78,7 +78,11 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Show the results of another sweep at the previous position, or at that of the run with ``settings``."""
+        """Select a position in the sweep shown, if it is a new one.
+
+        The position is kept if the swept setting is the same. Otherwise, the value in ``settings``, those of a run,
+        is selected.
+        """
         results = self._controller.results
         if results is None or results is self._seen:
             return
@@ -109,14 +113,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """Return the position of the run's own value if it is on the grid, otherwise the middle."""
+    """Return the position of the value that the run has, if it is on the grid, otherwise the middle."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """Return the row of the run's own value if there is one, otherwise the first row."""
+    """Return the row of the value that the run has, if there is one, otherwise the first row."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

@@ -30,8 +30,8 @@ from grpo_core.text import plural, tr
 def setting_picture(state: SweepState, measure: str, only: int | None = None) -> LinePicture:
     """Return a chart of the final median KL, or mean reward, over the grid, with a line per row and its exact optimum.
 
-    ``only`` is the one row that the chart is about, drawn in front of the others, or None for all rows. With None,
-    the chart of the KL also has the updates of the current run.
+    ``only`` is the row that the chart is about, which is drawn in front of the others, or None for all rows. If it is
+    None, the chart of the KL also contains the updates of the current run.
     """
     results, grid, front = state.results, state.grid, state.front(only)
     lines: list[Line] = []
@@ -88,7 +88,7 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:
-    """Return the labels of everything drawn other than the rows."""
+    """Return the labels of the optimum, the current run and the real runs. The rows are labelled elsewhere."""
     tags = []
     best = state.results.optimum(state.front()) if state.results is not None else {"place": NOTHING}
     if len(best["place"]) and only is None:
@@ -109,7 +109,7 @@ def _setting_table(
 ) -> tuple[list[Column], Rows]:
     """Return one row per point: its values, the median or mean, the middle half, and the exact optimum.
 
-    Rows for the real runs follow.
+    These are followed by one row for each real run.
     """
     unit = UNITS[measure]
     columns = [

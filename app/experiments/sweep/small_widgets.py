@@ -14,7 +14,7 @@ from app.widgets.wrap import Wrap
 def row(*parts: QWidget | None) -> QScrollArea:
     """Return a scroll area with widgets side by side, unstretched.
 
-    In a narrow panel it scrolls to the widget with the focus.
+    In a narrow panel, it scrolls to the widget that has the focus.
     """
     widget = QWidget()
     line = QHBoxLayout(widget)
@@ -29,7 +29,7 @@ def row(*parts: QWidget | None) -> QScrollArea:
 
 
 def lines(*parts: QWidget) -> QWidget:
-    """Return a widget that wraps its parts onto as many lines as its width requires."""
+    """Return a widget that wraps its parts onto as many lines as needed."""
     widget = QWidget()
     wrap = Wrap(widget)
     wrap.setContentsMargins(12, 2, 8, 2)

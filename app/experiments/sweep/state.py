@@ -21,9 +21,9 @@ MARKERS = ("o", "s", "t", "d", "x", "+", "t1", "star", "h", "p")
 BEHIND = 0.55
 """Opacity of the unselected rows."""
 LEAST = 0.1
-"""Minimum upper end of an axis of KL or reward."""
+"""Minimum for the upper end of an axis of KL or reward."""
 SOLID = Qt.PenStyle.SolidLine
-"""Line style of all measures here. Only theory is dashed, whatever style a measure has elsewhere."""
+"""Line style of all measures in these charts. Only theory is dashed, whatever style a measure has elsewhere."""
 OPTIMUM = "optimum"
 """Name of the theoretical line."""
 
@@ -39,8 +39,8 @@ class SweepState:
         own: the data of the current run.
         runs: the runs at the selected position; None if there are none.
         label: name and symbol of the swept setting, for its axis.
-        real: runs of a sweep of real training shown next to it.
-        path: the swept setting.
+        real: runs of a sweep of real training to show in the charts, or None.
+        path: dotted path of the swept setting.
     """
 
     results: SweepResults | None = None
@@ -55,7 +55,7 @@ class SweepState:
 
     @property
     def chosen_index(self) -> int | None:
-        """Index of the selected position, or None between two grid positions."""
+        """Index of the selected grid value, or None if the selected position is between two values."""
         near = self.grid.nearest(self.x)
         return near if abs(self.x - near) < 1e-9 else None
 
@@ -83,5 +83,5 @@ def place_text(sweep: Sweep, place: int) -> str:
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
-    """Return the first cell of a table row if there is a second setting, otherwise no cells."""
+    """Return the cell that names a row at the beginning of a table row, if there is a second setting."""
     return [] if sweep.across is None else [name(sweep.rows[row])]

@@ -24,7 +24,7 @@ DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
-    """Return text about the values reached by the runs at the selected position."""
+    """Return text about the KL and the reward that the runs at the selected position reach."""
     if runs is None:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
@@ -73,7 +73,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
 
 
 def of_theory(results: SweepResults, row: int) -> str:
-    """Return a message explaining why no optimum is drawn, or an empty string if one is drawn."""
+    """Return a message that says why no optimum is drawn, or an empty string if one is drawn."""
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
@@ -81,7 +81,7 @@ def of_theory(results: SweepResults, row: int) -> str:
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:
-    """Return a message describing what has changed since a sweep was computed."""
+    """Return a message that says what the user has changed since a sweep was computed."""
     if replace(sweep, base=wanted.base) != wanted:
         return tr("Another sweep is chosen; press Sweep.")
     paths = list(sweep.base.differences(wanted.base))
@@ -130,7 +130,7 @@ def summary(results: SweepResults, *, known: bool) -> str:
 
 
 def of_run(view: View) -> str:
-    """Return text stating where the current run is in the chart."""
+    """Return text that says where the current run is in the chart."""
     here = view.cursor.step
     if not here:
         return tr("At update 0 the policy is the reference: their KL is 0.")
@@ -141,9 +141,9 @@ def of_run(view: View) -> str:
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if they are a language model's.
+    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if these are a language model's.
 
-    If ``known``, they are changed to settings under which theory knows the optimum.
+    ``known``: whether to change them to settings for which theory provides the optimum.
     """
     base = Settings() if settings.is_language else settings
     return base.replace(theory.KNOWN) if known else base

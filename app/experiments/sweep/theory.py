@@ -1,4 +1,4 @@
-"""The theoretical end point of a sweep's runs, and the reason why there usually is none."""
+"""The theoretical end point of a sweep's runs, and the reason if there is none, which is usual."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KNOWN: dict[str, Any] = {
 }
 """Settings under which the optimum is known: REINFORCE with a leave-one-out baseline and the exact KL."""
 FINE = 12
-"""Points of a theoretical curve per interval of the grid."""
+"""Number of points of a theoretical curve per interval of the grid."""
 
 
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 
 
 def why_none(settings: Settings) -> str:
-    """Return a message explaining why theory provides no optimum under ``settings``.
+    """Return a message that says why theory provides no optimum for ``settings``.
 
     Empty if it provides one (for β above 0).
     """

@@ -26,7 +26,8 @@ OWN_POINTS = 700
 def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePicture:
     """Return a chart of the median KL or the mean reward over the updates of the runs at the selected position.
 
-    ``every`` adds the runs at all other positions of the row behind them. The chart of the KL also has the current run.
+    ``every``: whether the runs at all other positions of the row are drawn behind them. The chart of the KL also
+    contains the current run.
     """
     behind = _courses(state, measure) if every else []
     lines: list[Line] = []
@@ -120,14 +121,14 @@ def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> L
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
-    """Return the value of the swept setting in these runs."""
+    """Return the value that the swept setting has in these runs."""
     if sweep.over.path != ESTIMATOR:
         return runs.settings.get(sweep.over.path)
     return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")
 
 
 def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spread]]) -> tuple[list[Column], Rows]:
-    """Return one row per update: the selected runs, the current run, and the centre at every position drawn."""
+    """Return one row per update: the selected runs, the current run, and the runs at every position drawn."""
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update", "noun"), decimals=0),

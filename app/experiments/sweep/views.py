@@ -1,4 +1,4 @@
-"""The charts of a sweep, and the choice between them."""
+"""The charts of a sweep, of which the selected view is shown."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NAMES = {
 MULTIPLES = 6
 """Maximum number of charts side by side."""
 NARROW = 560
-"""Panel width at 100 % scale below which the chart over training does not fit next to two charts.
+"""Minimum panel width at 100 % scale at which the chart over training fits next to two charts.
 
-It also has its own view.
+That chart also has a view of its own.
 """
 
 
 class SweepViews(QWidget):
-    """All charts of a sweep, of which one row is visible.
+    """All charts of a sweep. The charts of one view are visible, side by side.
 
     Signals:
         picked: emitted with the position and row that the user selected.
@@ -88,7 +88,10 @@ class SweepViews(QWidget):
         return twin
 
     def choose(self, view: str, measure: str, *, tables: bool) -> None:
-        """Bring a view to the front, with its measure if it has one, as tables if ``tables``."""
+        """Show a view, with the given measure if the view has one.
+
+        ``tables``: whether to show tables instead of charts.
+        """
         self.view, self.measure = view, measure
         for chart, shown in (
             (self.kl, view == FINAL),
@@ -171,7 +174,7 @@ class SweepViews(QWidget):
         chart.setAccessibleName(title)
 
     def _prepare_multiples(self, count: int) -> None:
-        """Create as many charts side by side as there are rows."""
+        """Create charts to show side by side, until there are ``count``, one for each row."""
         self._side_by_side = count
         while len(self.multiples) < count:
             chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
@@ -192,7 +195,7 @@ class SweepViews(QWidget):
             box.setVisible(number < count)
 
     def hold(self, x: float, row: int) -> None:
-        """Set the position and row from which the next key press continues. They are drawn with the next picture."""
+        """Set the position and row from which the next key press continues. They are drawn with the next frame."""
         for chart in self.twins:
             chart.place, chart.row = x, row
 
@@ -202,7 +205,7 @@ class SweepViews(QWidget):
             chart.set_stale(course if chart is self.training else results)
 
     def describe(self, sentence: str, *, swept: bool, trained: bool) -> None:
-        """Set the accessible summary of every chart, and the messages shown in place of charts that have no data."""
+        """Set the accessible summary of every chart, and the message shown instead of each chart without data."""
         for chart, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and chart in (self.kl, self.training))
@@ -215,7 +218,7 @@ class SweepViews(QWidget):
 
 
 def _against(measure: str, title: str) -> str:
-    """Return the title of a chart of a measure against the setting ``title``."""
+    """Return the title of a chart of a measure against the setting called ``title``."""
     if not title:
         return tr("{measure} against the setting").format(measure=TITLES[measure])
     return tr("{measure} against {title}").format(measure=TITLES[measure], title=title)

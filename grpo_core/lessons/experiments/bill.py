@@ -17,8 +17,8 @@ class Bill:
 
     Attributes:
         training: the training setup.
-        blocks: its memory ledger.
-        all_four: the memory ledger with critic, reward model and reference.
+        blocks: the memory of this setup, one block for each item.
+        all_four: the memory of the setup with critic, reward model and reference.
     """
 
     def __init__(self, training: Training) -> None:
@@ -27,13 +27,16 @@ class Bill:
         self.all_four = memory.ledger(changed(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
-        """Return the floating-point operations for one prompt, by worker, for one-completion PPO and this training."""
+        """Return the floating-point operations for one prompt, by worker.
+
+        They are given for PPO with one completion and for this training.
+        """
         ppo = memory.compute(changed(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)
         return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}
 
     def answers(self) -> dict[str, Callable[[], float]]:
-        """Return the numbers that predictions are compared with, by name. “known” excludes estimates."""
+        """Return the numbers that predictions are compared with, by name. Names with “known” exclude estimates."""
         known, four = known_of(self.blocks), known_of(self.all_four)
         policy = [block for block in known if block.model == "policy"]
         states = [block for block in policy if block.part == "optimizer states"]

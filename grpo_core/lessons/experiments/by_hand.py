@@ -1,4 +1,4 @@
-"""Policies set by hand: one probability is dragged, the others share the rest, and all ratios are updated."""
+"""Policies set by hand: one probability is dragged, the other actions share the rest, and all ratios are updated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grpo_core.objective import Terms
 from grpo_core.text import tr
 
 LEAST = 1e-4
-"""Smallest probability that can be set by hand, and the smallest that is left for the other actions."""
+"""Minimum probability that can be set by hand, and minimum probability left for the other actions."""
 FLOOR = 1e-9
-"""Lower bound for repeatedly reduced probabilities, high enough that no ratio overflows."""
+"""Minimum probability of an action, even if it is reduced again and again, so that no ratio overflows."""
 
 
 def from_weights(weights: Sequence[float]) -> np.ndarray:
@@ -53,7 +53,7 @@ def with_probability(logp: np.ndarray, action: int, prob: float) -> np.ndarray:
 def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, advantage: float) -> Terms:
     """Return the terms of the loss for every action, (A, 1) each, as if each had been sampled once with ``advantage``.
 
-    ``logp`` and ``old_logp`` have shape (A,). The KL is left out.
+    ``logp`` and ``old_logp`` have shape (A,). The KL and the entropy bonus are left out.
     """
     alone = objective.replace(beta=0.0, entropy_bonus=0.0)
     each = np.full(len(logp), float(advantage))
@@ -61,7 +61,10 @@ def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, ad
 
 
 def ratio_of_each(objective: Objective, old_logp: np.ndarray, gain: float) -> np.ndarray:
-    """Return the ratio (A,) of each action if it alone gains ``gain`` of probability, or as much as is available."""
+    """Return the ratio of each action when that action alone gains the probability ``gain``, (A,).
+
+    If less than that is available, it gains as much as possible.
+    """
     prob = np.exp(old_logp)
     moved = [with_probability(old_logp, action, float(prob[action]) + gain) for action in range(len(prob))]
     return np.array([ratio_terms(objective, logp, old_logp, 1.0).ratio[action, 0] for action, logp in enumerate(moved)])
@@ -73,7 +76,7 @@ class Ratios:
     Attributes:
         old_logp, logp: log π_old and log π, (A,).
         action: the action whose probability was changed.
-        gain: the probability that each action gains in turn in :attr:`alone`.
+        gain: the probability that each action gains separately in :attr:`alone`.
     """
 
     def __init__(self, objective: Objective, old_logp: np.ndarray, logp: np.ndarray, action: int, gain: float) -> None:
@@ -86,12 +89,12 @@ class Ratios:
 
     @cached_property
     def alone(self) -> np.ndarray:
-        """The ratio of each action if it alone gains ``gain``, (A,)."""
+        """The ratio of each action when that action alone gains ``gain``, (A,)."""
         return ratio_of_each(self.objective, self.old_logp, self.gain)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The clipping bounds 1 − ε and 1 + ε."""
+        """The clipping bounds 1 − ε and 1 + ε⁺."""
         return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
 
     def outside(self, ratio: np.ndarray) -> int:

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 CREDITS = ("outcome", "process")
 SEEDS = tuple(range(64))
 ENOUGH = 0.9
-"""Share of right decisions at which the chain counts as learned."""
+"""Share of correct decisions at which the chain counts as learned."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,7 +26,7 @@ class ChainProgress:
     """Progress of every seed in learning the chain, starting with update 0.
 
     Attributes:
-        right: expected share of right decisions, (U + 1, S).
+        right: expected share of correct decisions, (U + 1, S).
         paid: average reward of a decision from the step checker, (U + 1, S).
     """
 
@@ -34,7 +34,10 @@ class ChainProgress:
     paid: np.ndarray
 
     def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Return the number of updates until each seed is right with probability ``share``, (S,). Infinite if never."""
+        """Return the number of updates until each seed's expected share of correct decisions reaches ``share``, (S,).
+
+        Infinite if it never does.
+        """
         there = self.right >= share
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
@@ -74,7 +77,7 @@ def tried(
 
 
 def paid_for(work: Task) -> np.ndarray:
-    """Return the reward of every action at every decision (T, A), as computed by the step checker itself."""
+    """Return the reward of every action at every decision, (T, A), as computed by the step checker itself."""
     assert work.step_rewards is not None
     actions = len(work.vocabulary)
     tokens = np.broadcast_to(np.arange(actions)[:, None], (1, actions, work.longest))  # one completion per action

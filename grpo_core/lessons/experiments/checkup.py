@@ -17,11 +17,11 @@ from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, tuple(range(32))
 RATE, BONUS = 0.3, 0.3
-"""A learning rate and an entropy bonus that work well for the bandits of this checkup."""
+"""A learning rate and a strength of the entropy bonus that work well for the bandits of this checkup."""
 
 
 def _mended(settings: Settings, right: int) -> dict[str, Any]:
-    """Return the changes that stop the checker from rewarding actions above the right one."""
+    """Return the changes to the rewards after which no action is rewarded more than the correct one, ``right``."""
     paid = settings.bandit.custom
     if settings.bandit.landscape != "custom" or right >= len(paid):
         return {}
@@ -33,9 +33,9 @@ class Remedy:
     """A correction of one possible fault.
 
     Attributes:
-        cause: what was wrong if this helps.
+        cause: the fault, if this correction helps.
         title: what is corrected, as a word or a symbol.
-        changes: function of the settings and the right action, counted from 0, that returns dotted path -> value.
+        changes: function of the settings and the correct action, counted from 0, that returns dotted path -> value.
     """
 
     cause: str
@@ -67,9 +67,9 @@ REMEDIES = {
 
 
 def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray:
-    """Return the probability of the right action at the start and after every update, (U + 1,), for the settings' seed.
+    """Return the probability of the correct action at the start and after every update, (U + 1,).
 
-    A person reading the answers would find this share; training only sees the checker's rewards.
+    A person reading the answers would find this share of them correct; training only sees the checker's rewards.
 
     Raises:
         SettingsError: the task is that of a language model.
@@ -93,12 +93,12 @@ def checkup(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
-    """Yield the unchanged runs under the name "", then the runs with each remedy alone, one after the other.
+    """Yield the unchanged runs under the name "", then the runs with each remedy alone, one remedy after the other.
 
     Args:
         settings: settings to examine; a remedy that changes nothing in them yields the same runs.
         right: the intended action, counted from 0.
-        seeds: (S,).
+        seeds: seeds of the runs, (S,).
         updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the checkup.
 
@@ -113,14 +113,14 @@ def checkup(
 
 
 def right_at_end(runs: Ensemble, right: int) -> np.ndarray:
-    """Return the probability of the right action under every seed's last policy, (S,). NaN if a run broke down."""
+    """Return the probability of the correct action under every seed's last policy, (S,). NaN if a run broke down."""
     return np.asarray(runs.policy[:, 0, right])
 
 
 def cause(runs: Mapping[str, Ensemble], right: int) -> int:
-    """Return the number, from 1, of the remedy that helps most on average over the seeds, or 0 if none helps.
+    """Return the number, counted from 1, of the remedy that helps most on average over the seeds, or 0 if none helps.
 
-    A run that broke down (NaN) counts as never right.
+    A run that broke down (NaN) counts as a probability of 0.
     """
     ends = {name: float(np.nan_to_num(right_at_end(found, right)).mean()) for name, found in runs.items()}
     gains = [ends[name] - ends[""] for name in REMEDIES]

@@ -1,4 +1,4 @@
-"""Divergence of a policy from its reference: exact in both directions, estimated, and the estimators' gradients."""
+"""Divergence of a policy from its reference: exact in both directions, estimated, and as gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.experiments.sweep import ESTIMATORS
 from grpo_core.lessons.experiments.expected import expected_step, slope
 
 SAMPLED = ("k1", "k2", "k3")
-"""Estimators with distinct values. Multiplying by the ratio changes nothing, because it is 1 for fresh samples."""
+"""Estimators with distinct values. Variants multiplied by the ratio are left out: for fresh samples, the ratio is 1."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ def both_ways(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[float, float]:
 
 
 def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sampled:
-    """Draw ``count`` tokens from π with the bandit's own sampler, seeded with ``seed``."""
+    """Draw ``count`` tokens from π with the bandit's own sampler and ``seed``, and estimate the KL from each."""
     work = task(one_decision(len(logp)).bandit)
     streams = Streams((seed,))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, 1, len(logp))))
@@ -70,7 +70,7 @@ def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, fl
 
 
 def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the expected gradient on the logits (A,) of each estimator in the loss, at the first pass.
+    """Return the expected step on the logits (A,) for each estimator in the loss, at the first pass.
 
     β is 1 and all rewards are equal, so the step is that of the KL alone, as computed by the bandit's update.
     """
@@ -93,7 +93,7 @@ def one_decision(actions: int) -> Settings:
 
 
 EXACT = 1e-6
-"""Tolerance within which a step equals a gradient, given the error of finite differences."""
+"""Maximum difference between a step and an equal gradient, given the error of finite differences."""
 
 
 class Divergence:
@@ -142,7 +142,10 @@ class Divergence:
         return float(np.abs(self.pulls[name]).max())
 
     def off(self, name: str, way: int) -> float:
-        """Return the largest difference between an estimator's expected step and descent direction ``way``."""
+        """Return the largest difference between an estimator's expected step and a descent direction.
+
+        ``way``: 0 for that of KL(π‖π_ref), 1 for that of KL(π_ref‖π).
+        """
         return float(np.abs(self.pulls[name] - self.descents[way]).max())
 
     def right_pull(self) -> float:

@@ -30,7 +30,7 @@ def expected_step(settings: Settings, logits: np.ndarray, reference: np.ndarray 
         reference: logits of the reference policy, (A,); the task's starting policy by default.
 
     Raises:
-        SettingsError: the task is a different one, or there are too many groups to enumerate.
+        SettingsError: the task has several prompts or decisions, or there are too many groups to enumerate.
     """
     work, size, actions = task(settings.bandit), settings.learner.group_size, len(logits)
     if work.action_rewards is None or len(work.action_rewards) != 1 or work.action_rewards.shape[1] != actions:

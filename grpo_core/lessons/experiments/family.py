@@ -26,7 +26,7 @@ FOLLOWERS = {
     "objective.reduction": ("objective.max_tokens",),
     "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
 }
-"""Settings that depend on a leading setting for their meaning, and are therefore changed together with it."""
+"""Leading setting -> settings whose meaning depends on it, and which are therefore changed together with it."""
 
 
 def member(name: str) -> Member:
@@ -94,7 +94,7 @@ def switches(one: Member, settings: Settings) -> list[Switch]:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A member and the ancestor that it is compared with, over the same seeds.
+    """A member and the ancestor with which it is compared, with the same seeds.
 
     Attributes:
         own: runs of the member.
@@ -108,11 +108,17 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """The change of the last :data:`MEASURE` relative to the ancestor, (S,). NaN for the first member."""
+        """The difference between the final :data:`MEASURE` of the member and of its ancestor, (S,).
+
+        NaN for the first member.
+        """
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """Return the part of that change that a switch adds when changed after all earlier ones, (S,), or NaN."""
+        """Return the part of :attr:`change` that a switch adds when changed after all earlier ones, (S,).
+
+        NaN if its runs are missing.
+        """
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
@@ -121,7 +127,7 @@ class Compared:
         return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
 
     def _around(self, path: str) -> tuple[Ensemble | None, Ensemble | None]:
-        """Return the runs before and after a switch is changed."""
+        """Return the runs before and after a switch is changed. None if they do not exist yet."""
         paths = list(self.turned)
         if path not in paths:
             return None, None
@@ -143,12 +149,14 @@ def compared(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[Compared]:
-    """Compare a member with its ancestor, then change its switches one by one, yielding each updated comparison.
+    """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
+
+    Yields the comparison so far after each step.
 
     Args:
         name: name of a member of :data:`FAMILY`.
         settings: task, group size, learning rate and number of passes.
-        seeds: by default as many as :data:`SEEDS`, starting with the seed of the settings.
+        seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
         updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the comparison.
 

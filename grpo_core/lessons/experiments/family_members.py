@@ -15,7 +15,7 @@ class Member:
         name: name used in the field.
         year: year of the paper.
         parent: name of the direct ancestor; empty for the first member.
-        preset: name of its switches in :data:`PRESETS`.
+        preset: name of the preset in :data:`PRESETS` with its switches.
         idea: its contribution, in one sentence.
         source: paper.
     """
@@ -29,7 +29,7 @@ class Member:
 
     @property
     def citation(self) -> str:
-        """The source, followed by the year unless it already contains it."""
+        """The source, followed by the year unless the source already contains it."""
         return self.source if str(self.year) in self.source else f"{self.source}, {self.year}"
 
 

@@ -1,4 +1,4 @@
-"""Comparison of group sizes over the same seeds: at equal updates, at equal samples, or with a scaled learning rate."""
+"""Comparison of group sizes with the same seeds: at equal updates, at equal samples, or with a scaled learning rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from grpo_core.lessons.experiments.expected import expected_step
 
 SIZES = (2, 4, 8, 16, 32, 64)
 KINDS = ("updates", "samples", "scaled")
-"""What is equal: the number of updates, the number of samples, or the latter with a learning rate proportional to G."""
+"""What is equal for all group sizes: the number of updates or the number of samples.
+
+"scaled" means equal samples with a learning rate proportional to G.
+"""
 UPDATES, SAMPLES = 40, 512
 SEEDS = tuple(range(64))
 RATED_AT = 8
@@ -60,7 +63,7 @@ def last_rewards(runs: Ensemble) -> np.ndarray:
 
 
 def middle(runs: Ensemble) -> float:
-    """Return the median of the last rewards."""
+    """Return the median of the final expected rewards over the seeds."""
     return float(np.median(last_rewards(runs)))
 
 
@@ -70,7 +73,7 @@ def silent(runs: Ensemble) -> float:
 
 
 def gain(runs: dict[int, Ensemble]) -> float:
-    """Return the mean last reward of the largest size minus that of the smallest. NaN while one of them is missing."""
+    """Return the mean final reward of the largest size minus that of the smallest. NaN while one of them is missing."""
     if SIZES[0] not in runs or SIZES[-1] not in runs:
         return float("nan")
     return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())

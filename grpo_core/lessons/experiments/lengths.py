@@ -1,4 +1,4 @@
-"""Lengths of right and wrong answers in the length toy, over many seeds, with exact expectations for every policy."""
+"""Lengths of correct and wrong answers in the length toy, over many seeds, with exact expectations for every policy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 ANSWER, RIGHT, WRONG = range(3)
-"""States of the toy: before the answer, after a right answer, after a wrong answer."""
+"""States of the toy: before the answer, after a correct answer, after a wrong answer."""
 UPDATES = 60
 SEEDS = tuple(range(64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lengths:
-    """Outcome of every seed, starting with update 0.
+    """Results of every seed, starting with update 0.
 
     Attributes:
-        right, wrong: expected number of tokens of a right and of a wrong answer, (U + 1, S).
-        chance: probability of a right answer, (U + 1, S).
+        right, wrong: expected number of tokens of a correct and of a wrong answer, (U + 1, S).
+        chance: probability of a correct answer, (U + 1, S).
     """
 
     right: np.ndarray
@@ -35,15 +35,16 @@ class Lengths:
     chance: np.ndarray
 
     def growth(self, which: str) -> float:
-        """Return the growth since update 0, in tokens, of the median seed's "right" or "wrong" answers."""
+        """Return the growth of the median length of "right" or "wrong" answers since update 0, in tokens."""
         lengths = getattr(self, which)
         return float(np.median(lengths[-1]) - np.median(lengths[0]))
 
 
 def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
-    """Return the expected length of an answer that continues with probability ``more`` (...), at most ``longest``.
+    """Return the expected length of an answer that goes on after each token with probability ``more`` (...).
 
-    The answer itself is one token, and position k + 2 is reached with probability more^k: 1 + Σ more^k, k = 0 … T − 2.
+    ``longest`` is the maximum length T. The answer itself is one token, and position k + 2 is reached with probability
+    more^k: 1 + Σ more^k, k = 0 … T − 2.
     """
     return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
 
@@ -75,7 +76,10 @@ def tried(
 
 
 def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lengths of right and wrong answers and the chance of a right one, (S,) each, averaged over prompts."""
+    """Return the lengths of correct and wrong answers and the probability of a correct one, (S,) each.
+
+    They are averaged over the prompts.
+    """
     prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
     state = prob.reshape(seeds, -1, 3)
     lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)

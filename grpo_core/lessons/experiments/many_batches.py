@@ -19,9 +19,9 @@ from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 BINS = 41
-"""Number of histogram bars. Odd, so that one bar is centered on 0."""
+"""Number of histogram bars, which is odd so that one bar is centered on 0."""
 ROUNDING = 1e-9
-"""An advantage whose absolute value is below this belongs to a reward equal to its group's mean."""
+"""Absolute value below which an advantage is 0 up to rounding: the reward then equals its group's mean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +98,7 @@ class OfAction:
 
 
 class _OneUpdate(Streams):
-    """Random streams for a single update, without the numbers for any later update."""
+    """Random streams for a single update, which do not draw the numbers for any later update."""
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
         return runs_last(self.again(step, count, 0, np.arange(self.runs)))

@@ -1,4 +1,4 @@
-"""Runs with samples from an older policy, by its age: unweighted, or with an importance weight."""
+"""Runs with samples from policies of different ages, unweighted or with an importance weight."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tried(
         settings: settings of the runs, except for staleness, importance cap and seed.
         weighted: whether samples are weighted by their truncated importance weight, with the cap :data:`CAP`.
         seeds: seeds of the runs of each age.
-        ages: in updates.
+        ages: ages of the sampling policy, in updates.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
@@ -46,5 +46,5 @@ def tried(
 
 
 def wrong(runs: Ensemble) -> float:
-    """Return the share of the runs whose most likely answer at the end is not the best one."""
+    """Return the share of the runs that diverged or whose most likely action at the end is not the best one."""
     return runs.stuck + float(runs.diverged.mean())

@@ -1,7 +1,7 @@
 """Effects of temperature, measured on real groups.
 
-The number of distinct answers, the share of groups with a signal, the mean reward, and the ratio at the first pass if
-answers are scored at a different temperature from the one they were sampled at.
+These are the number of distinct answers, the share of groups with a signal, the mean reward, and the ratio at the first
+pass if answers are scored at a different temperature from the one at which they were sampled.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPass:
-    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN if there was no answer.
+    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN if there was no such token.
 
     Attributes:
         praised, punished: mean ratio of the tokens with a positive and with a negative advantage.
@@ -107,10 +107,10 @@ def language_at(temperature: float, prompts: int = 32) -> Settings:
 
 
 def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
-    """Sample answers from a bandit's starting policy at the settings' temperature and score them at others.
+    """Sample answers from a bandit's starting policy at the settings' temperature and score them at other temperatures.
 
     Raises:
-        SettingsError: the baseline is "given", which has no values here.
+        SettingsError: the baseline is "given", for which there are no values here.
     """
     drawn = _drawn(settings, [settings.learner.temperature])
     goal = settings.objective.replace(beta=0.0, entropy_bonus=0.0, kl_in="loss")

@@ -21,7 +21,7 @@ class Importer:
         title: name of the format.
         probe: function that recognises a file or folder of this format by names and first bytes.
         open: function that opens the run; raises RunFileError if it cannot be read.
-        open_indexed: the same, with a folder for indexes of large files; None if the format has no index.
+        open_indexed: like ``open``, with a folder for indexes of large files; None if the format has no index.
     """
 
     title: str
@@ -41,7 +41,10 @@ def exists(path: Path) -> bool:
 
 
 def place_of(path: Path) -> Path:
-    """Return the file or folder to watch for changes of the run at ``path``: for a run in a database, the database."""
+    """Return the file or folder to watch for changes of the run at ``path``.
+
+    For a run in a database, this is the database.
+    """
     return trackio.database_of(path)[0]
 
 

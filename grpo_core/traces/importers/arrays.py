@@ -1,8 +1,8 @@
 """Columns of our own recorder's files (``step_00000001.npz``), which only require NumPy.
 
-Column ``name`` is one array of all its values. A column of lists also has ``name.lengths``: the length of each row's
-list, -1 for a row without one. For a column of lists of lists, it holds the lengths of the inner lists, and
-``name.counts`` the number of inner lists of each row. Text is a list of UTF-8 bytes.
+The array ``name`` contains all values of a column. A column of lists also has ``name.lengths``: the length of each
+row's list, -1 for a row without one. For a column of lists of lists, ``name.lengths`` holds the lengths of the inner
+lists, and ``name.counts`` the number of inner lists of each row. Text is a list of UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grpo_core.traces.importers.parquet import LARGEST, Columns
 
 SUFFIX = ".npz"
 KINDS = "biuf"
-"""NumPy's kind letters of the values that are accepted."""
+"""Kind letters of the NumPy dtypes that are accepted."""
 _ERRORS = (
     OSError,
     ValueError,
@@ -83,17 +83,17 @@ class Arrays:
         self.rows = len(self._array("row"))
 
     def has_values(self, name: str) -> bool:
-        """Return whether there is a column ``name`` with a row that is not empty.
+        """Return whether there is a column ``name`` and at least one of its rows is not empty.
 
         Raises:
-            RunFileError: it is damaged.
+            RunFileError: the column is damaged.
         """
         if name not in self.names or not self.rows:
             return name in self.names
         return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
 
     def load(self, left_out: Container[str] = ()) -> Arrays:
-        """Return an equal object with all columns except ``left_out`` read at once.
+        """Return an equivalent object for which all columns except ``left_out`` have been read in advance.
 
         The file is then opened once instead of once per array. A column that cannot be read raises its error on access.
         """
@@ -159,7 +159,7 @@ class Arrays:
         return f"{name}.{'counts' if self._depth(name) == 2 else 'lengths'}"
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
-        """Return all values of a column, which must have nesting depth ``depth``."""
+        """Return all values of a column, whose nesting depth must be ``depth``."""
         expected = (tr("one number a row"), tr("a list of numbers a row"), tr("a list of lists of numbers a row"))
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
@@ -180,7 +180,7 @@ class Arrays:
         return lengths
 
     def _array(self, name: str) -> np.ndarray:
-        """Read one array of the file, without unpickling and without allocating more than the file holds."""
+        """Read one array of the file, without unpickling and without allocating more memory than the file declares."""
         if name in self._loaded:
             return self._loaded[name]
         try:

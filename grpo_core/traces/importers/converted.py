@@ -26,7 +26,7 @@ from grpo_core.traces.trajectory import as_plain, from_plain
 
 SUFFIX = ".grpo"
 KEY = "recorded"
-"""Key in the table ``meta`` for JSON of everything about the source that is not a setting."""
+"""Key in the table ``meta`` under which all facts about the source that are not settings are stored as JSON."""
 ARRAYS = (
     "group",
     "rewards",
@@ -55,7 +55,7 @@ def probe(path: Path) -> bool:
 
 
 class ConvertedRun:
-    """A converted run, a :class:`~grpo_core.traces.importers.source.Source`.
+    """A converted run, as a :class:`~grpo_core.traces.importers.source.Source`.
 
     Attributes:
         processes: number of processes that trained; 1 if unknown.
@@ -83,7 +83,7 @@ class ConvertedRun:
             raise _damaged(path, error) from None
 
     def __len__(self) -> int:
-        """Number of updates in the file."""
+        """Return the number of updates in the file."""
         return len(self.labels)
 
     def stamp(self, position: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ LONGEST_LINE = 64 << 20
 NOTED = 10
 """Maximum number of invalid lines that are noted individually."""
 MOST_BAD = 100_000
-"""Number of invalid lines above which a file is not considered JSONL."""
+"""Maximum number of invalid lines that are skipped. After more, the rest of the file is skipped, too."""
 
 
 @dataclass

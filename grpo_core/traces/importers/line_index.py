@@ -22,17 +22,17 @@ from grpo_core.regular_file import opened_regular, read_limited, write_whole
 from grpo_core.traces.importers.jsonl import LONGEST_LINE, Place, placed_lines
 
 TAIL = 192 << 20
-"""Number of bytes at the end of a larger file that are scanned first."""
+"""Number of bytes at the end of a file that are scanned first if the file is larger."""
 SUFFIX = ".lines.npz"
 LARGEST = 1 << 30
 """Maximum size of a stored index in bytes: 24 per line."""
 MOST_FILES = 200
 VERSION = 1
 WORTH_KEEPING = 64 << 20
-"""Number of newly scanned bytes above which the index is stored again."""
+"""Minimum number of newly scanned bytes after which the index is stored again."""
 
 KeyOf = Callable[[bytes], tuple[int, int]]
-"""Function from a line to (step, kind). Raises ValueError if the line is not JSON."""
+"""Function from a line to its (step, kind). Raises ValueError if the line is not JSON."""
 
 
 def _none() -> np.ndarray:
@@ -44,8 +44,8 @@ class LineIndex:
     """The lines of a file up to a position in it.
 
     Attributes:
-        file: the file's identity, its number on the disk.
-        first: byte at which the first known line begins; 0 if the complete file is known.
+        file: the file's inode number.
+        first: byte at which the first known line begins; 0 if the index starts at the beginning of the file.
         byte, lines: position after the last complete line, in bytes, and in lines from ``first`` on.
         starts: byte at which each line begins, (L,).
         steps, kinds: results of ``key_of`` for each line, (L,) each.
@@ -61,7 +61,7 @@ class LineIndex:
 
     @property
     def finished(self) -> np.ndarray:
-        """Complete lines, boolean (L,). An incomplete line is read again."""
+        """Whether each line is complete, boolean (L,). An incomplete line is read again."""
         return np.asarray(self.starts < self.byte)
 
 
@@ -77,7 +77,7 @@ def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | Non
 
 
 def read_end(path: Path, key_of: KeyOf) -> LineIndex:
-    """Index the last :data:`TAIL` bytes of ``path``, without the line that begins before them."""
+    """Index the last :data:`TAIL` bytes of ``path``, except for the line that begins before them."""
     with opened_regular(path) as file:
         facts = os.fstat(file.fileno())
         first = max(facts.st_size - TAIL, 0)
@@ -121,7 +121,7 @@ def kept_index(folder: Path, path: Path) -> LineIndex | None:
 
 
 def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
-    """Store the index of ``path`` in ``folder``. If that fails, it is created again next time."""
+    """Store the index of ``path`` in ``folder``. If that fails, the file is scanned again next time."""
     done = index.finished
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
@@ -135,7 +135,7 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
 
 
 def _sum_before(path: Path, byte: int) -> int:
-    """Return a checksum of the last kilobytes before ``byte``, which detects a file that was rewritten."""
+    """Return a checksum of the last 4096 bytes before ``byte``, which detects a file that was rewritten."""
     with opened_regular(path) as file:
         file.seek(max(byte - 4096, 0))
         return zlib.crc32(file.read(min(byte, 4096)))

@@ -16,9 +16,12 @@ from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import NEEDS_PYARROW
 
 LARGEST = 1 << 30
-"""Maximum unpacked size of columns in bytes, both as declared by the file and as found."""
+"""Maximum unpacked size of columns in bytes, whether declared by the file or found while reading."""
 MOST_ROWS = 200_000
-"""Maximum number of completions in one file, since a few kilobytes can encode millions of equal ones."""
+"""Maximum number of completions in one file.
+
+The limit is needed because a few kilobytes can encode millions of equal ones.
+"""
 MOST_VALUES = 1 << 27
 """Maximum number of values of one column, including those in lists."""
 AT_ONCE = 1024
@@ -99,10 +102,10 @@ class Columns:
                 )
 
     def has_values(self, name: str) -> bool:
-        """Return whether there is a column ``name`` with a row that is not empty.
+        """Return whether there is a column ``name`` and at least one of its rows is not empty.
 
         Raises:
-            RunFileError: it is damaged.
+            RunFileError: the column is damaged.
         """
         return name in self.names and (not self.rows or self.array(name).null_count < self.rows)
 
@@ -235,7 +238,7 @@ class Columns:
         return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
 
     def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
-        """Return column ``name`` as one Arrow array, with numbers at one of the nesting ``depths``.
+        """Return column ``name`` as one Arrow array, whose nesting depth must be one of ``depths``.
 
         ``expected`` describes the depth in the error message.
 
@@ -267,7 +270,10 @@ class Columns:
 
 
 def _plain(batch: Any) -> Any:
-    """Return a batch with every value stored separately, because a few bytes can encode a million long strings."""
+    """Return a batch with every value stored separately, so that its size counts repeated values.
+
+    A dictionary of a few bytes can encode a million long strings.
+    """
     import pyarrow
 
     columns = [

@@ -1,9 +1,10 @@
 """Files that prime-rl writes next to its rollouts: the trainer's configuration, its token export and its metrics.
 
-Read from prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with the trainer's as
-a part) with every default; a user's files are TOML. With ``trainer.enable_token_export`` the trainer writes one packed
-sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in float32, and ``STABLE`` once all
-processes have written. ``metrics.jsonl`` contains the mean of the losses of all micro-batches as ``loss/mean``.
+Based on the source code of prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with
+the trainer's configuration as a part) with every default; a user's files are TOML. With ``trainer.enable_token_export``
+the trainer writes one packed sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in
+float32, and ``STABLE`` once all processes have written. ``metrics.jsonl`` contains the mean of the losses of all
+micro-batches as ``loss/mean``.
 
 A sequence is a branch of a rollout from its first token on, possibly truncated at its end. It does not name its
 rollout, which is identified by its tokens.
@@ -39,7 +40,7 @@ CONFIGS = ("trainer.json", "rl.json", "trainer.toml", "rl.toml")
 LARGEST_CONFIG = 4 << 20
 EXPORTS, METRICS, LOSS = "token_exports", "metrics.jsonl", "loss/mean"
 SETTLED = 1e-6
-"""Minimum distance of a difference of probabilities from the trust region's bound for its side to be certain."""
+"""Minimum distance from the trust region's bound at which a token is certain to be on one side of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +55,8 @@ class PackedSequence:
         entropy: entropy of the policy, in nats.
         dropped: tokens whose push the trust region dropped; None if the export does not record it.
         micro_step: number of the micro-batch on its process.
-        other: why the loss of its update is not that of the component "rl" alone with weights of 1; otherwise empty.
+        other: reason why the loss of its update is not that of the component "rl" alone with weights of 1; empty if
+            it is.
     """
 
     ids: np.ndarray
@@ -68,7 +70,10 @@ class PackedSequence:
     other: str
 
     def row(self, first: int, row: RowTokens) -> RowTokens:
-        """Return the tokens from position ``first`` on, as those of the rollout's ``row``, which can be longer."""
+        """Return the rollout's ``row`` with the numbers of this sequence from position ``first`` on.
+
+        The row can be longer.
+        """
 
         def cut(values: np.ndarray, empty: Any) -> np.ndarray:
             whole = np.full(len(row.ids), empty, values.dtype)
@@ -108,7 +113,7 @@ class PrimeRlFolder:
     """The folder of a prime-rl run.
 
     Attributes:
-        trainer: its configuration; None if there is none.
+        trainer: the trainer's configuration; None if there is none.
         loss: the settings of the loss; None if there is no configuration.
         why_unknown: why the loss is unknown or cannot be recomputed; empty if it can be.
         notes: notes on what was read.
@@ -147,7 +152,7 @@ class PrimeRlFolder:
         return settings.replace({"task": task, "objective": prime_rl_settings.objective_of(self.loss)})
 
     def _configurations(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-        """Return the trainer's configuration and the orchestrator's. None and an empty one if they do not exist."""
+        """Return the trainer's configuration, or None if there is none, and the orchestrator's, or an empty one."""
         for name in CONFIGS:
             path = self.home / "configs" / name
             if not path.is_file():
@@ -177,7 +182,7 @@ class PrimeRlFolder:
         return None, {}
 
     def stamp(self, label: int) -> tuple[int, ...]:
-        """Return integers that change when more becomes known about an update."""
+        """Return integers that change when more data about an update becomes available."""
         files = self._files(label)
         stamps = [n for file in files for n in file_stamp(file)]
         return (*stamps, int(self._is_whole(label)), int(self.mean_loss(label) is not None))
@@ -243,7 +248,7 @@ class PrimeRlFolder:
     def micro_batches(self, exported: Exported) -> int | None:
         """Return the number of micro-batches of an update on all processes. None if the number of processes is unknown.
 
-        All processes have the same number. The missing ones are empty and not exported.
+        All processes run the same number of micro-batches. Missing ones were empty and therefore not exported.
         """
         processes = self._orchestrator.get("num_train_workers")
         if type(processes) is not int or processes < 1 or not exported.sequences:
@@ -290,7 +295,12 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
 
 
 def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """Return a completion that begins with a sequence's tokens, since the trainer truncates long completions."""
+    """Return the index of a completion, not yet ``taken``, that begins with the sequence's tokens.
+
+    None if there is none.
+
+    The trainer truncates long completions, so a sequence can be shorter.
+    """
     for i, ids in enumerate(whole):
         if (
             ids is not None

@@ -1,8 +1,8 @@
 """Conversion of the settings of prime-rl's loss to an objective of this program.
 
-Read from prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_loss`` (``trainer/rl/loss.py``),
-``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler, a token of the component
-"rl" has the loss
+Based on the source code of prime-rl 559b447: ``default_loss_fn``, ``ipo_loss_fn`` and ``compute_loss``
+(``trainer/rl/loss.py``), ``DefaultLossConfig`` and ``IPOLossConfig`` (``configs/trainer.py``). With w = π / π_sampler,
+a token of the component "rl" has the loss
 
     −adv_tau · A · w · [kept] + kl_tau · (log w)²,
 
@@ -10,7 +10,7 @@ and the sum is divided by the tokens of the component in the batch of all proces
 is the policy before the update. Therefore w is the importance weight, without an effective cap; the second term is k2
 relative to the sampler's policy with β = 2 kl_tau; and [kept] · adv_tau multiplies the surrogate. "default" drops a
 token whose probability is above the sampler's by more than ``dppo_mask_high`` if A > 0, or below it by more than
-``dppo_mask_low`` otherwise. "ipo" drops both beyond ``ipo_threshold``.
+``dppo_mask_low`` otherwise. "ipo" drops a token if the two probabilities differ by more than ``ipo_threshold``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ DEFAULTS: dict[str, dict[str, float]] = {
 }
 """prime-rl's losses with the default values of their settings."""
 KIND = "loss.type"
-"""The name of the loss among the trainer's settings of a run. prime-rl always samples with a different engine."""
+"""The name of the loss among the trainer's settings of a run.
+
+Its presence shows that the sampling engine was a different one.
+"""
 NO_CLIP = 1e6
 """A clip range and an importance cap that no token reaches."""
 

@@ -1,4 +1,4 @@
-"""Cache of the numbers of recorded runs in the user's cache folder, for displaying them at once when reopened.
+"""Cache of the numbers of recorded runs in the user's cache folder, so that a reopened run is displayed at once.
 
 There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled)
 with the numbers of each update and the stamp of its files. Entries are used up to the first update whose stamp differs,
@@ -42,14 +42,14 @@ class SeriesCache:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
-        """Return the cached numbers of the first updates of ``source``, by name, up to the first change."""
+        """Return the cached numbers of ``source`` by name, one mapping per update, up to the first changed update."""
         try:
             return self._rows(source)
         except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
             return []
 
     def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
-        """Store the numbers of the updates after ``start``, if the previous ones are stored.
+        """Store the numbers of the updates from index ``start`` on, if those of all previous updates are stored.
 
         A failure to write is ignored: the numbers are then computed again.
         """

@@ -19,11 +19,11 @@ from grpo_core.traces.trajectory import Trajectory
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Prompts and completions of one update as text, one entry per completion. None if not recorded.
+    """Prompts and completions of one update as text, one entry per completion. An entry is None if not recorded.
 
     Attributes:
         prompts: (B,), a conversation as JSON.
-        completions: (B,).
+        completions: (B,), likewise.
     """
 
     prompts: tuple[str | None, ...]
@@ -37,7 +37,7 @@ class Completions:
     Attributes:
         prompts: (B,), as text, a conversation as JSON; None if not recorded.
         completions: (B,), likewise.
-        group: (B,) integer, the prompt of each completion, from 0.
+        group: (B,) integer, the prompt of each completion, counted from 0.
         rewards: (B,), the sum that the trainer used; NaN if unscored.
         reward_names: (K,), names of the reward functions; empty if only the sum is known.
         reward_parts: (B, K), the value of each function before weighting; NaN if it returned none.
@@ -56,8 +56,8 @@ class Completions:
             policy's version is missing, None if the source never names it.
         trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
             the source has no turns.
-        repeated: whether these are the previous update's completions again, because one generation served both; counts
-            over updates include them only once.
+        repeated: whether these are the completions of the previous update, because one generation served both; sums
+            over several updates include them only once.
     """
 
     prompts: tuple[str | None, ...]
@@ -86,7 +86,7 @@ class Report:
     """The trainer's report on one of its optimizer steps.
 
     Attributes:
-        step: the trainer's own number of the step.
+        step: the trainer's number for the step.
         numbers: name, as logged by the trainer -> value.
     """
 
@@ -95,14 +95,14 @@ class Report:
 
 
 class Source(Protocol):
-    """A recorded run. Positions are 1..n; the trainer's own numbers are :attr:`labels`.
+    """A recorded run. Positions are counted from 1; the trainer's own numbers are :attr:`labels`.
 
     Attributes:
         path: the file or folder.
         title: title of the run.
         settings: the settings of the training; the task is a recorded one.
-        partial: whether only its last updates are available until the next :meth:`refresh` scans the rest of a large
-            file, after which their positions change.
+        partial: whether only the last updates are available until the next :meth:`refresh`, which scans the rest of a
+            large file. The positions of the updates then change.
     """
 
     path: Path
@@ -112,7 +112,7 @@ class Source(Protocol):
 
     @property
     def siblings(self) -> Sequence[Path]:
-        """The other runs of the same file, newest first, as paths to open them."""
+        """Paths of the other runs in the same file, newest first."""
         ...
 
     @property
@@ -157,9 +157,9 @@ class Source(Protocol):
         ...
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        """Return the update at ``position`` for computing numbers, possibly without text.
+        """Return the table and the step of the update at ``position`` for computing numbers, possibly without text.
 
-        None for a part that is not recorded.
+        Each is None if it is not recorded.
 
         Raises:
             RunFileError: its file is damaged, missing or malicious.
@@ -180,7 +180,7 @@ class Source(Protocol):
 
 
 def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
-    """Implement :meth:`Source.measured` for sources whose tables are read together with their text."""
+    """Implement :meth:`Source.measured` for sources that cannot read their tables without the text."""
     table = step = None
     with suppress(NotRecordedError):
         table = source.completions(position)

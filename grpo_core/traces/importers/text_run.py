@@ -81,7 +81,7 @@ class TextRun:
     def without_unwritten(
         self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
     ) -> list[tuple[int, Path]]:
-        """Return ``files`` without incomplete ones at the end, and note the first of those.
+        """Return ``files`` without those at the end that are incomplete, and note the first of these.
 
         If no file is complete, all are returned, so that reading them raises the error.
 
@@ -158,7 +158,7 @@ def recorded_settings(
     trainer_settings: str = "",
     learner: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Return the settings of a run according to its source. If the loss is not recorded, it has no KL term.
+    """Return the settings of a run as far as its source records them. If the loss is not recorded, it has no KL term.
 
     Args:
         source: the program that trained.

@@ -1,7 +1,7 @@
 """Reader of our own trace of a TRL or verl run (``grpo_core/traces/recorders/``), with every token of each pass.
 
 Completions of all processes are concatenated, starting with process 0; groups can span processes. Each optimizer step
-is a pass, and each process's micro-batch is a part of it (``trace_step.py`` combines them).
+is a pass, and each process's micro-batch is one part of the pass (``trace_step.py`` combines them).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Kind:
     """A trainer that a recorder supports.
 
     Attributes:
-        title: its name.
-        objective: function from its settings to the loss that it minimises.
-        unsupported: function from its settings to the reason why its loss cannot be recomputed; empty if it can.
+        title: the trainer's name.
+        objective: function from the trainer's settings to the loss that it minimises.
+        unsupported: function from these settings to the reason why the loss cannot be recomputed; empty if it can.
         assembly: class that combines the files of a step.
-        longest, iterations: names of its settings for the maximum length of a completion and the number of uses of a
+        longest, iterations: names of the settings for the maximum length of a completion and the number of uses of a
             batch.
     """
 
@@ -87,7 +87,7 @@ KINDS = {
 
 
 def kind_of(description: Mapping[str, Any]) -> Kind:
-    """Return the trainer of a trace.
+    """Return the kind of trainer that wrote a trace.
 
     Raises:
         ValueError: it is not in :data:`KINDS`.
@@ -104,7 +104,7 @@ def probe(path: Path) -> bool:
 
 
 class Trace:
-    """A trace folder, a :class:`grpo_core.traces.importers.source.Source`.
+    """A trace folder, as a :class:`grpo_core.traces.importers.source.Source`.
 
     Attributes:
         has_losses: whether the trainer's losses are available for comparison.
@@ -204,7 +204,7 @@ class Trace:
         """Check that the trace contains a loss that this program can compute.
 
         Raises:
-            NotRecordedError: only text and rewards were recorded, or this program does not have the loss.
+            NotRecordedError: only text and rewards were recorded, or this program does not support the loss.
         """
         if self._unsupported:
             raise NotRecordedError(self._unsupported)
@@ -248,7 +248,7 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Convert errors due to mismatched columns and index into a message, as a context manager.
+        """Context manager that turns errors due to columns and index that do not match into an error message.
 
         Raises:
             RunFileError: they do not match.
@@ -340,7 +340,10 @@ class Trace:
         return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """Return the log of an attempt, by the trainer's step. It is read again if the file has changed."""
+        """Return the trainer's reports from the log of an attempt, by the trainer's step number.
+
+        The log is read again if its file has changed.
+        """
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()
@@ -360,7 +363,7 @@ def _texts(columns: list[Columns | Arrays]) -> Texts:
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:
-    """Return the lines of a log, by the trainer's step."""
+    """Return the reports in a log, by the trainer's step number."""
     reports: dict[int, list[Report]] = {}
     for line in complete_lines(path, []):
         if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
@@ -382,7 +385,7 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
 
 
 def last_line(step: StepFiles) -> dict[str, Any]:
-    """Return the index line of the lowest rank."""
+    """Return the line of the index about a step, as written by the lowest rank."""
     return step.pieces[min(step.pieces)].index
 
 

@@ -35,7 +35,7 @@ class Piece:
 
     Attributes:
         path: the file, Parquet or NumPy arrays.
-        index: its line of the index.
+        index: the line of the index that describes it.
     """
 
     path: Path
@@ -47,8 +47,8 @@ class StepFiles:
     """The files of one step of a trace.
 
     Attributes:
-        attempt: number of the start of the run that wrote it, from 0.
-        last_step: the trainer's number of the optimizer step with which it ends.
+        attempt: number of the start of the run during which it was written, counted from 0.
+        last_step: the trainer's number for the optimizer step with which it ends.
         passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
         pieces: rank -> the piece of that process.
@@ -118,7 +118,7 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
 
 
 def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps at the end that are still being written. Also returns a note that names them.
+    """Remove the steps at the end that are still being written. Also returns notes that name them.
 
     A process that has written nothing for :data:`PATIENCE_SECONDS` is assumed to have ended, and its step is shown
     without its part.

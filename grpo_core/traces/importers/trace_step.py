@@ -77,7 +77,10 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """Return the generation batch of each completion within its step, (B,). All are in the first if not recorded."""
+    """Return the generation batch of each completion within its step, (B,).
+
+    All are in the first batch if not recorded.
+    """
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
@@ -139,8 +142,8 @@ class StepAssembly:
     def _place_uses(self) -> None:
         """Determine the number of passes N and the part of each row in them.
 
-        A completion that one optimizer step uses several times (several iterations within an accumulation) appears in
-        that number of passes of the optimizer step.
+        If one optimizer step uses a completion several times (several iterations within an accumulation), that step
+        counts as that many passes.
         """
         uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
         parts: list[int] = []
@@ -286,9 +289,9 @@ class StepAssembly:
         return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
-        """Return the number of tokens in the loss of the generation batch of these ``rows``.
+        """Return the number of tokens in the loss in the generation batch to which these ``rows`` belong.
 
-        The number is taken from the record, or counted if every process's file exists. Otherwise None.
+        The number is taken from the record, or counted if every process's file exists. Otherwise it is None.
         """
         value = noted.get("num_items_in_batch")
         if value is not None or len(self.pieces) < self.processes:
@@ -306,7 +309,7 @@ class StepAssembly:
         return [(n, int(p)) for n in range(len(self.part)) for p in np.unique(self.part[n]) if p >= 0]
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the applied coefficient (N, M), and each token's weight (N, B, T) in the mean entropy."""
+        """Return the applied coefficient (N, M), and each token's weight in the mean entropy, (N, B, T)."""
         micro = self._micro_batches()
         if not any(m.get("entropy_coef") for m in micro.values()):
             return None, None

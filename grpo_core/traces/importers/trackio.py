@@ -1,8 +1,8 @@
 """Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
 
-Read from trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read, and each statement
-has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The trainer's step is in the
-table, and the corresponding report was logged just before.
+Based on the source code of trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read,
+and each statement has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The
+trainer's step is in the table, and the corresponding report was logged just before.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from grpo_core.traces.importers.trl_table import table
 
 HEADER = b"SQLite format 3\0"
 SMALL = 1 << 16
-"""Size in bytes below which a row holds numbers of a step. A longer row is a table."""
+"""Maximum size in bytes of a row that holds numbers of a step. A longer row is a table."""
 AT_ONCE = 200
 """Number of rows read per statement, so that each has its own time limit."""
 LISTED = 10
 """Maximum number of runs listed in a message."""
 TRAINING = "train/"
-"""Prefix of the trainer's numbers."""
+"""Prefix of the names of numbers logged during training."""
 
 
 def probe(path: Path) -> bool:

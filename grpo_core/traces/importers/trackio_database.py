@@ -1,4 +1,7 @@
-"""Reader of the tables in trackio's SQLite database. It only reads plain tables, and writes no file next to it."""
+"""Reader of the tables in trackio's SQLite database.
+
+It only reads plain tables, and writes no file next to the database.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,15 @@ from grpo_core.text import tr
 from grpo_core.traces.importers.source import file_stamp
 
 COPIED = 3
-"""Number of attempts to copy a database that is being written. SQLite discards an incomplete end of a log."""
+"""Number of attempts to copy a database that is being written. SQLite discards an incomplete end of its log."""
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """Open a read-only connection. No file is left next to the database, and one with a log is copied first."""
+    """Open a read-only connection, as a context manager.
+
+    No file is left next to the database. A database with a log is copied first.
+    """
     log = path.with_name(path.name + "-wal")
     try:
         with contextlib.ExitStack() as stack:

@@ -17,7 +17,7 @@ SUBFOLDER = "completions"
 
 
 def probe(path: Path) -> bool:
-    """Return whether ``path`` is such a file, its folder, or the output folder of a run."""
+    """Return whether ``path`` is a TRL completions file, the folder of such files, or the output folder of a run."""
     if path.is_file():
         return bool(numbered(path.parent, [path.name], BEFORE, AFTER))
     return _folder(path) is not None
@@ -31,7 +31,7 @@ def _folder(path: Path) -> Path | None:
 
 
 class TrlCompletions(TextRun):
-    """A folder of TRL's completions."""
+    """A folder of completions files written by TRL."""
 
     why_no_step = tr(
         "TRL's table of completions holds texts, rewards and advantages, no tokens and no log-probabilities, so there "

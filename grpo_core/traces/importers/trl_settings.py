@@ -1,6 +1,6 @@
 """Conversion of the settings of TRL's GRPOTrainer to an objective of this program.
 
-Read from TRL 1.16.0, ``GRPOTrainer._compute_loss`` and ``_generate_and_score_completions``.
+Based on the source code of TRL 1.16.0, ``GRPOTrainer._compute_loss`` and ``_generate_and_score_completions``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REDUCTIONS = {
 }
 """TRL's ``loss_type`` -> reduction of this program."""
 SURROGATES = {"sapo": "sapo", "cispo": "cispo", "vespo": "vespo"}
-"""TRL's ``loss_type`` -> surrogate, if not the clipped one."""
+"""TRL's ``loss_type`` -> surrogate, for loss types without the clipped one."""
 STDS = {"group": "sample", "batch": "batch", "none": "none", "True": "sample", "False": "none"}
 """TRL's ``scale_rewards`` -> standard deviation. Before 0.23 the setting was True or False."""
 GENERATION_NORMALISED = ("dapo", "cispo", "vespo")
@@ -117,10 +117,10 @@ class MicroBatch:
 
 
 def denominator_of(loss_type: str, micro: MicroBatch) -> float:
-    """Return the replacement for B, or the token count, in a micro-batch.
+    """Return the divisor that replaces B, or the token count, in the loss of a micro-batch.
 
-    With it, the sum over all processes is the logged loss. TRL divides each process's loss and then averages over the
-    processes: hence the factor ``processes``.
+    With this divisor, the sum over all processes is the logged loss. TRL divides each process's loss and then averages
+    over the processes: hence the factor ``processes``.
 
     Raises:
         RunFileError: the tokens of the generation batch are needed and were not recorded.

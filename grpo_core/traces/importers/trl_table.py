@@ -23,7 +23,7 @@ from grpo_core.traces.trajectory import trajectories_in
 FIXED = ("step", "prompt", "completion", "advantage")
 """Columns that are not rewards."""
 MOST_REWARDS = 256
-"""Maximum number of reward columns. Each becomes a series."""
+"""Maximum number of reward columns, since each becomes a plotted series."""
 
 
 def table(
@@ -40,7 +40,7 @@ def table(
         columns: name -> values, in the table's order.
         name: name of the file, for error messages.
         rewards: columns that are reward functions; by default all columns of numbers with decimals.
-        weights: weights of the functions; 1 each if their number does not match.
+        weights: weights of the functions; all 1 if the number of weights differs from that of the functions.
         group_size: completions per prompt; by default consecutive equal prompts form a group.
 
     Raises:
@@ -78,7 +78,7 @@ def as_text(value: Any) -> str | None:
 
 
 def _decimal(values: Sequence[Any]) -> bool:
-    """Return whether a column only holds numbers with decimals."""
+    """Return whether a column only holds numbers, at least one of them with decimals."""
     return any(isinstance(v, float) for v in values) and all(v is None or type(v) in (int, float) for v in values)
 
 

@@ -19,11 +19,11 @@ MOST_NAMED = 6
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
 OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *COMPRESSED)
-"""Suffixes of files that trainers write, but run files of this program do not have."""
+"""Suffixes of files that trainers write, but that run files of this program do not have."""
 
 
 def what_it_looks_like(path: Path) -> str:
-    """Describe what is at ``path`` and how it differs from what importers read."""
+    """Describe what is at ``path``, and how it differs from what the importers can read."""
     names: list[str] = []
     if path.is_dir():
         with suppress(OSError):

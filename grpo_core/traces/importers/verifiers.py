@@ -1,7 +1,8 @@
 """Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, with its traces as graphs of messages.
 
-Read from verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several branches counts once in
-its group. The writer rounds the tokens' numbers to four decimals. They do not belong to a particular optimizer step.
+Based on the source code of verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several
+branches counts once in its group. The writer rounds the tokens' numbers to four decimals. These numbers do not belong
+to a particular optimizer step.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TRAINING, EVALUATION = 0, 1
 
 
 def probe(path: Path) -> bool:
-    """Return whether ``path`` is a file of episodes, or the folder of a run that has some."""
+    """Return whether ``path`` is a file of episodes, or the folder of a run that contains such files."""
     if path.is_file():
         return path.suffix == ".jsonl" and _first_line_fits(path)
     return (path / FILE).is_file() or bool(_step_files(path))
@@ -73,7 +74,7 @@ class VerifiersRun(TextRun):
     """Episodes of verifiers, by training step if they name one, with the files that prime-rl wrote next to them.
 
     Attributes:
-        processes: number of processes for the loss in :meth:`losses`; prime-rl logs one loss for all of them.
+        processes: number of processes for the loss in :meth:`losses`: one, because prime-rl logs one loss for all.
     """
 
     processes = 1
@@ -160,7 +161,7 @@ class VerifiersRun(TextRun):
         return len(self.labels)
 
     def _take(self, index: LineIndex) -> None:
-        """Apply the steps and notes of an index. Evaluation is ignored if there is training."""
+        """Take over the steps and notes of an index. Evaluation is ignored if there is training."""
         self._index = index
         training = index.kinds == TRAINING
         self._kind = TRAINING if training.any() or not len(index.kinds) else EVALUATION
@@ -189,7 +190,7 @@ class VerifiersRun(TextRun):
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
-        """Return the byte offsets of the lines of a step."""
+        """Return the byte offsets at which the lines of a step begin."""
         assert self._index is not None
         return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 
@@ -224,7 +225,7 @@ class VerifiersRun(TextRun):
                     )
 
     def _files_of(self, label: int) -> list[Path]:
-        """Return the files of a step.
+        """Return the files of a step, of which there are up to two.
 
         A rollout that prime-rl trained in this step may have arrived in the previous one. It is then only in the second
         file.

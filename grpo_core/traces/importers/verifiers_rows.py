@@ -25,19 +25,22 @@ from grpo_core.traces.importers.verifiers_turns import (
 from grpo_core.traces.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
 
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
-"""Values of ``stop_condition`` that mean that a limit ended the rollout (``Trace.is_truncated``)."""
+"""Values of ``stop_condition`` for rollouts that a limit ended (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
-"""Limits for one update. Data beyond them is skipped. Messages shared by branches count once per branch."""
+"""Maximum numbers of traces and of messages for one update. The rest is skipped.
+
+Messages shared by branches count once per branch.
+"""
 MOST_TURNS = 60_000
 """Maximum number of turns, including tool calls, in the trajectories of one update.
 
-Beyond it only text is shown.
+If there are more, only text is shown.
 """
 
 
 @dataclass
 class EpisodeRows:
-    """Rows of the table as they are found, one per branch.
+    """Rows of the table, one per branch, added episode by episode.
 
     Attributes:
         label: the training step that uses the episodes.
@@ -167,14 +170,17 @@ class EpisodeRows:
 
 
 def _paid(reward: Any) -> tuple[float, float]:
-    """Return score and weight of a reward: an object with both, a number, or missing if not scored."""
+    """Return the score and the weight of a reward.
+
+    ``reward`` is an object with both, a number, or None if the completion was not scored.
+    """
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0
 
 
 def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
-    """Return the weight of each reward function, if all completions that it scored agree. Otherwise empty.
+    """Return the weight of each reward function, or an empty tuple if the completions disagree on one.
 
     Args:
         factor: the weight of each score, (B, K).
@@ -209,7 +215,7 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
 
 
 def _conversation(turns: Sequence[Turn]) -> str:
-    """Return one message's text, or several messages with their speakers."""
+    """Return the text of a single message, or of several messages with their speakers."""
     alone = len(turns) == 1 and not turns[0].calls and not turns[0].reasoning
     return turns[0].text if alone else as_text(turns)
 

@@ -31,7 +31,7 @@ class RowTokens:
         reference: log-probabilities of the reference policy, in nats.
         entropy: entropy of the policy, in nats.
         advantage: the trainer's advantage.
-        before: IDs of the tokens before them, of any length; None if a message of the prompt has none.
+        before: IDs of the preceding tokens, of any length; None if a message of the prompt has none.
         dropped: tokens whose push the trainer dropped; None if not recorded.
     """
 
@@ -102,18 +102,18 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
 def step_of(
     rows: Sequence[RowTokens | None], table: Completions, settings: Settings, position: int, label: int
 ) -> Step:
-    """Create a step of one pass from the tokens of an update. The old policy is that of the trainer.
+    """Create a step of one pass from the tokens of an update. The trainer's log-probabilities are also the old ones.
 
     If only one of sampler and trainer recorded a completion's log-probabilities, they are used as the trainer's, and
-    the sampler's are missing. A completion is used if each of its tokens in the loss has a log-probability, and an
-    advantage if any completion has one.
+    the sampler's are missing. A completion is used if each of its tokens in the loss has a log-probability and, if any
+    completion has an advantage, an advantage.
 
     Args:
         rows: the tokens of each completion.
         table: the completions.
         settings: settings of the run; its objective is an assumption.
         position: number of the update.
-        label: the trainer's number of the update.
+        label: the trainer's number for the update.
 
     Raises:
         NotRecordedError: no completion has tokens with log-probabilities, or there are too many tokens.
@@ -183,12 +183,12 @@ def _both(row: RowTokens) -> bool:
 
 
 def _advantage(given: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Reduce advantages of tokens ``given``, (B, T), to one per completion, (B,), if its tokens have equal ones.
+    """Return ``given``, (B, T), or one advantage per completion, (B,), if all its tokens have equal ones.
 
-    A token without one gets 0. None if none is recorded.
+    A token without an advantage gets 0. None if none is recorded.
 
     Args:
-        given: advantages; NaN for a token without one.
+        given: advantages of the tokens; NaN for a token without one.
         mask: tokens in the loss, (B, T) boolean.
     """
     there = mask & np.isfinite(given)

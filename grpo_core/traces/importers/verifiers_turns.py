@@ -12,12 +12,12 @@ import numpy as np
 from grpo_core.traces.trajectory import Trajectory, Turn, turn_of
 
 OF_TOKENS = ("logprobs", "trainer_logprobs", "entropies", "advantages")
-"""Streams of a node with one number for each sampled token."""
+"""Streams of a node that contain one number for each sampled token."""
 Node = dict[str, Any]
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is an object, otherwise an empty one."""
+    """Return ``value`` if it is a JSON object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
@@ -84,7 +84,10 @@ class Graph:
         )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """Return the duration of a reply's call, or the time between the calls before and after a single message."""
+        """Return the duration of the call that wrote a message, or of the time between the surrounding calls.
+
+        The latter is used for a single message between two replies.
+        """
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
@@ -102,7 +105,7 @@ def _spans(trace: dict[str, Any]) -> dict[int, tuple[float, float]]:
 
 
 def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
-    """Return the environment's numbers that are not rewards."""
+    """Return the numbers, other than rewards, that the environment measured."""
     return {
         name: None if value is None else float(value)
         for name, value in as_dict(trace.get("metrics")).items()
@@ -111,7 +114,7 @@ def metrics_of(trace: dict[str, Any]) -> dict[str, float | None]:
 
 
 def finish_reason(trace: dict[str, Any]) -> str | None:
-    """Return the reason why the last reply ended, in the provider's term."""
+    """Return the reason why the last reply ended, in the provider's words."""
     calls = [call for call in map(as_dict, trace.get("calls") or []) if call.get("error") is None]
     return calls[-1].get("finish_reason") if calls else None
 
@@ -159,7 +162,10 @@ def _ended(trace: dict[str, Any]) -> str:
 
 
 def _errors(trace: dict[str, Any]) -> tuple[str, ...]:
-    """Return the errors of the trace and of its calls, without duplicates: a call's error is often the trace's too."""
+    """Return the errors of the trace and of its calls, without duplicates.
+
+    A call's error is often that of the trace, too.
+    """
     failed = [*(trace.get("errors") or []), *(as_dict(call).get("error") for call in trace.get("calls") or [])]
     said = [f"{error.get('type')}: {error.get('message')}" for error in map(as_dict, failed) if error]
     return tuple(dict.fromkeys(said))

@@ -1,9 +1,9 @@
-"""Reader of verl's ``rollout_data_dir/12.jsonl``: one line per completion, with text and the score.
+"""Reader of verl's ``rollout_data_dir/12.jsonl``: one line per completion, with its text and score.
 
-Read from verl 0.9.1. The current trainer writes ``input, output, gts, score, step, uid`` with the uid
+Based on the source code of verl 0.9.1. The current trainer writes ``input, output, gts, score, step, uid`` with the uid
 ``{sample}_{rollout}_{output}``. The previous one writes ``input, output, gts, score, step``, numbers added by the
-reward function, and ``request_id``, in the order in which processes were balanced. A trace of our recorder, which has
-the tokens, is read by ``trace.py``.
+reward function, and ``request_id``, in the order in which the rows were distributed to balance the processes. A trace
+of our recorder, which has the tokens, is read by ``trace.py``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ AFTER = ".jsonl"
 MOST_TRIED = 20
 """Maximum number of files in a folder that are tested for verl's format."""
 MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
-"""Limits on what is read from one file."""
+"""Maximum numbers of rows and characters that are read from one file."""
 
 
 def probe(path: Path) -> bool:
-    """Return whether ``path`` is such a file or a folder of them."""
+    """Return whether ``path`` is a file of verl's rollouts, or a folder of them."""
     if path.is_file():
         return bool(numbered(path.parent, [path.name], "", AFTER)) and _first_line_fits(path)
     files = numbered(path, [file.name for file in path.glob(f"*{AFTER}")], "", AFTER)
@@ -41,7 +41,7 @@ def _first_line_fits(path: Path) -> bool:
 
 
 class VerlRollouts(TextRun):
-    """A folder of verl's rollouts, or one file of it."""
+    """A folder of verl's rollouts, or a single file from such a folder."""
 
     why_no_step = tr(
         "verl's rollout files hold texts and scores, no tokens, log-probabilities or advantages, so there is no loss "

@@ -1,8 +1,9 @@
 """Conversion of the settings of verl's actor and trainer to an objective of this program.
 
-Read from verl 0.9.1: ``ppo_loss`` (``workers/utils/losses.py``), ``agg_loss``, ``compute_policy_loss_*`` and
-``kl_penalty`` (``trainer/ppo/core_algos.py``). The trainer's settings have the names of verl's configuration
-(``algorithm.adv_estimator``), the actor's are those of ``ActorConfig`` (``policy_loss.loss_mode``).
+Based on the source code of verl 0.9.1: ``ppo_loss`` (``workers/utils/losses.py``), ``agg_loss``,
+``compute_policy_loss_*`` and ``kl_penalty`` (``trainer/ppo/core_algos.py``). The trainer's settings have the names of
+verl's configuration (``algorithm.adv_estimator``), the actor's are those of ``ActorConfig``
+(``policy_loss.loss_mode``).
 
 =========================  ==============  ==========================================
 ``loss_agg_mode``          reduction       denominator of a micro-batch
@@ -30,7 +31,7 @@ from grpo_core.text import tr
 
 MODE, AGGREGATION, BYPASS = "policy_loss.loss_mode", "loss_agg_mode", "bypass_mode"
 SAMPLER = "actor_rollout_ref.rollout.name"
-"""Setting for the sampling engine, which always differs from the training engine."""
+"""Setting for the sampling engine. Its presence shows that the engine differs from the training engine."""
 REDUCTIONS = {
     "token-mean": "token",
     "token-sum": "sequence_sum",
@@ -115,7 +116,9 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
 
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
-    """Return the loss that an actor with these settings minimises. It has no KL if :func:`unsupported` excludes the KL.
+    """Return the loss that an actor with these settings minimises.
+
+    It has no KL if this program has no equivalent of it.
 
     Raises:
         KeyError: a setting is missing.
@@ -168,7 +171,9 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: int, tokens: int) -> float:
-    """Return the replacement for B, or the token count, in a micro-batch: that of the mini-batch of all processes.
+    """Return the divisor that replaces B, or the token count, in a micro-batch.
+
+    It is that of the mini-batch of all processes.
 
     Args:
         settings: the actor's settings.
@@ -193,7 +198,7 @@ def denominator_of(settings: Mapping[str, Any], micro: Mapping[str, Any], rows: 
 
 
 def _mode(settings: Mapping[str, Any]) -> str:
-    """Return the name of the surrogate. In bypass mode it is ``loss_type``, with the names of the other modes."""
+    """Return the name of the surrogate. In bypass mode, ``loss_type`` determines it."""
     mode = str(settings[MODE])
     if mode != BYPASS:
         return mode
@@ -211,7 +216,7 @@ def _correction(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _band(settings: Mapping[str, Any]) -> tuple[float, float]:
-    """Return ε and ε⁺."""
+    """Return the lower and the upper clip range, ε and ε⁺."""
     both = settings["clip_ratio"]
     low, high = settings.get("clip_ratio_low"), settings.get("clip_ratio_high")
     return float(both if low is None else low), float(both if high is None else high)

@@ -37,14 +37,17 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return None, because verl's bonus has the configured coefficient and the token weights of the other terms."""
+        """Return None twice, because verl's bonus needs no data of its own.
+
+        It has the configured coefficient, and the same token weights as the other terms.
+        """
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:
         """Check that verl did not clamp the KL of a token.
 
         Raises:
-            NotRecordedError: it did, which the loss here does not.
+            NotRecordedError: verl clamped one, which this program's loss does not do.
         """
         objective = step.settings.objective
         if not objective.beta or objective.kl != "k3" or step.ref_logp is None:
@@ -64,8 +67,8 @@ class VerlAssembly(StepAssembly):
         """Check that tokens do not have individual importance weights if the ratio is that of the completion.
 
         Raises:
-            NotRecordedError: they do; verl then pushes each token by its own weight, while the loss here would push all
-                tokens by their mean.
+            NotRecordedError: they do. verl then multiplies each token's push by its own weight, while the loss of this
+                program would use their mean.
         """
         if step.gate is None or step.settings.objective.level != "sequence":
             return

@@ -8,15 +8,14 @@ This file is self-contained: copy it next to a training script, or import it fro
 It wraps bound methods of this one trainer (no subclass, and the class is unchanged), reads their results, and writes
 them from a thread: for each step and process one file of NumPy arrays, under a temporary name and then renamed, and one
 line of JSON. No collective operation is added, so DeepSpeed, FSDP, several processes and vLLM work as before. A
-row-number tensor travels with the batch through TRL's shuffling, so that the completions of each micro-batch are known.
-
-The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
+tensor of row numbers passes through TRL's shuffling with the batch, so that the completions of each micro-batch are
+known. The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
 thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are dropped, counted and
-noted. So is a step whose losses differ in number from those that TRL computes for it. An error of the recorder disables
+noted. A step with more or fewer losses than TRL computes for it is skipped, too. An error of the recorder disables
 the recorder, with one warning, but never stops training.
 
 Tested with TRL 1.16.0 (``TRIED``). If the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
-arguments, it only records text and rewards, and says so.
+arguments, the recorder only records text and rewards, and says so.
 
 Folder: ``trace.json`` (the trainer's settings), ``tokenizer/``, and for each process ``rank0/attempt0/`` with
 ``step_00000001.npz``, ``index.jsonl`` (one line per step) and, for process 0, ``log.jsonl`` (what the trainer logged).
@@ -52,9 +51,9 @@ EXPECTED = {
     "_get_per_token_logps_and_entropies": ("model", "input_ids", "attention_mask", "logits_to_keep"),
     "log": ("logs", "start_time"),
 }
-"""Methods that are wrapped, and the arguments with which TRL calls them."""
+"""Wrapped methods, and the arguments with which TRL calls them."""
 ROW = "grpo_lab_row"
-"""Key of the row-number tensor in TRL's buffer of inputs."""
+"""Key of the tensor of row numbers in TRL's buffer of inputs."""
 
 
 def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder | None:
@@ -261,7 +260,7 @@ class Recorder:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def on_optimizer_step(self) -> None:
-        """Handle the end of an optimizer step, which may complete the recorded update."""
+        """Handle the end of an optimizer step, which can complete the recorded update."""
         if self._passes[-1]:
             self._passes.append([])
         if self.level == "tokens" and self._step_is_complete:
@@ -271,7 +270,7 @@ class Recorder:
 
     @property
     def held(self) -> int:
-        """The number of batches and losses of the current step.
+        """The number of batches and losses held for the current step.
 
         Their tensors are kept until the step is complete or skipped.
         """
@@ -284,13 +283,13 @@ class Recorder:
 
     @property
     def _expected(self) -> int:
-        """The number of losses that TRL computes from those batches."""
+        """The number of losses that TRL computes from the batches of the current step."""
         every = int(self.trainer.args.steps_per_generation) * int(self.trainer.num_iterations)
         return every * len(self._generations)
 
     @property
     def _most_generations(self) -> int:
-        """The maximum number of batches of a step: those of one optimizer step, at least one."""
+        """The maximum number of batches of a step: those that one optimizer step uses, at least one."""
         arguments = self.trainer.args
         return max(-(-int(arguments.gradient_accumulation_steps) // int(arguments.steps_per_generation)), 1)
 
@@ -363,7 +362,7 @@ class Recorder:
 
 
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
-"""The reason why a step is skipped."""
+"""The reason why steps are skipped, for a warning."""
 GENERATED = (
     "prompt_ids",
     "prompt_mask",
@@ -395,7 +394,10 @@ def unknown_methods(trainer: Any) -> str:
 
 
 def applied_entropy_coefficient(trainer: Any) -> float:
-    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``. 0 without a bonus."""
+    """Return the entropy bonus's coefficient in this micro-batch, as in TRL's ``_compute_loss``.
+
+    It is 0 without a bonus.
+    """
     if not getattr(trainer, "_entropy_bonus_enabled", False):
         return 0.0
     if getattr(trainer, "use_adaptive_entropy", False) and trainer._last_world_entropy > trainer.args.entropy_target:
@@ -438,7 +440,7 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
     """Return the number of tokens of completion ``i``, up to the last one in its mask.
 
-    A truncated completion under ``mask_truncated_completions`` has a mask of zeros, and all its positions are kept.
+    A truncated completion has a mask of zeros under ``mask_truncated_completions``. All its positions are then kept.
     """
     seen = arrays["completion_mask"][i].astype(bool)
     places = seen.nonzero()[0]
@@ -446,7 +448,7 @@ def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
+    """Add to each completion what each optimizer step that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -525,9 +527,9 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] | None:
-    """Return row ``i`` of ``array`` (B, T) as a list of its first ``length`` entries, or of all if that is None.
+    """Return the first ``length`` entries of row ``i`` of ``array`` (B, T), or all if that is None, as a list.
 
-    None without an array.
+    None if there is no array.
     """
     if array is None:
         return None
@@ -536,12 +538,12 @@ def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] |
 
 
 def numbers(value: Any) -> list[float]:
-    """Return a number, or a row of numbers, as a list."""
+    """Return the numbers of a tensor or array as a flat list."""
     return [float(x) for x in value.ravel()]
 
 
 def scalar(value: Any) -> float | None:
-    """Return a tensor of one number as a number that JSON can represent."""
+    """Return a one-element tensor as a number that JSON can represent. None if it is not finite."""
     if value is None:
         return None
     number = float(value)
@@ -601,7 +603,10 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
 
 
 def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be read as text. Without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
+    """
     try:
         trainer.processing_class.save_pretrained(folder)
     except Exception as error:
@@ -622,7 +627,7 @@ def step_callback(recorder: Recorder) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """Return 0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
+    """Return the number of this start of the run: 0 for the first, plus 1 for each restart in the same folder."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
@@ -634,12 +639,12 @@ def owner_only(folder: Path) -> None:
 
 
 def keep_private(path: Path) -> None:
-    """Make ``path`` an empty file that only its owner can read."""
+    """Create ``path`` as an empty file that only its owner can read, or empty an existing one."""
     os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that it never exists in part."""
+    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains a part of it."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")

@@ -9,11 +9,11 @@ verl imports that module in each process that loads the model. On a Ray cluster 
 has to be passed to Ray: ``+ray_kwargs.ray_init.runtime_env.env_vars.GRPO_LAB_TRACE=/shared/runs/tonight``. A script
 that creates the worker itself calls ``record(worker, folder)``.
 
-It wraps methods of the training worker and the trainer's call of it, reads their arguments and results, and writes them
-from a thread: for each update and process one file of NumPy arrays, under a temporary name and then renamed, and one
-line of JSON. No collective operation is added. A row-number tensor travels with the batch through verl's mini-batches,
-so that the completions of each micro-batch are known. The trainer's step and its settings for the advantage are passed
-in the same way.
+It wraps methods of the training worker and the method with which the trainer calls it, reads their arguments and
+results, and writes them from a thread: for each update and process one file of NumPy arrays, under a temporary name and
+then renamed, and one line of JSON. No collective operation is added. A tensor of row numbers passes through verl's
+mini-batches with the batch, so that the completions of each micro-batch are known. The trainer's step and its settings
+for the advantage are passed in the same way.
 
 The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors that exist
 anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates. If the
@@ -49,19 +49,19 @@ from typing import Any
 FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("0.9.1",)
 ENGINES = ("fsdp", "fsdp2")
-"""Engines of verl that are recorded."""
+"""Names of verl's engines that the recorder supports."""
 QUEUE = 4
 """Maximum number of updates that wait to be written to disk."""
 CLOSING_SECONDS = 60.0
 """Maximum number of seconds to wait for writing to finish at the end of training."""
 FOLDER, TEXT = "GRPO_LAB_TRACE", "GRPO_LAB_TEXT"
-"""Environment variables: the folder, and 0 to omit text."""
+"""Environment variables: the folder to record to, and one that is 0 to omit text."""
 ROW = "grpo_lab_row"
-"""Key of the row-number tensor in verl's batch."""
+"""Key of the tensor of row numbers in verl's batch."""
 TOLD = "grpo_lab_trainer"
 """Key of the data that the trainer sends to the worker: its step and settings as JSON."""
 TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
-"""verl's trainers, by module."""
+"""Module -> name of the trainer class of verl that it contains."""
 OF_THE_TRAINER = {
     "algorithm": ("adv_estimator", "norm_adv_by_std_in_grpo", "use_kl_in_reward", "gamma", "lam", "rollout_correction"),
     "data": ("max_response_length",),
@@ -292,7 +292,7 @@ BATCH = (
     "rm_scores",
     "uid",
 )
-"""Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the name of each completion's prompt."""
+"""Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the id of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
 """Possible sources of a completion's reward, as a sum over its tokens. The first one that exists is used."""
 
@@ -356,15 +356,15 @@ def rows_of(tensor: Any) -> list[Any]:
 
 
 def number_of(name: Any) -> int:
-    """Return a number for a prompt's name that is the same in every process: 52 bits of its hash."""
+    """Return a number for the id of a prompt that is the same in every process: 52 bits of a hash."""
     data = name if isinstance(name, bytes) else str(name).encode()
     return int(hashlib.sha256(data).hexdigest()[:13], 16)
 
 
 def advantage_of(values: Any, mask: Any) -> list[float]:
-    """Return the advantage of each token, or a single one if all tokens in the loss have the same.
+    """Return the advantage of each token, or a single one if all tokens in the loss have the same advantage.
 
-    verl sets it to 0 elsewhere.
+    If no token is in the loss, return a single 0.
     """
     counted = values[mask]
     if not len(counted):
@@ -373,7 +373,7 @@ def advantage_of(values: Any, mask: Any) -> list[float]:
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add to each completion what the optimizer steps that used it computed. Returns facts about each micro-batch."""
+    """Add to each completion what each optimizer step that used it computed. Returns facts about each micro-batch."""
     for name in PASSES:
         columns[name] = [[] for _ in columns["row"]]
     facts = []
@@ -447,7 +447,7 @@ def as_numpy(value: Any) -> Any:
 
 
 def next_attempt(folder: Path) -> int:
-    """Return 0 for a first start. A restart in the same folder gets the next number, and nothing is overwritten."""
+    """Return the number of this start of the run: 0 for the first, plus 1 for each restart in the same folder."""
     taken = [int(path.name[7:]) for path in folder.glob("attempt*") if path.name[7:].isdigit()]
     return max(taken, default=-1) + 1
 
@@ -459,12 +459,12 @@ def owner_only(folder: Path) -> None:
 
 
 def keep_private(path: Path) -> None:
-    """Make ``path`` an empty file that only its owner can read."""
+    """Create ``path`` as an empty file that only its owner can read, or empty an existing one."""
     os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that it never exists in part."""
+    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains a part of it."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
@@ -478,7 +478,7 @@ def append_line(path: Path, value: dict[str, Any]) -> None:
 
 
 def scalar(value: Any) -> float | None:
-    """Return a number, or a tensor of one, as a number that JSON can represent."""
+    """Return a number, or a one-element tensor, as a number that JSON can represent. None if it is not finite."""
     if value is None:
         return None
     number = float(value)
@@ -486,7 +486,7 @@ def scalar(value: Any) -> float | None:
 
 
 def report(metrics: Any) -> dict[str, float]:
-    """Return the actor's own metrics of an update by name: the mean over its mini-batches, as reported by verl."""
+    """Return the actor's own metrics of an update by name, averaged over its mini-batches as in verl's reports."""
     numbers: dict[str, float] = {}
     for name, values in dict(metrics).items():
         each = values if isinstance(values, (list, tuple)) else [values]
@@ -540,7 +540,10 @@ def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be read as text. Without it they stay numbers."""
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
+    """
     try:
         tokenizer.save_pretrained(folder)
     except Exception as error:
@@ -561,7 +564,7 @@ def record_all() -> None:
 
 
 def record_workers(kind: Any) -> None:
-    """Record workers of this class as soon as they receive the actor's loss. Critics are not recorded."""
+    """Record workers of class ``kind`` as soon as they receive the actor's loss. Critics are not recorded."""
     original = kind.set_loss_fn
 
     @wraps(original)
@@ -576,7 +579,7 @@ def record_workers(kind: Any) -> None:
 
 
 def tell_worker(kind: Any) -> None:
-    """Make trainers of this class send their step and settings with each batch of the actor."""
+    """Make trainers of class ``kind`` send their step and settings with each batch of the actor."""
     original = kind._update_actor
 
     @wraps(original)
@@ -592,7 +595,7 @@ def tell_worker(kind: Any) -> None:
 
 
 def told_settings(config: Any) -> dict[str, Any]:
-    """Return the trainer's settings that determine the advantages, by their names in verl."""
+    """Return the trainer's settings listed in :data:`OF_THE_TRAINER`, by their names in verl."""
     settings: dict[str, Any] = {}
     for part, names in OF_THE_TRAINER.items():
         given = config
