@@ -122,7 +122,7 @@ class BarChart(QWidget):
         """The axes on which a level is being dragged, or None."""
         self._hovered: int | None = None
         self._stale = self._ringed = False
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # anything below need not be painted
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing below needs to be painted
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -473,7 +473,7 @@ class BarChart(QWidget):
 
     def _click(self, point: QPointF) -> None:
         place, reachable = self.place_at(point), self.reachable()
-        if place is not None and reachable:  # a press on an empty place means the bar beside it
+        if place is not None and reachable:  # a click on an empty position selects the nearest bar
             self.choose(min(reachable, key=lambda n: abs(n - place)))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

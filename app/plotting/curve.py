@@ -213,7 +213,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         )
 
     def end(self) -> tuple[float, float] | None:
-        """Return the position of the label: the last finite point, or for a sparse line, its value at the right end."""
+        """Return the point at which the label is placed: the last finite point, moved to the right end if sparse."""
         finite = np.flatnonzero(np.isfinite(self.ys))
         if self.sparse and finite.size:  # its label is placed with those of the other lines
             return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])

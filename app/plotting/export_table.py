@@ -17,8 +17,10 @@ from grpo_core.csv_file import CsvWriter
 
 
 def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
-    """Return (title, columns, rows) of every table and plot of ``widget`` that is not hidden, with rows in displayed
-    order."""
+    """Return (title, columns, rows) of every plot and table of ``widget`` that is not hidden.
+
+    The rows of a table are in the displayed order.
+    """
     tables: list[tuple[str, Sequence[Column], Rows]] = []
     twins = widget.findChildren(TwinStack)
     for twin in twins:

@@ -37,7 +37,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setParentItem(self)
         self._pointed: Pyramid | None = None
         for item in (self, self.marked):
-            # a moving cursor does not cause a new stroke
+            # a moving cursor does not cause the line to be stroked again
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:

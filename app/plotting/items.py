@@ -28,7 +28,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
     def apply_style(self, theme: Theme, scale: float) -> None:
         colour = theme.colour(self.meaning)
         self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
-        # A hollow marker is filled with the background, so that anything behind does not make it unreadable.
+        # A hollow marker is filled with the background, so that it remains legible in front of lines.
         self.setBrush(QBrush(colour if self._filled else theme.colour("ground")))
         self.setSize(self._size * scale)
 

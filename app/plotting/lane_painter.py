@@ -172,7 +172,7 @@ def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRect
     y, area = axes.at_y(lane.level), axes.area
     if lane.level_share >= 1 and text:
         painter.setFont(theme.font("digits", factor))
-        painter.fillRect(box, theme.colour("ground"))  # no grid line strikes it through
+        painter.fillRect(box, theme.colour("ground"))  # no grid line crosses the text
         painter.setPen(theme.ink(lane.level_meaning))
         painter.drawText(QPointF(box.left(), box.top() + QFontMetricsF(painter.font()).ascent()), text)
     painter.setPen(theme.pen(lane.level_meaning, level_width(theme, factor), Qt.PenStyle.DashLine))

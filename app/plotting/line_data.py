@@ -84,8 +84,7 @@ class Line:
         return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
 
     def place_at(self, x: float) -> int | None:
-        """Return the index of the point nearest to ``x``, or None if it is unknown or more than half the mean spacing
-        away."""
+        """Return the index of the point nearest to ``x``, or None if it is too far away or has no value."""
         if not len(self.x):
             return None
         place = int(np.abs(self.x - x).argmin())

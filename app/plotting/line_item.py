@@ -40,7 +40,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self._crosses.setParentItem(self)
         self._markers = pg.ScatterPlotItem(pxMode=True)
         self._markers.setParentItem(self)
-        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not cause a new stroke
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor needs no new stroke
 
     def show_line(self, line: Line) -> None:
         """Show ``line`` instead of the previous line."""

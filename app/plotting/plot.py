@@ -92,7 +92,7 @@ class Plot(Canvas):
 
     @property
     def place_name(self) -> str:
-        """What a position on the x axis is called in the read-out and the table."""
+        """Name of a position on the x axis in the read-out and the table, for example "update"."""
         return self.x_scale.label or "x"
 
     def read_at(self, x: float) -> list[tuple[str, str]]:

@@ -55,7 +55,7 @@ def held_range(
         low, high = (low, low + 2 * space) if tight else (low - space, high + space)
     step = round_step((high - low) / 5)
     fitting = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
-    # Rounding may give a range as wide as the current one. Keeping the current one then avoids a shift.
+    # Rounding can give a range as wide as the current one. Keeping the current one then avoids a shift.
     fits = current is not None and current[0] <= low and high <= current[1]
     return current if current is not None and fits and fitting[1] - fitting[0] >= current[1] - current[0] else fitting
 
@@ -129,7 +129,7 @@ def push_apart(wanted: Sequence[float], size: float, low: float, high: float) ->
     kept = sorted(range(min(space, len(wanted))), key=lambda i: wanted[i])
     blocks: list[tuple[float, int]] = []
     for rank, i in enumerate(kept):
-        # Minus rank * size, the centres only need to be in ascending order. A block takes the mean of its members.
+        # Minus rank * size, the centres only need to be in ascending order. A block is centred at the mean of its members.
         block = (min(max(wanted[i], low + size / 2), high - size / 2) - rank * size, 1)
         while blocks and blocks[-1][0] > block[0]:
             mean, count = blocks.pop()

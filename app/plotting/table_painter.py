@@ -43,7 +43,7 @@ class TablePainter:
             high: height of a row in pixels.
             rows: (displayed row, top) of the cells to paint.
         """
-        # The model is called directly, because the way through Qt costs more than the answer.
+        # The model is called directly, because a call through Qt costs more than the method.
         model, pad = self._model, 8 * self._factor
         kind, space = model.columns[column].kind, width - 2 * pad
         metrics = self._mono_metrics if kind == "mono" else self.metrics
@@ -63,7 +63,7 @@ class TablePainter:
                 continue
             if kind == "line":
                 inner = self._paint_sample(painter, inner, model.value(place, column))
-            if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all others
+            if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all other cells
                 text = text[:MOST_SIGNS] + "…"
             wide = metrics.horizontalAdvance(text)
             if kind not in WORDS and wide > inner.width():

@@ -65,7 +65,7 @@ class TableTwin(QTableView):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setHighlightSections(False)
-        header.setMinimumSectionSize(8)  # a column of one digit is that narrow
+        header.setMinimumSectionSize(8)  # width of a column with a single digit
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)

@@ -200,5 +200,5 @@ class TwinStack(QWidget):
         self.button.setFont(font)
         # Both texts fit, so that the header does not move when they alternate.
         both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
-        # a headline shrinks rather than the button
+        # the headline shrinks instead of the button
         self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))
