@@ -129,7 +129,7 @@ def push_apart(wanted: Sequence[float], size: float, low: float, high: float) ->
     kept = sorted(range(min(space, len(wanted))), key=lambda i: wanted[i])
     blocks: list[tuple[float, int]] = []
     for rank, i in enumerate(kept):
-        # Minus rank * size, the centres only need to be in ascending order. A block is centred at the mean of its members.
+        # Minus rank * size, the centres only need to be in ascending order. A block has the mean of its members.
         block = (min(max(wanted[i], low + size / 2), high - size / 2) - rank * size, 1)
         while blocks and blocks[-1][0] > block[0]:
             mean, count = blocks.pop()
