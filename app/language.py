@@ -81,7 +81,7 @@ def _folder_of_qt() -> str:
 def _translated(source: str, context: str, count: int | None) -> str:
     """Return the translation, or "" if there is none that fits."""
     assert _catalogue is not None
-    # Qt counts in 32 bits; the form that a language uses depends on the last digits
+    # Qt's counts have 32 bits; the plural form depends only on the last digits
     number = -1 if count is None else count if count < 10**9 else 10**9 + count % 10**6
     translation = _catalogue.translate("", source, context, number)
     return translation if translation and _fits(source, translation, "" if count is None else context) else ""

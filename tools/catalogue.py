@@ -96,7 +96,7 @@ def _keep_translations(catalogue: Path) -> None:
                 before = _written(message)
                 alike = difflib.get_close_matches(before, new, n=1, cutoff=ALIKE)
                 if alike and any(_forms(message)):
-                    for changed in new.pop(alike[0]):  # a word that has become two has its translation for both
+                    for changed in new.pop(alike[0]):  # with two meanings, both are given the translation
                         _fill(changed, _forms(message))
                         old = ET.Element("oldsource")
                         old.text = before

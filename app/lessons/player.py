@@ -247,7 +247,7 @@ class LessonPlayer(QObject):
     def _go(self, phase: Phase) -> None:
         """Bring the run to the step shown and start ``phase``."""
         assert self.lesson is not None
-        self.phase = phase  # from here on nothing is scored before the run is there
+        self.phase = phase  # nothing is scored before the run has reached the step
         self.reveal.finish()
         self.problem = ""
         if self.section is Section.WARNING:

@@ -49,7 +49,7 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
     whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
     if picture.draws is None or picture.quick or whole:
         return WEIGHTS
-    if progress >= 1:  # a stage without a playing film
+    if progress >= 1:  # a stage whose film is not playing
         return STAGE_WEIGHTS[stage]
     last = stage is Stage.UPDATE and picture.passed in (-1, picture.passes - 1)
     if last and progress > 1 - GROWING:

@@ -255,7 +255,7 @@ class Player(QObject):
         if self._order is Order.STAGE:
             self._order = Order.RUN
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))
-        elif self._workspace.following:  # the last update may arrive after the notice that the run has stopped
+        elif self._workspace.following:  # the last update can arrive after the run is reported as stopped
             self._play_update(by_hand=self._order is Order.STEP)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
@@ -370,7 +370,7 @@ class Player(QObject):
 
     @Slot(object)
     def _on_state(self, state: State) -> None:
-        if state is State.PREPARING and not self._workspace.running:  # nobody has asked for updates of it so far
+        if state is State.PREPARING and not self._workspace.running:  # no updates of it have been requested so far
             self._order = Order.NONE
         self._on_mode()
 
