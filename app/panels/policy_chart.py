@@ -137,8 +137,10 @@ def _normalizes(what: PolicyPicture) -> bool:
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """Return the lane of the rewards. In the Score and Normalize stages, rewards of actions that were not drawn are
-    grey."""
+    """Return the lane of the rewards.
+
+    In the Score and Normalize stages, rewards of actions that were not drawn are grey.
+    """
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
     if drawn is not None and staged:

@@ -61,8 +61,7 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
-    """Return weights interpolated from ``one`` (``share`` 0) to ``other`` (``share`` 1) with a slow start and a slow
-    end."""
+    """Return weights interpolated with an ease-in-out curve, from ``one`` at ``share`` 0 to ``other`` at 1."""
     return {lane: weight + eased(share) * (other[lane] - weight) for lane, weight in one.items()}
 
 

@@ -73,8 +73,10 @@ class Axes:
 
     @cached_property
     def _ends(self) -> tuple[float, float, float, float]:
-        """Left end and width of x, lower end and height of y, in pixels. Cached, since a picture maps several hundred
-        points."""
+        """Left end and width of x, lower end and height of y, in pixels.
+
+        Cached, since a picture maps several hundred points.
+        """
         area, pad = self.area, self.pad
         return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
 

@@ -29,8 +29,10 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Fill from ``low`` to ``high`` over the ascending positions ``x``, (n,) each, skipping those without
-        limits."""
+        """Fill from ``low`` to ``high`` over the ascending positions ``x``, (n,) each.
+
+        Positions without limits are skipped.
+        """
         x, low, high = (np.asarray(values, float) for values in (x, low, high))
         there = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
         x, low, high = x[there], low[there], high[there]

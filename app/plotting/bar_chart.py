@@ -221,8 +221,10 @@ class BarChart(QWidget):
         return self.picture.chosen
 
     def reachable(self) -> list[int]:
-        """Return the positions that can be selected, from left to right. On a continuous axis these are the ones with a
-        bar."""
+        """Return the positions that can be selected, from left to right.
+
+        On a continuous axis, these are the ones with a bar.
+        """
         every = range(self.count)
         return [n for n in every if self.picture.edges is None or any(lane.top(n) for lane in self.picture.lanes)]
 
@@ -234,15 +236,17 @@ class BarChart(QWidget):
         return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
-        """Return the axes along which heights are dragged: those of the first lane with diamonds, or else of the first
+        """Return the axes along which heights are dragged: those of the first lane with diamonds, or of the first
         lane."""
         lanes = self.picture.lanes
         with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.series)]
         return self.places().axes[(with_diamonds or lanes)[0].key]
 
     def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
-        """Return the point at ``height`` above the middle of ``place``, in ``lane`` or, by default, in the draggable
-        lane."""
+        """Return the point at ``height`` above the middle of ``place``.
+
+        ``lane``: key of the lane; empty for the draggable one.
+        """
         axes = self.places().axes[lane] if lane else self.drag_axes()
         return axes.at(place + 1.0, height)
 
@@ -419,8 +423,10 @@ class BarChart(QWidget):
             event.ignore()
 
     def walk(self, way: int) -> None:
-        """Select the next position to the right (1) or to the left (-1). If none is selected, start at the opposite
-        end."""
+        """Select the next position to the right (1) or to the left (-1).
+
+        If none is selected, start at the opposite end.
+        """
         further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])

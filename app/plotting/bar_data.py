@@ -67,8 +67,8 @@ class BarSeries:
             raise ValueError(f"“{self.style}” is no style of a bar series: choose one of {', '.join(STYLES)}.")
 
     def with_heights(self, heights: np.ndarray, **others: np.ndarray | None) -> BarSeries:
-        """Return a copy of this series with other heights (n,) and optionally other ``values``, ``low`` and ``high``
-        (n,)."""
+        """Return a copy of this series with other heights and optionally other ``values``, ``low`` and ``high``, (n,)
+        each."""
         return dataclasses.replace(self, heights=heights, **others)  # type: ignore[arg-type]
 
     @property
@@ -164,7 +164,7 @@ class Lane:
         return self.y.fitting(low, high, current)
 
     def top(self, place: int) -> float:
-        """Return the end of the bars at ``place``: the highest one, or the lowest if the first bar extends below the
+        """Return the end of the bars at ``place``: the highest, or the lowest if the first bar extends below the
         base."""
         heights = [float(s.heights[place]) for s in self.series if s.is_bar and np.isfinite(s.heights[place])]
         if not heights:
@@ -309,8 +309,7 @@ class BarPicture:
         return lines
 
     def table(self) -> tuple[list[Column], Rows]:
-        """Return a table with one row per position: its name or its boundaries, and the value of every listed
-        series."""
+        """Return a table with one row per position: its name or boundaries, and the value of every listed series."""
         listed = self._listed
         if self.edges is None:
             columns = [Column("place", self.label.capitalize(), kind="text")]

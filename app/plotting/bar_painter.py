@@ -65,8 +65,7 @@ def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
 
 
 def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
-    """Return the rectangle of a bar from 0 to ``height`` centred at ``place``, on whole pixels so that its edges are
-    sharp."""
+    """Return the rectangle of a bar from 0 to ``height`` centred at ``place``, on whole pixels for sharp edges."""
     left, right = round(axes.at_x(place - width / 2)), round(axes.at_x(place + width / 2))
     base, end = round(axes.at_y(0.0)), round(axes.at_y(height))
     return QRectF(left, min(base, end), max(right - left, 1), abs(end - base))
@@ -155,8 +154,7 @@ def _paint_whiskers(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint diamonds. Hollow ones are filled with the background colour, so that they remain legible in front of
-    lines."""
+    """Paint diamonds. Hollow ones are filled with the background colour, so that no line crosses them."""
     colour = theme.colour(series.meaning)
     painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
     painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
@@ -195,8 +193,7 @@ def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 
 
 def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
-    """Return the offset in pixels of dot number ``rank`` of ``count`` from the middle of a ``pitch`` pixels wide
-    column."""
+    """Return the offset in pixels of dot number ``rank`` of ``count`` from the middle of a column ``pitch`` wide."""
     shown = tally_dots(count, pitch, factor)
     return (min(rank, shown - 1) - (shown - 1) / 2) * TALLY_PITCH * factor
 

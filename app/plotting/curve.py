@@ -74,7 +74,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:
-        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns, and return whether anything has
+        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Return whether anything has
         changed."""
         assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor((low - self.first) / self.spacing))
@@ -197,8 +197,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         painter.drawPath(self.generatePath(self.xs[skipped:], self.ys[skipped:]))
 
     def _mark(self) -> None:
-        """Add a dot at each value of a sparse series, so that the line between them is not mistaken for
-        measurements."""
+        """Mark each value of a sparse series by a dot, so that the line between them is not mistaken for data."""
         assert self._theme is not None
         if self._marks is None:
             self._marks = pg.ScatterPlotItem(pxMode=True)

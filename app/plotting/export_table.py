@@ -48,8 +48,7 @@ def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Return the paths of the tables: ``path`` itself for a single table, otherwise a different file in its folder for
-    each."""
+    """Return the paths of the tables: ``path`` for a single table, otherwise a different one in its folder for each."""
     if len(titles) == 1:
         return [path]
     names: list[str] = []

@@ -138,8 +138,10 @@ class ReadOut(QGraphicsItem):
         self.update()
 
     def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, space: QRectF) -> None:
-        """Show (text, meaning) lines next to ``anchor``, on the side with enough ``space``. Without lines, hide the
-        box."""
+        """Show (text, meaning) lines next to ``anchor``, on the side with enough ``space``.
+
+        Without lines, hide the box.
+        """
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))
@@ -167,8 +169,10 @@ def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) 
 
 
 def read_out_place(size: QSizeF, anchor: QPointF, space: QRectF) -> QPointF:
-    """Return the upper left corner of a box next to ``anchor``: on the right if it fits into ``space``, otherwise on
-    the left."""
+    """Return the upper left corner of a box next to ``anchor``.
+
+    The box is on the right of ``anchor`` if it fits into ``space``, otherwise on the left.
+    """
     x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= space.right() else anchor.x() - 10 - size.width()
     y = min(max(anchor.y(), space.top() + 2), max(space.bottom() - size.height(), 0.0))
     return QPointF(max(x, space.left()), y)
@@ -192,8 +196,9 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
 def line_ends(
     ends: Sequence[tuple[str, str, QPointF]], words: Words, space: QRectF, styles: Sequence[Qt.PenStyle] = ()
 ) -> list[Word]:
-    """Place labels to the right of their lines, without overlap and within ``space``. Labels that do not fit are
-    omitted.
+    """Place labels to the right of their lines, without overlap and within ``space``.
+
+    Labels that do not fit are omitted.
 
     Args:
         ends: (label, meaning, end of the line) of each line.

@@ -111,8 +111,10 @@ def places_of(
 
 
 def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:
-    """Return the ticks of a lane around 0. If digits would touch, those below 0 are omitted first, then the 0
-    itself."""
+    """Return the ticks of a lane around 0.
+
+    If numbers would touch, those below 0 are omitted first, then the 0 itself.
+    """
     most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
     values = lane_ticks(*axes.y, most)
     spacing = values[1] - values[0] if len(values) > 1 else 1.0
@@ -250,8 +252,7 @@ def paint_title(
 
 
 def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
-    """Break ``text`` between words into lines of at most ``width`` pixels. A word that is too long gets its own
-    line."""
+    """Break ``text`` between words into lines of at most ``width`` pixels. A longer word gets its own line."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word

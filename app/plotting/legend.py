@@ -24,8 +24,10 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Legend entries side by side. If there is too little space, the last ones are omitted; the tooltip lists them
-    all."""
+    """Legend entries side by side.
+
+    If there is too little space, the last ones are omitted. The tooltip lists them all.
+    """
 
     def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -125,8 +125,10 @@ class PointSet:
 
 @dataclass(frozen=True)
 class Tag:
-    """A short text to the right of the point (x, y), above or below it. It is omitted if it would overlap an earlier
-    one."""
+    """A short text to the right of the point (x, y), above or below it.
+
+    It is omitted if it would overlap an earlier one.
+    """
 
     text: str
     x: float

@@ -39,8 +39,7 @@ class Residue(float):
 
 
 def residue(value: float, scale: float) -> float:
-    """Return ``value``, as a :class:`Residue` if it is no larger than the rounding error of numbers as large as
-    ``scale``."""
+    """Return ``value``, as a :class:`Residue` if it can be the rounding error of numbers as large as ``scale``."""
     return as_rounded(value, ROUNDING * scale)
 
 
@@ -50,8 +49,10 @@ def as_rounded(value: float, rounding: float) -> float:
 
 
 def residues(values: Sequence[float | None]) -> list[float | None]:
-    """Return differences with :func:`residue` applied to each, assuming operands about as large as the largest
-    difference."""
+    """Return differences, with those that can be rounding errors as :class:`Residue`.
+
+    The subtracted numbers are assumed to be about as large as the largest difference.
+    """
     scale = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     return [None if value is None else residue(value, scale) for value in values]
 
@@ -99,8 +100,7 @@ def total(values: np.ndarray) -> float:
 
 
 def summed(value: object, decimals: int = 3, rounding: float = RESIDUE) -> str:
-    """Return the text of a sum such as the loss, as :func:`shown` does, except that rounding error is shown as nearly
-    zero.
+    """Return the text of a sum such as the loss: like :func:`shown`, but rounding error is displayed as nearly zero.
 
     Args:
         value: the sum.
@@ -128,8 +128,10 @@ def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), roundin
 
 
 def brief(value: object, decimals: int = 3) -> str:
-    """Return the text of ``value`` for a narrow cell: like :func:`shown`, but with one digit before an exponent, as in
-    −2e−4."""
+    """Return the text of ``value`` for a narrow cell.
+
+    It differs from :func:`shown` in having only one digit before an exponent, as in −2e−4.
+    """
     text = shown(value, decimals)
     return _minus(_exponent(float(value), 0)) if isinstance(value, numbers.Real) and "e" in text else text
 
@@ -149,8 +151,7 @@ def full(value: object) -> str:
 
 
 def hover(value: object, unit: str = "") -> str:
-    """Return text for a tooltip and for screen readers: full precision with the unit, or the reason for a missing
-    value."""
+    """Return text for tooltips and screen readers: full precision with the unit, or why the value is missing."""
     if isinstance(value, Missing) and value.reason:
         return f"{NOT_COMPUTED}: {value.reason}"
     text = full(value)

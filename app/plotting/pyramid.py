@@ -9,8 +9,7 @@ FACTOR = 16
 
 
 class Pyramid:
-    """A float64 series that grows at its end, with the minimum and the maximum of every bucket of 16, 256, 4096, ...
-    values.
+    """A growing float64 series with the minimum and the maximum of every bucket of 16, 256, 4096, ... values.
 
     The bounds of buckets are fixed multiples, so that old values look the same after new ones are added. NaN marks a
     missing value: it is ignored in minima and maxima, and a bucket that contains only NaN leaves a gap.
@@ -81,8 +80,7 @@ class Pyramid:
             low, high = lows, highs
 
     def window(self, start: int, stop: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y, both (k,) with k <= 2 * pixels + 4, of the values in [start, stop) thinned for ``pixels``
-        columns.
+        """Return the values in [start, stop) thinned for ``pixels`` columns: x and y, both (k,), k <= 2 * pixels + 4.
 
         If there are few enough values, they are returned unchanged. Otherwise each bucket, whose width is a power of
         two, contributes two points at its middle: its minimum and its maximum, in the order that continues the line.
@@ -102,10 +100,9 @@ class Pyramid:
         return np.repeat(middle, 2), _zigzag(low, high)
 
     def extent(self, start: int, stop: int) -> tuple[float, float]:
-        """Return the smallest and the largest finite value in [start, stop), including all of the first and the last
-        bucket.
+        """Return the smallest and the largest finite value in [start, stop), or (NaN, NaN) if there is none.
 
-        If there is none, both are NaN.
+        The buckets at the ends can contain values outside this range.
         """
         y = self.window(start, stop, 256)[1]
         y = y[np.isfinite(y)]

@@ -119,8 +119,7 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:
-    """Return centres of labels of height ``size`` within [low, high], as close as possible to ``wanted`` without
-    overlap.
+    """Return centres of labels of height ``size`` within [low, high], without overlap and near ``wanted``.
 
     The order is kept, and the sum of squared shifts is minimal (pool adjacent violators). If not all labels fit, the
     centres of the last ones are None.

@@ -26,8 +26,10 @@ class RepeatBand(Ribbon):
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def show_runs(self, values: np.ndarray | None) -> None:
-        """Draw ``values`` (n, S) of S repeats at updates 1 to n. Passing the same array again costs nothing; None
-        clears the area."""
+        """Draw ``values`` (n, S) of S repeats at updates 1 to n. None clears the area.
+
+        Passing the same array again costs nothing.
+        """
         if values is self._shown:
             return
         self._shown = values

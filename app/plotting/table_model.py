@@ -72,8 +72,11 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Columns and rows. A "row" is an index into the data, a "place" is a displayed row, which depends on the sort
-    order."""
+    """A Qt model of columns and rows.
+
+    In its methods, ``row`` is an index into the data, and ``place`` is a displayed row, which depends on the sort
+    order.
+    """
 
     def __init__(self, columns: Sequence[Column] = (), parent: Any = None) -> None:
         super().__init__(parent)

@@ -178,13 +178,12 @@ class TableTwin(QTableView):
         self._least_widths = [wide.get(column.key, 0) for column in self.table.columns]
 
     def full_width(self, column: int) -> int:
-        """Return the width in pixels that a column, shown or hidden, needs for its digits, its title and the text below
-        it."""
+        """Return the width in pixels that a column needs, shown or hidden, for its digits, its title and the text
+        below."""
         return max(self._full_widths[column], self._least_widths[column])
 
     def fit_columns(self, order: Sequence[int], space: int) -> list[int]:
-        """Show as many columns as fit into ``space`` pixels without scrolling, and return the indices of the hidden
-        ones.
+        """Show as many columns as fit into ``space`` pixels, and return the indices of the hidden ones.
 
         Columns are chosen in the priority ``order``. If some are hidden, the others share the remaining width. If only
         one fits, it is shrunk to ``space`` if necessary.
@@ -210,8 +209,10 @@ class TableTwin(QTableView):
         return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint all cells in one loop, column by column, which takes half the time of a delegate called for each
-        cell."""
+        """Paint all cells in one loop, column by column.
+
+        This takes half the time of a delegate called for each cell.
+        """
         if not self.plain:
             super().paintEvent(event)
             return

@@ -83,10 +83,9 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """Return the film of an entire update that fits into ``interval`` seconds. A short film has only three of the
-    stages.
+    """Return the film of an entire update that fits into ``interval`` seconds.
 
-    An infinite interval gives the usual length, the sum of :data:`SECONDS`.
+    A short film has only three of the stages. An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
     stages = tuple(Stage) if interval >= WHOLE else BEATS
     parts = [part for stage in stages for part in _parts(stage, range(passes))]

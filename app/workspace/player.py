@@ -250,8 +250,7 @@ class Player(QObject):
     # -- replaying and films -------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
-        """Show a new update when it arrives: its first stage, its film, or its result, depending on the last
-        request."""
+        """Show a new update when it arrives: its first stage, its film, or its result, whichever was requested."""
         if self._order is Order.STAGE:
             self._order = Order.RUN
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))

@@ -304,8 +304,7 @@ def lines_of(turn: Turn) -> list[str]:
 
 
 def _content(content: Any) -> str:
-    """Return the text of a message's content. A part that is not text is replaced by the name of its type in
-    brackets."""
+    """Return the text of a message's content. Parts that are not text are replaced by the name of their type."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
