@@ -113,8 +113,7 @@ def pytest_runtest_logfinish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_real_home_is_untouched() -> Iterator[None]:
-    """Check that no test writes to the user's own folders, or to folders that were determined before the test
-    started."""
+    """Check that no test writes to the user's own folders, or to folders chosen before the test began."""
     yield
     changed = [*(set(_own(REAL_HOME)) ^ set(BEFORE)), *_own(Path(_session_home.name))]
     assert not changed, f"a test wrote outside its own folders: {changed}"
@@ -217,8 +216,7 @@ def alive() -> list[Any]:
 
 
 def _new(before: list[Any]) -> list[str]:
-    """Return a description of each object that is alive but not in ``before``, except the tooltip that Qt always
-    keeps."""
+    """Describe each object that is alive but not in ``before``, except the tooltip that Qt always keeps."""
     left = [one for one in alive() if not any(one is old for old in before) and not _outlives(one)]
     return [f"{one!r} {one.objectName()}" for one in left if one.metaObject().className() != "QTipLabel"]
 

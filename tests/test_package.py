@@ -70,8 +70,7 @@ def test_nothing_is_left_out_that_the_program_imports(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_pyarrow_imports_is_there(kind: str) -> None:
-    """Check that OpenSSL is included, which pyarrow's file systems ask for certificates as soon as they are
-    imported."""
+    """Check that OpenSSL is included. pyarrow's file systems ask it for certificates when they are imported."""
     assert not {"ssl", "_ssl", "_hashlib"} & set(excluded(kind))
 
 

@@ -203,7 +203,7 @@ class LessonPlayer(QObject):
         """Turn knobs. The lesson's run starts again with the new values and the same seed.
 
         Raises:
-            SettingsError: a value is not allowed. The message lists the allowed values, and nothing has changed.
+            SettingsError: a value is not allowed. The message says which values are, and nothing has changed.
         """
         if self.lesson is None:
             return

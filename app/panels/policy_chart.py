@@ -273,7 +273,8 @@ def _meaning(value: float, least: float) -> str:
 def _signed(value: float, least: float, digits: int) -> str:
     """Return the text of a change or an advantage with its sign.
 
-    Below ``least``, it has four decimals, and is empty below :data:`SMALLEST`. It is also empty if there is no value.
+    It has ``digits`` decimals, or four if the magnitude is below ``least``. It is empty for a missing value, and for
+    one that is not 0 but below both ``least`` and :data:`SMALLEST`.
     """
     if value != value:
         return ""

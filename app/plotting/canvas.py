@@ -91,7 +91,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         return curve
 
     def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
-        """Add markers."""
+        """Add markers without points, and return them."""
         return self.add_item(Points(meaning, symbol, size, filled), z=20)
 
     def add_item(self, item: Item, z: float = 1.0) -> Item:

@@ -91,7 +91,7 @@ def shown(value: object, decimals: int = 3) -> str:
 def total(values: np.ndarray) -> float:
     """Return the sum of ``values`` (n,), all finite, or 0 if it is only rounding error.
 
-    Values that are all representable in 32 bits are assumed to have been computed in 32 bits.
+    If all values are representable in 32 bits, they are assumed to have been computed in 32 bits.
     """
     with np.errstate(over="ignore"):
         share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING

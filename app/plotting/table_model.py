@@ -30,7 +30,7 @@ class Marked(str):
 
     Attributes:
         meaning: its colour, by the theme's name.
-        line: line style of what it names in a plot. In a column of kind "line", a sample of it is shown before the
+        line: style of the plotted line that it names. A column of kind "line" shows a sample of the line before the
             text.
         beside: text that is shown after it without being part of the value.
     """

@@ -81,7 +81,7 @@ class FilmClock(QObject):
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Pause ``film``, ``seconds`` after the position of the cursor."""
+        """Pause ``film`` at the position of the cursor plus ``seconds``."""
         self.pause()
         self.film = film
         self._go_to(min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds))

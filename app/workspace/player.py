@@ -1,4 +1,4 @@
-"""The playback controls: run, pause, step, step back, one stage.
+"""The playback controls: run, pause, step, step back, and reveal a single stage.
 
 Before the head, they replay updates; at the head, they compute new ones.
 """
@@ -120,7 +120,7 @@ class Player(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Stop after the update that is being computed."""
+        """Pause a film, stop replaying, or stop computing after the current update."""
         within_film = self.film.playing and self.mode is not Mode.RESTING
         self.film.pause()
         if self.mode is Mode.REPLAYING:
@@ -219,12 +219,12 @@ class Player(QObject):
 
     @property
     def speed(self) -> float | None:
-        """Updates per second for this kind of run, or None for as many as possible."""
+        """Updates per second for runs of the current kind, or None for as many as possible."""
         return self.tempi[_is_language(self._workspace.run)].speed
 
     @property
     def length(self) -> int | None:
-        """Number of updates after which this kind of run stops automatically, or None for no limit."""
+        """Number of updates after which runs of the current kind stop automatically, or None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
     def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
@@ -242,7 +242,7 @@ class Player(QObject):
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Set the number of updates after which this kind of run stops automatically. None means no limit."""
+        """Set the number of updates after which runs of the current kind stop automatically. None means no limit."""
         kind = _is_language(self._workspace.run)
         self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()

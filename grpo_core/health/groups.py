@@ -172,7 +172,7 @@ def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Return whether the prompts were learned before dead groups appeared: many updates with a lower mean reward.
+    """Return whether many updates with a lower mean reward precede the dead groups, so that prompts were learned.
 
     ``those``: the measures of the updates with dead groups.
     """

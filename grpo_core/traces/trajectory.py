@@ -13,7 +13,7 @@ from typing import Any
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
-"""Pattern at the beginning of a tool's result that looks like an error.
+"""Pattern of the beginning of a tool's result that looks like an error.
 
 No trainer marks errors; TRL writes ``{'error': ...}``.
 """

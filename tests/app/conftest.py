@@ -59,7 +59,7 @@ class Driver:
     """State of the docks of a shared window after startup; None before it is known."""
 
     def settle(self) -> None:
-        """Draw all pending changes, including those caused by drawing, for example when a new height shows or hides a
+        """Draw all pending changes, including those caused by drawing. A new height, for example, can show or hide a
         row."""
         workspace = self.program.workspace
         for _ in range(MOST_FRAMES):
@@ -248,8 +248,10 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
 
 
 def _put_docks_back(driver: Driver) -> None:
-    """Restore the docks to their state after startup. Arranging them again takes 0.1 s; leaving them as they are,
-    none."""
+    """Restore the docks to their state after startup.
+
+    Arranging them again would take 0.1 s. Nothing is done if they have not changed.
+    """
     window = driver.program.window
     if driver.docks is None:
         window.show_layout(driver.preferences.layout)
@@ -277,8 +279,10 @@ def _draw_until_docks_stand(driver: Driver) -> None:
 
 
 def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
-    """Remove panels, and create again those that a window has from the start. The others are created when first
-    shown."""
+    """Remove panels, and create those again that a window has from the start.
+
+    The others are created when they are first shown.
+    """
     for id in panels:
         panel = window.panels.made.pop(id)
         panel.dispose()

@@ -87,8 +87,7 @@ def switches(surrogate: str) -> list[dict[str, Any]]:
 
 
 def other_knobs(surrogate: str) -> dict[str, Any]:
-    """Return the surrogate's own settings, each within its usual range, except the clip range, which ``switches``
-    sets."""
+    """Return the surrogate's own settings, within their usual ranges. The clip range is set by ``switches``."""
     names = [name for name in surrogates.SURROGATES[surrogate].knobs if "clip" not in name]
     ranges = {name: about(Objective, name).usual or (0.5, 1.5) for name in names}
     return {name: low + 0.3 * (high - low) for name, (low, high) in ranges.items()}

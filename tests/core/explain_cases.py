@@ -120,14 +120,13 @@ def trained(settings: Settings, number: int = 1) -> Step:
 
 
 def trained_with(number: int = 1, **changes: Any) -> Step:
-    """Return update ``number`` of a real bandit run, with default settings except for changes such as
-    ``objective__beta=0``."""
+    """Return update ``number`` of a real bandit run with default settings, except ``changes``
+    (``objective__beta=0``)."""
     return trained(Settings().replace({path.replace("__", "."): value for path, value in changes.items()}), number)
 
 
 def every_quantity(step: Step) -> Iterator[Quantity]:
-    """Yield every number that the window can show for an update: the metrics on cards, and each other kind at each
-    index."""
+    """Yield every number that the window can show for an update: the metrics, and the other kinds at each index."""
     batch, tokens = step.mask.shape
     contexts, actions = (0, 0) if step.dist_logp is None else step.dist_logp.shape[1:]
     places = {

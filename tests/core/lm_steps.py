@@ -112,7 +112,7 @@ def lm_run(path: Path, count: int = 4, **shape: object) -> Origin:
 
 
 def lm_steps(count: int, **shape: object) -> Iterator[Step]:
-    """Consecutive steps of one shape."""
+    """Yield consecutive steps of the same shape."""
     return (lm_step(number, **shape) for number in range(1, count + 1))  # type: ignore[arg-type]
 
 
@@ -125,8 +125,7 @@ def _watched(prompts: Sequence[str], number: int) -> np.ndarray:
 
 
 def _distributions(rng: np.random.Generator, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return log-probabilities (C, V). The sampled token has probability ``FORK`` at the first position, 0.999
-    elsewhere."""
+    """Return log-probabilities (C, V): of the sampled token, ``FORK`` at the first position and 0.999 elsewhere."""
     first = np.zeros(mask.shape, dtype=bool)
     first[:, 0] = True
     share = np.where(first[mask], FORK, 0.999)[:, None]

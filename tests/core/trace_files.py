@@ -32,8 +32,10 @@ FAULTY = {
 
 
 def copied(name: str, to: Path) -> Path:
-    """Copy a trace for a test that modifies it. Its files appear to be an hour old, so that it does not look
-    unfinished."""
+    """Copy a trace for a test that modifies it.
+
+    The modification times are an hour ago, so that the trace does not appear to be still in progress.
+    """
     folder = Path(shutil.copytree(DATA / name, to / name))
     earlier = time.time() - 3600
     for file in folder.rglob("*"):
