@@ -1,5 +1,4 @@
-"""Tests of the layers: imports, including those for type checking, only go down, and the core needs no heavy
-libraries."""
+"""Tests of the layers: all imports lead downwards, even for type checking, and the core needs no heavy libraries."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ LEAVING = 0.6
 RISING = 0.6
 """Fraction of the Score stage during which the draws rise to their rewards, before the mean is drawn."""
 CENTRING = 0.4
-"""Fraction of the Normalize stage during which the stems grow to the reward minus the mean, before they are
-stretched."""
+"""Fraction of the Normalize stage during which the stems grow to the reward minus the mean."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
 BELOW = "below"
@@ -66,7 +65,7 @@ def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """Return how often each entry has landed in the lane of samples, (A,)."""
+    """Return how many draws of each entry have reached the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)

@@ -236,8 +236,7 @@ class BarChart(QWidget):
         return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
-        """Return the axes along which heights are dragged: those of the first lane with diamonds, or of the first
-        lane."""
+        """Return the axes along which heights are dragged: those of the first lane with diamonds, if any."""
         lanes = self.picture.lanes
         with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.series)]
         return self.places().axes[(with_diamonds or lanes)[0].key]

@@ -164,8 +164,7 @@ class Lane:
         return self.y.fitting(low, high, current)
 
     def top(self, place: int) -> float:
-        """Return the end of the bars at ``place``: the highest, or the lowest if the first bar extends below the
-        base."""
+        """Return the end of the bars at ``place``: the highest, or the lowest if the first one extends below 0."""
         heights = [float(s.heights[place]) for s in self.series if s.is_bar and np.isfinite(s.heights[place])]
         if not heights:
             return 0.0

@@ -19,8 +19,7 @@ No trainer marks errors; TRL writes ``{'error': ...}``.
 """
 
 MOST_CHARACTERS = 16_000_000
-"""Maximum number of characters of an update that is split into turns. Conversations beyond it are shown as plain
-text."""
+"""Maximum number of characters per update that are split into turns. The rest is shown as plain text."""
 ENDS = {
     "agent_completed": tr("the model ended it"),
     "user_closed": tr("the user ended it"),

@@ -250,7 +250,7 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
 def _put_docks_back(driver: Driver) -> None:
     """Restore the docks to their state after startup.
 
-    Arranging them again would take 0.1 s. Nothing is done if they have not changed.
+    Arranging them again would take 0.1 s. Docks that have not changed are left as they are.
     """
     window = driver.program.window
     if driver.docks is None:
