@@ -1,6 +1,6 @@
-"""The clock of the window: what time it is, and calls that come later, once or again and again.
+"""The clock of the window: the current time, and timers that call functions once or repeatedly.
 
-Whatever waits in the window waits by this clock. A test replaces it with a clock that it moves by hand.
+Everything in the window that waits uses this clock. Tests replace it with a clock that they advance by hand.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from shiboken6 import Shiboken
 
 
 class Clock:
-    """Real time.
+    """A clock that shows real time.
 
     Attributes:
-        ahead: seconds by which it was set ahead.
+        ahead: seconds by which it is ahead of the monotonic clock, as set by :func:`skip`.
     """
 
     ahead = 0.0
 
     def now(self) -> float:
-        """Return the seconds on a monotonic clock."""
+        """Return the time in seconds, which never decreases."""
         return time.monotonic() + self.ahead
 
 
 class ManualClock(Clock):
-    """A clock that moves only when :meth:`advance` is called. Timers without a delay do not depend on it."""
+    """A clock that advances only when :meth:`advance` is called. Timers without a delay do not use it."""
 
     def __init__(self) -> None:
         self._now = 1000.0 * math.ceil(_clock.now())
         self.started: dict[Timer, float] = {}
-        """The milliseconds at which timers were started."""
+        """Active timer -> the time in milliseconds at which its current interval began."""
 
     def now(self) -> float:
         return self._now / 1000
 
     def add(self, timer: Timer) -> None:
-        """Let ``timer`` begin now."""
+        """Start ``timer`` at the current time."""
         self.started[timer] = self._now
 
     def advance(self, ms: float) -> None:
-        """Let ``ms`` milliseconds pass, then call in order whatever is due, each timer once."""
+        """Advance by ``ms`` milliseconds, then let each timer that is due fire once, in chronological order."""
         self._now += ms
         for timer in sorted(self.active, key=self._left):
             if timer not in self.active or self._left(timer) > 0:
@@ -58,7 +58,7 @@ class ManualClock(Clock):
 
     @property
     def active(self) -> list[Timer]:
-        """The active timers, but for those whose owners are deleted."""
+        """The active timers, except those whose owners have been deleted."""
         return [timer for timer in self.started if Shiboken.isValid(timer)]
 
     def _left(self, timer: Timer) -> float:
@@ -69,18 +69,21 @@ _clock = Clock()
 
 
 def now() -> float:
-    """Return the seconds on the window's clock, which never goes back."""
+    """Return the time on the window's clock in seconds, which never decreases."""
     return _clock.now()
 
 
 def skip(seconds: float) -> None:
-    """Let the window's clock jump ahead, which ends films. Active timers go on as they were."""
+    """Set the window's clock ahead, which ends films. Active timers are not affected."""
     _clock.ahead += seconds
 
 
 @contextmanager
 def manual() -> Iterator[ManualClock]:
-    """Move the window's clock by hand. Timers that are active before or still active afterwards go on in real time."""
+    """Replace the window's clock by one that is advanced by hand.
+
+    Timers that are active before, or still active afterwards, run in real time.
+    """
     global _clock
     real, _clock = _clock, (by_hand := ManualClock())
     try:
@@ -93,15 +96,15 @@ def manual() -> Iterator[ManualClock]:
 
 
 def soon(owner: QObject, call: Callable[[], object]) -> None:
-    """Call once when pending events are done with, unless ``owner`` is deleted before."""
+    """Call ``call`` once after all pending events have been processed, unless ``owner`` is deleted before that."""
     QTimer.singleShot(0, owner, call)
 
 
 class Timer(QTimer):
-    """Calls a function after some milliseconds: once, or again and again until it is stopped.
+    """A timer that calls a function after some milliseconds, once or repeatedly until it is stopped.
 
     Attributes:
-        clock: a clock of its own; None for that of the window.
+        clock: the timer's own clock, or None for the window's clock.
     """
 
     def __init__(
@@ -119,11 +122,11 @@ class Timer(QTimer):
         self.timeout.connect(call)
 
     def now(self) -> float:
-        """Return the seconds on its clock."""
+        """Return the time on the timer's clock in seconds."""
         return (self.clock or _clock).now()
 
     def start(self, ms: int | None = None) -> None:
-        """Start, or start anew, with the last delay if ``ms`` is None."""
+        """Start or restart the timer with a delay of ``ms``, or with its previous delay if ``ms`` is None."""
         self.stop()
         if ms is not None:
             self.setInterval(ms)
@@ -133,7 +136,7 @@ class Timer(QTimer):
             super().start()
 
     def start_if_idle(self) -> None:
-        """Start unless it is active: calls are then at least its delay apart."""
+        """Start the timer unless it is active. Its calls are then at least one delay apart."""
         if not self.isActive():
             self.start()
 

@@ -1,4 +1,4 @@
-"""The language of the program, chosen once before any module with translatable strings is imported."""
+"""The language of the program, chosen once, before any module with translatable text is imported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _catalogue: QTranslator | None = None
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     """Choose the language given by ``--language``, or otherwise the system's, if there is a catalogue for it.
 
-    If the requested language is missing, return a sentence that says so; the program is then in English.
+    Return an error message if the requested language is not available; the program is then in English.
     """
     global _chosen, _catalogue
     asked = _asked(arguments)
@@ -55,7 +55,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
 
 
 def choose_again(name: str, folder: str) -> None:
-    """Choose in a child process the language of its parent."""
+    """Choose the language of the parent process in a child process."""
     choose(["--language", name], Path(folder))
 
 
@@ -64,7 +64,7 @@ def _chooser(name: str, folder: Path) -> tuple[str, ...]:
 
 
 def arrange(application: QApplication) -> None:
-    """Set the layout direction of the application to that of the chosen language."""
+    """Set the layout direction of the language, and load Qt's translations of its own text, for example “Cancel”."""
     mirrored = _chosen == "pseudo-rtl" or (
         bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
     )
@@ -80,9 +80,9 @@ def _folder_of_qt() -> str:
 
 
 def _translated(source: str, context: str, count: int | None) -> str:
-    """The translation, or ""."""
+    """Return the translation, or "" if there is none that fits."""
     assert _catalogue is not None
-    # Qt counts in 32 bits; the form that a language uses depends on the last digits
+    # Qt's counts have 32 bits; the plural form depends only on the last digits
     number = -1 if count is None else count if count < 10**9 else 10**9 + count % 10**6
     translation = _catalogue.translate("", source, context, number)
     return translation if translation and _fits(source, translation, "" if count is None else context) else ""
@@ -90,9 +90,9 @@ def _translated(source: str, context: str, count: int | None) -> str:
 
 @cache
 def _fits(source: str, translation: str, many: str) -> bool:
-    """Return the translation of ``source``.
+    """Return whether the placeholders and links of a translation match its source. If they do not, log a warning.
 
-    A translation whose placeholders do not match the source is not used, because formatting it would raise an error.
+    Such a translation is not used, because formatting it could raise an error.
     """
     if why := text.misfit(source, translation, many):
         logging.getLogger(__name__).warning("The translation of “%s” is not used: %s.", source, why)
@@ -100,7 +100,7 @@ def _fits(source: str, translation: str, many: str) -> bool:
 
 
 def _made_up(translate: Callable[[str], str]) -> text.Translate:
-    """A language that changes the English text by ``translate``."""
+    """Return a function that makes up a translation by applying ``translate`` to the English text."""
     return lambda source, context, count: translate(source if count is None or count == 1 else context)
 
 

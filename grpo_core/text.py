@@ -1,13 +1,13 @@
-"""Translation of all text that a user reads: ``tr``, and ``plural`` where it counts something.
+"""Translation of all text for users: :func:`tr`, and :func:`plural` for text that counts something.
 
 ``lupdate`` collects the arguments of both (``python -m tools.catalogue``), which must be literals, never f-strings.
-Values are filled in afterwards, by name, so that a translator can move them::
+Values are inserted afterwards by name, so that a translator can rearrange them::
 
     tr("{title} at update {number:,}").format(title=title, number=number)
     plural("{count:,} update of {run}", "{count:,} updates of {run}", count).format(count=count, run=title)
 
-A word with two meanings says which one it has here: ``tr("Step", "verb")``. Symbols, numbers, tokens and names of
-settings are the same in every language.
+A word with two meanings is given a context that distinguishes them: ``tr("Step", "verb")``. Symbols, numbers, tokens
+and names of settings are the same in every language.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ _TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 
 
 Translate: TypeAlias = Callable[[str, str, int | None], str]
-"""A function of a text, its context and its count, as given to ``tr`` and ``plural``. Returns "" if there is no
-translation."""
+"""A function that translates a text, given its context and its count as for ``tr`` and ``plural``, or returns ""."""
 
 
 def _as_written(text: str, context: str, count: int | None) -> str:
@@ -35,18 +34,18 @@ _chooser: tuple[str, ...] = ()
 
 
 def tr(text: str, context: str = "") -> str:
-    """Translate ``text`` into the language chosen at startup. Return it unchanged if there is no translation.
+    """Return ``text`` in the language chosen at startup, or unchanged if there is no translation.
 
-    ``context`` tells translators which meaning of an ambiguous word is used, such as "verb".
+    ``context`` tells translators which meaning of an ambiguous word is used, for example "verb".
     """
     return _translate(text, context, None) or text
 
 
 def plural(one: str, many: str, count: int) -> str:
-    """Translate a text that counts something. Return the form for ``count``; the caller fills in the number.
+    """Return the form of a text that is used for ``count`` in the current language. The caller inserts the number.
 
-    ``one`` and ``many`` are the English forms; in the catalogue ``many`` is the context of ``one``. Another language
-    has as many forms as it needs.
+    ``one`` and ``many`` are the English singular and plural. In the catalogue, ``many`` is the context of ``one``, and
+    a language can have any number of forms.
     """
     return _translate(one, many, int(count)) or (one if count == 1 else many)
 
@@ -54,8 +53,8 @@ def plural(one: str, many: str, count: int) -> str:
 def misfit(source: str, translation: str, many: str = "") -> str:
     """Return the reason why a translation does not fit its source, in English, or "" if it fits.
 
-    Both must have the same placeholders and link to the same terms. A form of a text that counts something
-    (``many`` is its English plural) can omit placeholders that one of the English forms omits.
+    Both must have the same placeholders and link to the same glossary terms. If ``many``, the English plural of
+    ``source``, is given, a placeholder that is missing from ``source`` or ``many`` is optional.
     """
     sources = (source, many) if many else (source,)
     try:
@@ -87,15 +86,16 @@ def _listed(names: set[str]) -> str:
 
 
 def use(translate: Translate | None, chooser: Sequence[str] = ()) -> None:
-    """Set the function that ``tr`` and ``plural`` translate with. With None, text is left as written.
+    """Set the function that ``tr`` and ``plural`` use. With None, text is left in English.
 
-    Module constants are translated on import, so the language must be set before that. ``chooser`` names a function,
-    as “module:function”, and its arguments: child processes call it to speak the same language.
+    Module constants are translated when they are imported, so the language must be set before that. ``chooser``
+    consists of the name of a function, as “module:function”, and its arguments; child processes call it to choose the
+    same language.
     """
     global _translate, _chooser
     _translate, _chooser = translate or _as_written, tuple(chooser)
 
 
 def chooser() -> tuple[str, ...]:
-    """The function that chooses the language in use, as given to :func:`use`. Empty for English."""
+    """Return the function and the arguments with which child processes choose the same language, or () for English."""
     return _chooser

@@ -1,4 +1,4 @@
-"""Every test runs offscreen, in folders of its own, and leaves nothing behind."""
+"""Fixtures and hooks for all tests: Qt runs offscreen, tests have their own folders, and nothing may be left behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.garbage import collect_if_due
 from tests.times import slow_tests
 
 PATIENCE_MS = 60_000
-"""Milliseconds that a test waits for something at the least before it fails."""
+"""Minimum milliseconds that a test waits for something before it fails."""
 HOME = "HOME"
 BELOW_HOME = {
     "XDG_CONFIG_HOME": ".config",
@@ -30,21 +30,21 @@ BELOW_HOME = {
     "GRPO_LAB_HOME": "grpo-lab",
 }
 OUTLIVES_A_TEST = "outlives a test"
-"""Property of a window, and of what moves it, that several tests share."""
+"""Name of a property of windows and other objects that several tests share."""
 MAC_FOLDERS = ("Library/Application Support", "Library/Preferences", "Library/Caches", "Library/Logs")
 
 
 def _own(home: Path) -> list[Path]:
-    """What this program keeps below a home folder."""
+    """Return the files and folders of this program in a home folder."""
     places = [home / name for name in (*BELOW_HOME.values(), *MAC_FOLDERS)]
     return sorted(top for place in places if place.is_dir() for top in place.iterdir() if "grpo" in top.name.lower())
 
 
-# Worker processes of one session inherit the environment that is changed below.
+# Worker processes of a session inherit the environment changed below.
 REAL_HOME = Path(os.environ.setdefault("GRPO_LAB_TESTS_REAL_HOME", str(Path.home())))
 BEFORE = _own(REAL_HOME)
 
-# Before Qt is imported, and for everything that is made for more than one test.
+# This must come before Qt is imported. The folder is for everything shared by several tests.
 _session_home = tempfile.TemporaryDirectory(prefix="grpo-lab-tests-", ignore_cleanup_errors=True)
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ[HOME] = _session_home.name
@@ -52,9 +52,10 @@ os.environ.update({name: str(Path(_session_home.name, below)) for name, below in
 
 
 def _spare_the_sources() -> None:
-    """PySide6 reads the source of every module that is imported after it, torch's too, for whether it names Qt.
+    """Keep PySide6 from reading the source code of every module that is imported after it.
 
-    Those that do may ask for another spelling of Qt's names. No module here does, so that none need be read.
+    PySide6 checks whether a module, including those of torch, uses Qt, because such a module can select another
+    spelling of Qt's names. No module here does.
     """
     import PySide6.QtCore  # noqa: F401
 
@@ -68,7 +69,7 @@ _spare_the_sources()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked ``quick_cases``, those that it does not name are long ones."""
+    """Mark as long the cases of each test with ``quick_cases`` that the marker does not name."""
     missing: dict[str, set[str]] = {}
     for item in items:
         if (marker := item.get_closest_marker("quick_cases")) is not None and isinstance(item, pytest.Function):
@@ -77,13 +78,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if case not in marker.args:
                 item.add_marker(pytest.mark.long)
     unknown = {test: cases for test, cases in missing.items() if cases}
-    if unknown and not any("::" in argument for argument in config.args):  # of whole files every case is here
+    if unknown and not any("::" in argument for argument in config.args):  # whole files contain all cases
         raise pytest.UsageError(f"quick_cases names cases that are not there: {unknown}")
     _mark_slow(config, items)
 
 
 def _mark_slow(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that ``slow.txt`` lists."""
+    """Mark the tests listed in ``slow.txt``."""
     slow = set(slow_tests())
     for item in items:
         if item.nodeid in slow:
@@ -94,10 +95,11 @@ def _mark_slow(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Seven thousand tests are a million objects: left out of every later collection, windows go faster.
+    """Exclude the existing objects from garbage collection, and collect the others only in the main thread.
 
-    A window makes some 50,000 objects that live as long as it does: the youngest are looked through less often.
-    As in a window, the main thread alone collects: a hypothesis machine, for one, is garbage that holds Qt objects.
+    Seven thousand tests consist of a million objects. Windows are faster if these are not traversed. A window creates
+    some 50,000 objects that live as long as it does, so young objects are collected less often. As in the program, only
+    the main thread collects, because garbage can hold Qt objects, for example a hypothesis state machine.
     """
     gc.collect()
     gc.freeze()
@@ -111,7 +113,7 @@ def pytest_runtest_logfinish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_real_home_is_untouched() -> Iterator[None]:
-    """No test writes to the user's own folders, nor to those that a path remembered from before its start leads to."""
+    """Check that no test writes to the user's own folders, or to folders chosen before the test began."""
     yield
     changed = [*(set(_own(REAL_HOME)) ^ set(BEFORE)), *_own(Path(_session_home.name))]
     assert not changed, f"a test wrote outside its own folders: {changed}"
@@ -119,14 +121,17 @@ def _the_real_home_is_untouched() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the homes of the tests are: pytest would look through all of them before it numbers the next."""
+    """Return an iterator over paths of home folders.
+
+    They are in one folder of pytest's, because pytest searches all of its folders for the next free number.
+    """
     homes = tmp_path_factory.mktemp("homes")
     return (homes / str(number) for number in count())
 
 
 @pytest.fixture(autouse=True)
 def _own_folders(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings, layouts, logs, caches and what is saved where nothing else can be written go to a temporary folder."""
+    """Redirect settings, layouts, logs, caches and temporary files to a temporary folder."""
     home = next(_homes)
     temporary = home / "tmp"
     temporary.mkdir(parents=True)
@@ -139,23 +144,22 @@ def _own_folders(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def clock() -> Iterator[ManualClock]:
-    """The window's clock, which this test moves by hand."""
+    """Replace the window's clock by one that the test advances by hand."""
     with manual() as by_hand:
         yield by_hand
 
 
 @pytest.fixture
 def qtbot(qtbot: QtBot) -> QtBot:
-    """Waits for what it is to wait for as long as a busy machine may need.
+    """Return a ``qtbot`` that waits as long as a busy machine can need.
 
-    A test that is told to wait for at most two seconds says nothing of two seconds: it fails where the machine is busy,
-    and nowhere else.
+    A shorter timeout would not test how fast the program is. The test would only fail when the machine is busy.
     """
     return patient(qtbot)
 
 
 def patient(qtbot: QtBot) -> QtBot:
-    """``qtbot``, which waits at least for ``PATIENCE_MS`` from now on."""
+    """Return ``qtbot``, changed so that it waits for at least ``PATIENCE_MS``."""
     for name in ("waitUntil", "waitSignal"):
         setattr(qtbot, name, _patient(getattr(qtbot, name)))
     return qtbot
@@ -171,9 +175,9 @@ def _patient(wait: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left_of_qt() -> Iterator[None]:
-    """After a test no thread runs, no timer ticks, and no window is left that was not there before.
+    """Check after each test that it has left behind no running thread, no active timer and no window.
 
-    A window that several tests share is there before the first of them; its timers may tick.
+    A window shared by several tests exists before the first of them, and its timers can be active.
     """
     if "PySide6.QtWidgets" not in sys.modules:
         yield
@@ -184,7 +188,7 @@ def _nothing_is_left_of_qt() -> Iterator[None]:
 
 
 def assert_nothing_is_left(before: list[Any]) -> None:
-    """Nothing is alive but what :func:`alive` returned before, and what belongs to a window that tests share."""
+    """Check that only objects in ``before``, from :func:`alive`, and those of shared windows are alive."""
     _delete_what_was_let_go()
     if left := _new(before):
         gc.collect()
@@ -194,7 +198,7 @@ def assert_nothing_is_left(before: list[Any]) -> None:
 
 
 def alive() -> list[Any]:
-    """The windows that exist, the timers that are active and the threads that run, the GUI's own apart."""
+    """Return all windows, active timers, and running threads except the GUI thread."""
     from PySide6.QtCore import QCoreApplication, QThread, QTimer
     from PySide6.QtWidgets import QApplication
     from shiboken6 import Shiboken
@@ -203,7 +207,7 @@ def alive() -> list[Any]:
     if application is None:
         return []
     gui = application.thread()
-    wrappers = Shiboken.getAllValidWrappers()  # thousands of few classes
+    wrappers = Shiboken.getAllValidWrappers()  # thousands of objects of few classes
     moving = {kind for kind in set(map(type, wrappers)) if issubclass(kind, (QTimer, QThread))}
     movers = [one for one in wrappers if type(one) in moving]
     timers = [one for one in movers if isinstance(one, QTimer) and one.isActive()]
@@ -212,13 +216,13 @@ def alive() -> list[Any]:
 
 
 def _new(before: list[Any]) -> list[str]:
-    """Qt keeps one tool tip for ever; everything else that was not there before is somebody's."""
+    """Describe each object that is alive but not in ``before``, except the tooltip that Qt always keeps."""
     left = [one for one in alive() if not any(one is old for old in before) and not _outlives(one)]
     return [f"{one!r} {one.objectName()}" for one in left if one.metaObject().className() != "QTipLabel"]
 
 
 def _outlives(one: Any) -> bool:
-    """Whether ``one`` belongs to a window that several tests share."""
+    """Return whether ``one`` belongs to a window that several tests share."""
     while (parent := one.parent()) is not None:
         one = parent
     return bool(one.property(OUTLIVES_A_TEST))
@@ -232,11 +236,11 @@ def _delete_what_was_let_go() -> None:
 
 @pytest.fixture
 def without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Processes that begin in this test find no torch; the folder that takes its place on their path."""
+    """Prevent processes started by the test from finding torch. Return the folder that replaces it on their path."""
     folder = tmp_path / "instead of torch"
     folder.mkdir()
     for name in ("torch", "safetensors"):
         (folder / f"{name}.py").write_text(f'raise ModuleNotFoundError("No module named {name!r}", name={name!r})\n')
-    monkeypatch.syspath_prepend(folder)  # a spawned process takes it over
+    monkeypatch.syspath_prepend(folder)  # inherited by spawned processes
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
     return folder

@@ -1,4 +1,4 @@
-"""The floors of the house: imports only go down, those for type checking included, and the core stays light."""
+"""Tests of the layers: all imports lead downwards, even for type checking, and the core needs no heavy libraries."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FLOORS = (
     ("commands",),
     ("__main__",),
 )
-"""Rooms of grpo_core from the ground up; a room may use its own floor and those below."""
+"""Parts of grpo_core, in layers from the lowest. A part can import from its own layer and from those below."""
 
 APP_FLOORS = (
     ("clock",),
@@ -90,7 +90,7 @@ APP_FLOORS = (
     ("start",),
     ("__main__",),
 )
-"""Rooms of app from the ground up; a room may use itself and the floors below."""
+"""Parts of app, in layers from the lowest. A part can import from itself and from the layers below its own."""
 
 REAL_TIME = {
     "app/clock.py",
@@ -106,8 +106,8 @@ REAL_TIME = {
     "app/workspace/evolution.py",
     "app/workspace/frame.py",
 }
-"""Files with timers and times of their own: the clock, what waits for another process or thread, and what measures the
-cost of a frame."""
+"""Files that use timers or times directly: the clock itself, code that waits for another process or thread, and code
+that measures the duration of a frame."""
 
 LIGHT = tuple(
     f"grpo_core.lm.{name}"
@@ -134,10 +134,10 @@ LIGHT += tuple(
         "trl_script",
     )
 )
-"""What of the language models needs no torch: words, prompts and rewards, the NumPy engine, and a look at a folder's
-files."""
+"""Modules of the language models that do not need torch: text, prompts, rewards, the NumPy engine, and checks of a
+model's folder."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
-"""Rooms whose other files import torch."""
+"""Parts of which only the files in ``LIGHT`` do not import torch."""
 HEAVY = {
     "jax",
     "torch",
@@ -158,8 +158,8 @@ APART = {
     "grpo_core.traces.recorders.trl",
     "grpo_core.traces.recorders.verl",
 }
-"""Files that import such a library, or when they are used: what JAX compiles, the one that reads Parquet, and the
-recorders, which run in another trainer's process and stand alone."""
+"""Files that import a heavy library, or are imported only when needed: code that JAX compiles, the reader of Parquet,
+and the recorders, which run in another trainer's process and do not depend on the rest."""
 
 
 def files(package: str) -> list[Path]:
@@ -172,7 +172,7 @@ def module_name(path: Path) -> str:
 
 
 class Import(NamedTuple):
-    """One import of a file: what, whether inside a function, whether for type checking alone."""
+    """An import in a file: the module, whether it is inside a function, and whether it is only for type checking."""
 
     module: str
     lazy: bool
@@ -180,7 +180,7 @@ class Import(NamedTuple):
 
 
 def imports(path: Path, *, lazy: bool = True, typing: bool = True) -> tuple[str, ...]:
-    """Every module that a file imports; ``lazy``: also inside functions, ``typing``: also for type checking alone."""
+    """Return the modules that a file imports, with or without imports inside functions and those for type checking."""
     return tuple(one.module for one in every_import(path) if (lazy or not one.lazy) and (typing or not one.typing))
 
 
@@ -215,10 +215,10 @@ def inside_any(module: str, packages: tuple[str, ...]) -> bool:
 
 
 def floor_of(module: str) -> int:
-    """Index of the floor of a grpo_core module."""
+    """Return the index of the layer of a module of grpo_core."""
     room = module.split(".")[1] if "." in module else ""
     if not room or room == "__version__":
-        return 0  # the package itself, or a name in it
+        return 0  # the package itself or one of its names
     assert room in {room for rooms in FLOORS for room in rooms}, f"grpo_core.{room} has no floor: place it in FLOORS"
     return next(index for index, rooms in enumerate(FLOORS) if room in rooms)
 
@@ -238,7 +238,7 @@ def test_the_core_imports_downwards_and_knows_no_window() -> None:
             assert top not in ("torch", "safetensors", "transformers", "peft") or heavy, (
                 f"{module_name(path)} imports {module}"
             )
-            if top == "grpo_core" and module_name(path) != "grpo_core":  # whose names are imported when asked for
+            if top == "grpo_core" and module_name(path) != "grpo_core":  # which imports its names on demand
                 assert floor_of(module) <= own, f"{module_name(path)} reaches up to {module}"
 
 
@@ -256,12 +256,12 @@ def test_a_claim_is_checked_without_anything_that_makes_sentences() -> None:
 
 
 def app_room(module: str) -> str:
-    """The room of a module of app: the first part of its name below app."""
+    """Return the part of app that a module belongs to: the first component of its name below app."""
     return module.partition(".")[2].partition(".")[0]
 
 
 def app_floor(room: str) -> int:
-    """Index of the floor of a room of app."""
+    """Return the index of the layer of a part of app."""
     return next(index for index, rooms in enumerate(APP_FLOORS) if room in rooms)
 
 
@@ -288,10 +288,10 @@ def test_no_two_files_import_each_other(package: str) -> None:
     for name, path in known.items():
         targets = {module if module in known else module.rpartition(".")[0] for module in imports(path)}
         graph[name] = (targets & known.keys()) - {name}
-    # a package's __init__ gathers what its own files offer; that they name the package is no circle
+    # a package's __init__ imports from its own files; imports of the package by these files are not a cycle
     for name in graph:
         graph[name] = {target for target in graph[name] if not inside(name, target)}
-    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 
 
 def test_the_window_never_imports_torch() -> None:

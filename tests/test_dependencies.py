@@ -1,4 +1,4 @@
-"""What is installed is what was tested: each dependency is pinned, and none to one machine's build."""
+"""Tests of the dependencies: each is pinned to the version that was tested, but not to the build of one machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PINS = dict(
 
 
 def normal(name: str) -> str:
-    """A package's name as an index compares it."""
+    """Normalize the name of a package as package indexes do."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -1,4 +1,4 @@
-"""What README, HACKING and docs/ say about the tree is so: links, paths, lessons, make targets."""
+"""Tests that links, paths, lessons and make targets named in README, HACKING and docs/ exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(paths: list[Path]) -> list[str]:
 
 
 def lessons() -> dict[int, str]:
-    """Number and title of every lesson that is shipped."""
+    """Return the title of every shipped lesson by its number."""
     read = (tomllib.loads(path.read_text("utf-8")) for path in ROOT.glob("resources/lessons/*.toml"))
     return {lesson["number"]: lesson["title"] for lesson in read}
 
@@ -38,7 +38,7 @@ def test_every_link_leads_to_a_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_every_path_that_is_named_exists(path: Path) -> None:
-    """Paths in backticks that begin with a folder of the tree; a ``<name>`` in one stands for any."""
+    """Check paths in backticks that begin with a folder of the repository. ``<name>`` in a path matches any name."""
     named = re.findall(rf"`((?:{'|'.join(ROOMS)})/[^`\s]*)`", path.read_text("utf-8"))
     patterns = {re.sub(r"<[^>]*>", "*", name).rstrip("/") for name in named}
     assert not [name for name in patterns if not any(ROOT.glob(name))]

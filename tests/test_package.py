@@ -1,4 +1,4 @@
-"""What a package leaves out is not needed, what it needs is in it: as far as that shows without making one."""
+"""Tests of the packages' contents that do not need a package to be built: nothing required is left out."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ MODULES = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.
 
 
 BY_PIP = ("bandit/traced", "experiments/fast", "jobs/cluster", "jobs/cluster_calls", "jobs/slurm")
-"""Modules that use libraries which only an installation by pip has; without these they say so."""
+"""Modules that need libraries which only an installation with pip includes. Without these, they report an error."""
 NEED_TORCH = ("lm", "traces/recorders")
-"""The language model, and what runs in another trainer's process."""
+"""The language model, and the code that runs in another trainer's process."""
 
 
 @cache
 def imported(path: Path) -> tuple[set[str], set[str]]:
-    """The modules that a file imports, and those that it imports by a name in quotes."""
+    """Return the modules that a file imports with statements, and those that it imports by name (``import_module``)."""
     plainly: set[str] = set()
     by_name: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -61,7 +61,7 @@ def test_nothing_is_left_out_that_the_program_imports(kind: str) -> None:
     assert by_pip <= {*MODULES}
     for path in (path for path in MODULES if path not in by_pip):
         torch_may_lack = kind == "slim" and any(path.is_relative_to(ROOT / "grpo_core" / room) for room in NEED_TORCH)
-        # a folder's model says so where its libraries are missing, a recorder runs in another program
+        # hf reports an error if its libraries are missing; a recorder runs in another program
         torch_may_lack |= any(path.is_relative_to(ROOT / "grpo_core" / room) for room in ("hf", "traces/recorders"))
         for module in set.union(*imported(path)):
             cut = [name for name in out if module == name or module.startswith(f"{name}.")]
@@ -70,7 +70,7 @@ def test_nothing_is_left_out_that_the_program_imports(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_pyarrow_imports_is_there(kind: str) -> None:
-    """Its file systems ask OpenSSL for the certificates of this computer as soon as they are imported."""
+    """Check that OpenSSL is included. pyarrow's file systems ask it for certificates when they are imported."""
     assert not {"ssl", "_ssl", "_hashlib"} & set(excluded(kind))
 
 
@@ -139,7 +139,7 @@ def test_of_pyarrow_stays_what_reads_parquet_and_each_library_once() -> None:
     names = [f"lib{name}.so.2600" for name in UNUSED_OF_PYARROW]
     names += ["libarrow_python.so", "libarrow_python.so.2600.1.0", "table.pxi", "libarrow_flight.so.2600"]
     stay = ["libarrow.so.2600", "libarrow_compute.so.2600", "libparquet.so.2600", "libarrow_python.so.2600"]
-    # whoever is not on Linux keeps what others lead to
+    # on other systems, libraries that others depend on are kept
     stay += ["libarrow_acero.2600.dylib", "arrow_dataset.dll"]
     toc = [(f"pyarrow/{name}", f"/a/{name}", "BINARY") for name in (*names, *stay)]
     assert [name.removeprefix("pyarrow/") for name, _, _ in kept(toc)] == stay
@@ -326,7 +326,7 @@ def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: P
 
 
 def table_of(entries: dict[str, bytes]) -> bytes:
-    """ICU's common data with those entries."""
+    """Return ICU's common data with the given entries."""
     names = b"".join(name.encode() + b"\0" for name in entries)
     head = struct.pack("<HH", 32, 0x27DA).ljust(12, b"\0") + b"CmnD".ljust(20, b"\0")
     begin, places, data = 4 + 8 * len(entries), b"", b""

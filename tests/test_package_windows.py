@@ -1,4 +1,4 @@
-"""The Windows package: its parts are pinned, and its installer takes away what it has brought and nothing else."""
+"""Tests of the Windows package: its parts are pinned, and its uninstaller removes exactly the installed files."""
 
 from __future__ import annotations
 

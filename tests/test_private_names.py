@@ -1,4 +1,4 @@
-"""Tests use public names: the private ones of the program that are left are counted by file, and only become fewer."""
+"""Tests use only public names of the program. The remaining uses of private names are counted and can only decrease."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LEFT = {
     "core/lm/test_patterns.py": 3,
     "core/runs/test_run_file_errors.py": 2,
 }
-"""File -> how often it uses a private name of the program; a new use is written with a public one instead."""
+"""File -> number of uses of private names of the program. New uses are not allowed."""
 FOREIGN = {"_MEIPASS", "_attn_implementation", "_exit", "_mod_uses_pyside"}
-"""Names of PyInstaller, transformers, Python and PySide6."""
+"""Private names of PyInstaller, transformers, Python and PySide6."""
 
 
 def private(name: str) -> bool:
@@ -27,7 +27,7 @@ def private(name: str) -> bool:
 
 
 def own(tree: ast.Module) -> set[str]:
-    """Private names that a file of the tests defines itself."""
+    """Return the private names that a test file defines itself."""
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -41,7 +41,7 @@ def own(tree: ast.Module) -> set[str]:
 
 
 def used(node: ast.AST) -> Iterator[str]:
-    """Names that ``node`` reads from, or sets in, something else."""
+    """Yield the names that ``node`` reads from another object or module, or sets there."""
     match node:
         case ast.Attribute(value=ast.Name(id="self" | "cls")):
             return
@@ -55,7 +55,7 @@ def used(node: ast.AST) -> Iterator[str]:
 
 
 def uses(source: str) -> list[str]:
-    """Private names of the program in the text of a test."""
+    """Return the uses of private names of the program in the source code of a test."""
     tree = ast.parse(source)
     known = own(tree)
     return [name for node in ast.walk(tree) for name in used(node) if private(name) and name not in known]

@@ -1,6 +1,7 @@
-"""What pip installs: one name of its own, every shipped file and nothing else, the same bytes whenever it is made.
+"""Tests of the wheel and the source archive: one package name of its own, exactly the shipped files, reproducible
+bytes.
 
-`make test-wheel` tries it in new environments.
+``make test-wheel`` installs the wheel in new environments.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MODULES = sorted((ROOT / "app").rglob("*.py"))
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source archive and the wheel."""
+    """Build the source archive and the wheel, and return their folder."""
     folder = tmp_path_factory.mktemp("made")
     build(ROOT, folder, {"SOURCE_DATE_EPOCH": "1000000000"})
     return folder
@@ -35,14 +36,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def renamed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the wheel installs."""
+    """Return a folder with the files that the wheel installs."""
     folder = tmp_path_factory.mktemp("renamed")
     zipfile.ZipFile(next(made.glob("*.whl"))).extractall(folder)
     return folder
 
 
 def build(tree: Path, target: Path, given: dict[str, str]) -> None:
-    """Have a tree's own backend make both, as pip has it."""
+    """Build the source archive and the wheel of ``tree`` with its own build backend, as pip does."""
     code = f"from tools.package import backend as b; b.build_sdist({str(target)!r}); b.build_wheel({str(target)!r})"
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     subprocess.run(
@@ -60,7 +61,7 @@ def files(folder: Path) -> set[str]:
 
 
 def known(folder: str) -> set[str]:
-    """Files below a folder of the tree that belong to it, relative to it."""
+    """Return the known files in a top-level folder of the repository, relative to that folder."""
     return {path.relative_to(folder).as_posix() for path in backend.known_files() if path.parts[0] == folder}
 
 
@@ -108,7 +109,7 @@ def test_the_renamed_tree_holds_every_file_of_both_packages_the_resources_and_th
 
 
 def test_names_of_modules_stand_in_no_text_of_the_source() -> None:
-    """A logger or a module that is named by a word of its own would keep the old name."""
+    """Check that no logger or module is named by the string "app", which would not be renamed."""
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in (
@@ -188,7 +189,11 @@ def test_both_have_the_same_bytes_whenever_they_are_made(made: Path, tmp_path: P
 
 @pytest.mark.skipif(os.name == "nt", reason="shell scripts")
 def test_a_newer_patch_of_python_that_is_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make test-package` fails where a package bundles an older one. Its bill of materials names the one it has."""
+    """Check the search for a newer Python patch release.
+
+    ``make test-package`` fails if a package contains an older one. The bill of materials lists the version that it
+    contains.
+    """
     for folder, said in (("a", "CPython 3.11.9"), ("b", "CPython 3.11.12"), ("c", "PyPy 3.11.13"), ("d", "")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "python3.11").write_text(f"#!/bin/sh\necho {said}\n")

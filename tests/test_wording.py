@@ -1,4 +1,4 @@
-"""The rules for docstrings and names find what they are for, and what was there before may only become less."""
+"""Tests of the rules for docstrings and names, and of the baseline of earlier violations, which can only decrease."""
 
 from __future__ import annotations
 

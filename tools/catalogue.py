@@ -2,11 +2,11 @@
 
     python -m tools.catalogue de     create or update resources/translations/de.ts, and de.qm from its translations
 
-Qt's lupdate finds the text in the code; that of lessons, glossary and references is passed to it in a temporary file.
-Translate de.ts with Qt Linguist, run this command again, and start the program with ``--language de``.
+Qt's lupdate finds the text in the code. The text of lessons, glossary and references is passed to it in a temporary
+file. Translate de.ts with Qt Linguist, run this command again, and start the program with ``--language de``.
 
-A word with two meanings is listed once for each, with a comment such as "verb". A sentence that counts something has as
-many forms as the language needs; its source is the English singular, and its comment the English plural. A form can
+A word with two meanings is listed once for each, with a comment such as "verb". A message that counts something has as
+many forms as the language needs. Its source is the English singular, and its comment the English plural. A form can
 omit the number if the English singular does.
 """
 
@@ -30,9 +30,7 @@ from grpo_core.text import misfit
 ROOT = Path(__file__).parents[1]
 TRANSLATIONS = ROOT / "resources" / "translations"
 ALIKE = 0.75
-"""Minimum similarity ratio, as computed by difflib, at which two messages are taken to be versions of the same
-message.
-"""
+"""Minimum similarity, as computed by difflib, at which two messages count as versions of the same message."""
 SAID = {
     "title",
     "gist",
@@ -53,7 +51,7 @@ SAID = {
 
 
 def main(arguments: list[str]) -> int:
-    """Update the catalogue of one language."""
+    """Update the catalogue of the language given on the command line."""
     if len(arguments) != 1 or not arguments[0].replace("_", "").isalpha():
         print("Usage: python -m tools.catalogue LANGUAGE, such as de or pt_BR", file=sys.stderr)
         return 2
@@ -82,8 +80,9 @@ def renew(catalogue: Path, language: str = "") -> None:
 
 
 def _keep_translations(catalogue: Path) -> None:
-    """Give the translations of messages that have disappeared to the most similar new messages, and drop the old
-    messages.
+    """Transfer translations from messages that have disappeared to the most similar new messages.
+
+    The old messages are removed.
     """
     tree = ET.parse(catalogue)
     for context in tree.iter("context"):
@@ -97,7 +96,7 @@ def _keep_translations(catalogue: Path) -> None:
                 before = _written(message)
                 alike = difflib.get_close_matches(before, new, n=1, cutoff=ALIKE)
                 if alike and any(_forms(message)):
-                    for changed in new.pop(alike[0]):  # a word that has become two has its translation for both
+                    for changed in new.pop(alike[0]):  # with two meanings, both are given the translation
                         _fill(changed, _forms(message))
                         old = ET.Element("oldsource")
                         old.text = before
@@ -112,25 +111,27 @@ def _is(message: ET.Element, *kinds: str) -> bool:
 
 
 def _written(message: ET.Element) -> str:
-    """The English text of a message, in the plural if it has one."""
+    """Return the English text of a message, in the plural if it has one."""
     return message.findtext("comment" if _counts(message) else "source") or ""
 
 
 def _counts(message: ET.Element) -> bool:
-    """Whether a message is of ``plural``."""
+    """Return whether a message has plural forms."""
     return message.get("numerus") == "yes"
 
 
 def _forms(message: ET.Element) -> list[str]:
-    """The translations of a message: one, or one for each plural form."""
+    """Return the translations of a message: a single one, or one for each plural form."""
     if _counts(message):
         return [form.text or "" for form in message.iter("numerusform")]
     return [message.findtext("translation") or ""]
 
 
 def _fill(message: ET.Element, forms: list[str]) -> None:
-    """Enter translations into an untranslated message. The last of them, the plural, where it needs more than there
-    are."""
+    """Enter translations into an untranslated message.
+
+    If the number of forms differs, all of them are set to the last translation, the plural.
+    """
     places = [*message.iter("numerusform" if _counts(message) else "translation")]
     for number, place in enumerate(places):
         place.text = forms[number] if len(forms) == len(places) else forms[-1]
@@ -140,7 +141,7 @@ def release(catalogue: Path) -> Path:
     """Compile the translations in ``catalogue`` to the .qm file that the program reads.
 
     Raises:
-        SystemExit: translations do not fit their sources; the message lists them.
+        SystemExit: translations do not fit their sources. The message lists them.
     """
     problems = list(_misfits(catalogue))
     if problems:
@@ -151,7 +152,7 @@ def release(catalogue: Path) -> Path:
 
 
 def _misfits(catalogue: Path) -> Iterator[str]:
-    """Yield an error message for each finished translation that lacks a placeholder or a link of its source."""
+    """Yield an error message for each finished translation whose placeholders or links do not match its source."""
     for message in ET.parse(catalogue).iter("message"):
         source, translation = message.findtext("source") or "", message.find("translation")
         if translation is None or translation.get("type") is not None:
@@ -185,7 +186,7 @@ def _said(data: Any, key: str = "") -> Iterator[str]:
 
 
 def _qt(program: str, *arguments: str) -> None:
-    """Run one of Qt's own programs, which come with PySide6."""
+    """Run one of the Qt programs that come with PySide6."""
     folder = Path(PySide6.__file__).parent
     command = next(path for path in (folder / program, folder / f"{program}.exe") if path.exists())
     done = subprocess.run([command, *arguments], capture_output=True, text=True, check=False)

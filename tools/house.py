@@ -1,6 +1,6 @@
-"""Draw the dependencies between the parts of both packages, derived from their imports, as ``docs/house.md``.
+"""Write ``docs/house.md``: a drawing of the dependencies between the parts of both packages, based on their imports.
 
-python -m tools.house
+Run it as ``python -m tools.house``.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def _drawing(package: str) -> Iterator[str]:
 
 
 def _parts(package: str) -> dict[str, set[str]]:
-    """Return the parts of a package with the parts that each imports, including imports for type checking and inside
-    functions.
+    """Return each part of a package with the parts that it imports.
+
+    Imports for type checking and inside functions are included.
     """
     uses: dict[str, set[str]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
@@ -65,7 +66,7 @@ def _parts(package: str) -> dict[str, set[str]]:
 
 
 def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
-    """Return the parts in rows from bottom to top, each in the row above the highest part that it uses."""
+    """Return the parts in rows from bottom to top. Each part is one row above the highest part that it uses."""
     height: dict[str, int] = {}
     while left := [part for part in uses if part not in height]:
         placed = [part for part in left if uses[part] <= height.keys()]
@@ -76,7 +77,7 @@ def _rows(uses: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _direct(part: str, uses: dict[str, set[str]]) -> set[str]:
-    """Return the parts that a part uses, without those that it also reaches through another part."""
+    """Return the parts that a part uses, except those that it also reaches through another part."""
     return uses[part] - {further for used in uses[part] for further in _reached(used, uses)}
 
 

@@ -1,4 +1,4 @@
-"""The keys and clicks that let a waiting film go on: any key that nothing else uses, Enter, and a click on the film."""
+"""Keys and clicks that resume or end a film: a click on it, Enter, and any key without another function."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ APART = (
     Key.Key_Shift, Key.Key_Control, Key.Key_Alt, Key.Key_Meta, Key.Key_AltGr, Key.Key_Escape, Key.Key_Tab,
     Key.Key_Backtab,
 )  # fmt: skip # short names, side by side
-"""Keys that are part of another, or have a meaning in every program."""
+"""Modifier keys, and keys that have the same function in every program."""
 COMMANDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
 
 
 class FilmKeys(QObject):
-    """Lets a film that waits for the user go on.
+    """Resumes or ends a film when the user presses a key or clicks on the film.
 
-    A key first belongs to commands and to the focused widget; the window gets what is left. The film's picture, once it
-    has the focus, gives away Enter.
+    Commands and the focused widget handle a key first; only keys that reach the window count. While the picture of a
+    film has the focus, Enter counts as well.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class FilmKeys(QObject):
 
     @property
     def waits(self) -> bool:
-        """Whether a film waits for the user: it is paused, or its update is shown slowly, as a first step."""
+        """Whether a key has this effect: a film is paused, or the first steps are playing the film of an update."""
         return self._player.film.paused or self._first_steps.explains
 
     @Slot("QWidget*", "QWidget*")
@@ -76,7 +76,7 @@ def _is_ordinary(event: QKeyEvent) -> bool:
 
 
 def _parts(widget: QWidget | None) -> list[QWidget]:
-    """The widget, and what it scrolls, if it is the picture of a film."""
+    """Return the widget and its viewport, if any. The list is empty if the widget is not the picture of a film."""
     if not isinstance(widget, (BarChart, TokenGrid)):
         return []
     panel: QWidget | None = widget

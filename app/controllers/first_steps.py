@@ -35,13 +35,13 @@ LESSON_ID = "one_update"
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """Several updates in a row.
+    """Part of an experience: several updates in a row.
 
     Attributes:
         updates: number of updates.
         speed: updates per second; None for as many as possible.
-        changes: dotted path -> value of settings that are changed first, as if by a user at the controls.
-        text: one sentence about what to watch in the meantime.
+        changes: dotted path -> new value of settings that are changed first, as if by the user.
+        text: one sentence about what to watch during these updates.
     """
 
     updates: int
@@ -58,11 +58,11 @@ class Experience:
         name: label of its button, and title of its run.
         settings: dotted path -> value of settings that differ from the default.
         language: whether it uses a language model rather than the bandit.
-        start: path, in the resources, of a shipped run whose copy is continued; empty for a run from update 0.
+        start: path, within the resources, of a shipped run of which a copy is continued; empty to start at update 0.
         panel: the panel that is brought to the front.
         acts: the acts, in order.
-        then: one sentence about what to try at the controls afterwards.
-        control: dotted path of the setting whose control then gets the keyboard focus; empty for none.
+        then: one sentence about what the user can try afterwards.
+        control: dotted path of the setting whose control receives the keyboard focus at the end; empty for none.
     """
 
     name: str
@@ -169,11 +169,11 @@ SAME_ELSEWHERE = {
     CHEAT.name: (tr("The same on a language model"), MODEL_CHEATS),
     MODEL_CHEATS.name: (tr("The same on a bandit"), CHEAT),
 }
-"""Counterpart of an experience with the other kind of policy: label of its button, and the experience."""
+"""Name of an experience -> the same experience with the other kind of policy, preceded by the label of its button."""
 
 
 class FirstSteps(QObject):
-    """Plays one experience at a time. It ends as soon as the user pauses it or shows another run."""
+    """Plays one experience at a time. It ends early if the user pauses it or shows another run."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class FirstSteps(QObject):
 
     @property
     def explains(self) -> bool:
-        """End the slow film of an update when the user presses a key that has no other function."""
+        """Whether an experience is playing the film of an update."""
         return self._playing is not None and self._player.film.whole
 
     @property
@@ -208,7 +208,7 @@ class FirstSteps(QObject):
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """A button for each experience, one for a lesson, and one for a run by another trainer."""
+        """Buttons for the experiences, a lesson, and opening a run of another trainer."""
         experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
         return (
             *experiences,
@@ -217,11 +217,11 @@ class FirstSteps(QObject):
         )
 
     def offer(self) -> None:
-        """Offer the experiences, regardless of the run shown."""
+        """Offer the experiences, whatever run is shown."""
         self._say(tr("First steps, each on a run of its own; Space pauses it at any time."), self.actions)
 
     def begin(self, experience: Experience) -> None:
-        """Play ``experience`` on a new run, which replaces a run without updates."""
+        """Play ``experience`` on a new run. If the current run has no updates, close it."""
         self._stop()
         self._player.pause()
         before = self._workspace.run
@@ -258,7 +258,7 @@ class FirstSteps(QObject):
         return run
 
     def _next_act(self) -> None:
-        """Start the next act. After the last one, hand over to the user at the controls."""
+        """Start the next act. After the last one, tell the user what to try next."""
         assert self._playing is not None
         self._act += 1
         if self._act == len(self._playing.acts):

@@ -31,7 +31,7 @@ TURNED_MS = 40
 
 
 class Section(Enum):
-    """Sections of the page, beside the picture."""
+    """Sections of the page next to the picture."""
 
     STEP = "step"
     WARNING = "step, with the request to predict first"
@@ -39,7 +39,7 @@ class Section(Enum):
 
 
 class Phase(Enum):
-    """Progress of run and picture towards the step shown."""
+    """Progress of the run and the picture towards the step shown."""
 
     COMING = "the run has not yet reached it"
     ANSWER_COMING = "the same, after a prediction"
@@ -53,12 +53,12 @@ class LessonPlayer(QObject):
     """The player of the open lesson.
 
     Attributes:
-        lesson: the open lesson; None between lessons.
+        lesson: the open lesson, or None.
         place: index of the step.
-        turned: knobs that the user has turned in this step, dotted path -> value.
-        placed: the predictions of this session, by step.
-        problem: message explaining why a step cannot be shown, or an empty string.
-        section: what the page shows. In the warning, going on without a prediction skips it.
+        turned: dotted path -> value of the knobs that the user has turned in this step.
+        placed: step -> prediction made in this session.
+        problem: a message that explains why a step cannot be shown, or an empty string.
+        section: the section that the page shows. In the warning, continuing without a prediction skips the question.
         phase: progress of the run and the picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.
@@ -66,7 +66,7 @@ class LessonPlayer(QObject):
     Signals:
         changed: emitted when any of these attributes changes.
         ended: emitted when the lesson is over, with a message to show, or an empty string.
-        led_on: emitted when the user goes on from the ending to the next lesson.
+        led_on: emitted when the user continues from the ending to the next lesson.
     """
 
     led_on = Signal()
@@ -115,13 +115,13 @@ class LessonPlayer(QObject):
     def covered(self) -> bool:
         """Whether the step is waiting for a prediction.
 
-        Until one is placed or skipped, the page shows the previous step.
+        Until the user predicts or skips, the page shows the step's opening.
         """
         return self.step.predict is not None and self.place not in self.placed
 
     @property
     def seen(self) -> LessonStep:
-        """The step that the page shows: the current one or, while a question is open, the one asked about."""
+        """The step that the page shows: the current one or, while its question is open, its opening."""
         step = self.step
         return step.opening if self.covered and step.opening is not None else step
 
@@ -134,17 +134,17 @@ class LessonPlayer(QObject):
 
     @property
     def finished(self) -> bool:
-        """Whether the picture is changing into the one with the answer."""
+        """Whether the ending is shown."""
         return self.section is Section.ENDING
 
     @property
     def busy(self) -> bool:
-        """Whether the run still has to reach the update of the step shown."""
+        """Whether the run has not yet reached the update of the step shown."""
         return self.phase in (Phase.COMING, Phase.ANSWER_COMING)
 
     @property
     def saved(self) -> SavedState | None:
-        """Run, settings and cursor from before the lesson, to be restored after it. None between lessons."""
+        """Run, settings and cursor from before the lesson, restored when it ends. None if no lesson is open."""
         return self._guest.saved
 
     def owns(self, run: RunHandle) -> bool:
@@ -162,7 +162,10 @@ class LessonPlayer(QObject):
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
 
     def next(self) -> None:
-        """Go to the next step. An open question is pointed out the first time, and skipped the second."""
+        """Go to the next step, or from the last one to the ending.
+
+        If a question is open, the first call asks for a prediction, and the second skips the question.
+        """
         if self.lesson is None:
             return
         if self.reveal.playing:
@@ -187,7 +190,7 @@ class LessonPlayer(QObject):
             self._enter(self.place - 1)
 
     def predict(self, guess: float | None) -> None:
-        """Place a prediction, or skip it, and let the run answer."""
+        """Record a prediction, or None if the question is skipped, and show the answer."""
         if self.lesson is not None and self.covered:
             self.placed[self.place] = Placed(guess)
             self._go(Phase.ANSWER_COMING)
@@ -197,10 +200,10 @@ class LessonPlayer(QObject):
         self.predict(None)
 
     def turn(self, changes: Mapping[str, Any]) -> None:
-        """Change knobs. The lesson's run starts again with the new values and the same seed.
+        """Turn knobs. The lesson's run starts again with the new values and the same seed.
 
         Raises:
-            SettingsError: a value is not allowed; the message says what is, and nothing has changed.
+            SettingsError: a value is not allowed. The message says which values are, and nothing has changed.
         """
         if self.lesson is None:
             return
@@ -210,7 +213,7 @@ class LessonPlayer(QObject):
         self._later.start_if_idle()
 
     def reset(self) -> None:
-        """Reset all knobs and everything dragged to the state of the step."""
+        """Reset all knobs and everything that was dragged to the state of the step."""
         self.turned = {}
         if self.interactive is not None and self.lesson is not None:
             self.interactive.take(self.seen.state)
@@ -221,7 +224,7 @@ class LessonPlayer(QObject):
         self._part("", self._guest.give_back)
 
     def keep(self) -> None:
-        """Leave the lesson and continue its run in the full program. The user's own run stays in the list."""
+        """Leave the lesson and continue its run in the full program. The user's previous run stays in the list."""
         sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
@@ -242,9 +245,9 @@ class LessonPlayer(QObject):
             self._go(Phase.COMING)
 
     def _go(self, phase: Phase) -> None:
-        """Bring the run to the step shown, to show it or its answer."""
+        """Bring the run to the step shown and start ``phase``."""
         assert self.lesson is not None
-        self.phase = phase  # from here on nothing is scored before the run is there
+        self.phase = phase  # nothing is scored before the run has reached the step
         self.reveal.finish()
         self.problem = ""
         if self.section is Section.WARNING:
@@ -283,28 +286,27 @@ class LessonPlayer(QObject):
 
     @property
     def _film(self) -> range:
-        """The updates from the opening of the step's question to its answer. Empty if the question does not name
-        a start."""
+        """The updates from the opening of the question to its answer. Empty if the question has no starting update."""
         predict, opening = self.step.predict, self.step.opening
         if predict is None or predict.start is None or opening is None:
             return range(0)
         return range(opening.update, self.step.update + 1)
 
     def _show_place_of(self, target: LessonStep) -> None:
-        """Move the cursor to the position that the step defines."""
+        """Move the cursor to the update and stage of the step."""
         self._workspace.move_to(target.update)
         if target.update:
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
 
     def play_change(self) -> None:
-        """Start the transition of the charts from the pictures stored by the page to the current ones."""
+        """Start the transition from the pictures that the page has stored to the current ones."""
         if self.phase is Phase.ANSWERED:
             self.phase = Phase.CHANGING if self.reveal.moves else Phase.SHOWN
             self.reveal.play(CHANGE_SECONDS)
 
     @Slot()
     def _on_played(self) -> None:
-        """Advance the cursor of a film by the clock."""
+        """Update the cursor and the phase when the animation has progressed."""
         if self.lesson is None:
             return
         if self.phase is Phase.FILM and self.reveal.playing:
@@ -318,7 +320,7 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def score(self) -> None:
-        """Score an open prediction against the run once both the run and the interactive are ready."""
+        """Score an unscored prediction once both the run and the interactive are ready."""
         placed = self.placed.get(self.place) if self.lesson is not None else None
         ready = self.interactive is None or self.interactive.ready
         waits = self.busy or not ready or bool(self.problem) or self.phase is Phase.FILM
@@ -330,7 +332,7 @@ class LessonPlayer(QObject):
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _part(self, sentence: str, give_back: Callable[[], None]) -> None:
-        """End the lesson and cancel everything requested for it."""
+        """End the lesson, call ``give_back``, and report ``sentence`` to the user."""
         if self.lesson is not None:
             self.lesson = None
             self._rest()
@@ -345,7 +347,7 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_activated(self) -> None:
-        """End the lesson because another run was opened or the lesson's own was closed. The active run stays shown."""
+        """End the lesson if a run that does not belong to it has become active. That run stays active."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
             self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)

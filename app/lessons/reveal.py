@@ -1,4 +1,4 @@
-"""The clock of the short animation that reveals an answer, from 0 to 1."""
+"""The short animation that reveals an answer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from app.workspace.film import eased
 
 FRAME_MS = 16
 FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
-"""Duration in seconds of a film of a run in training, and of the transition from one picture to another."""
+"""Durations in seconds of a film of a run in training, and of the transition from one picture to another."""
 
 
 class Reveal(QObject):
     """An animation that plays once from 0 to 1 and then stays at 1.
 
     Attributes:
-        moves: whether to animate; with reduced motion, every reveal ends immediately.
-        ticks: its timer, which can have its own clock.
-        share: the share played so far, 0 to 1.
+        moves: whether to animate. With reduced motion, every reveal ends immediately.
+        ticks: the timer, which can have its own clock.
+        share: the share played so far, from 0 to 1.
 
     Signals:
         played: emitted when ``share`` changes.
@@ -35,12 +35,12 @@ class Reveal(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether an answer is being revealed."""
+        """Whether the animation is playing."""
         return self.share < 1.0
 
     @property
     def eased(self) -> float:
-        """The share with ease-in-out applied, 0 to 1."""
+        """The share with a slow start and a slow end, from 0 to 1."""
         return eased(self.share)
 
     def play(self, seconds: float) -> None:
@@ -53,7 +53,7 @@ class Reveal(QObject):
         self.played.emit()
 
     def finish(self) -> None:
-        """Jump to the end."""
+        """Jump to the end of the animation."""
         self.ticks.stop()
         if self.playing:
             self.share = 1.0

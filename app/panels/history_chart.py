@@ -1,4 +1,4 @@
-"""One plot of the training history: the run's series that share an axis, with those of earlier runs behind them."""
+"""One plot of the training history: series of the run that share an axis, with those of earlier runs behind them."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Maximum number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
 NAMED = 180.0
-"""Minimum plot height in pixels at 100 % at which the axis of updates has a title.
+"""Minimum plot height in pixels, at 100 %, at which the axis of updates has a title.
 
-In a shorter plot, the curves need that space, and the readout names the axis.
+In a shorter plot, the curves need that space, and only the read-out names the axis.
 """
 RING = 7.0
 """Diameter in pixels of the ring that marks where an earlier run's largest probability exceeds one half."""
 
 
 class HistoryChart(Plot):
-    """A plot of the series that share an axis.
+    """A plot of series that share an axis.
 
     Attributes:
-        possible: names of the series that the run shown can have (:meth:`offer`).
+        possible: names of the series that the run shown can have; see :meth:`offer`.
         trials: the earlier runs that are drawn.
-        ghosts, bands: plot items of earlier runs and of repeats, by series name; created on first use.
-        pinned: plot items of earlier repeats, in the order given.
+        ghosts, bands: plot items of earlier runs and of repeats, by name of the series; created on first use.
+        pinned: plot items of earlier sets of repeats, in the given order.
     """
 
     _aligned_labels: Sequence[str] = ()  # the base class needs labels during its construction
@@ -88,12 +88,12 @@ class HistoryChart(Plot):
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
-        """Align the left and right ends with the plots above and below, and number updates only under the last plot.
+        """Align this plot with those above and below, and show update numbers only below the lowest plot.
 
         Args:
             stacked: whether the plots are stacked vertically.
             last: whether this plot is the lowest.
-            beside: all of the plots; the right margin fits the longest of their labels.
+            beside: all of the plots. The right margin fits the longest of their labels.
         """
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
@@ -113,18 +113,18 @@ class HistoryChart(Plot):
         return int(self.frame.below)
 
     def count_as(self, run: RunHandle) -> None:
-        """Label the axis of updates for ``run``: as the trainer's steps if it is recorded, otherwise as updates."""
+        """Set the unit of the axis of updates: the trainer's step if ``run`` is recorded, otherwise the update."""
         self._unit = tr("trainer's step") if run.is_recorded else tr("update")
         self._any_reward = run.is_recorded
         self._name_axis()
 
     @property
     def place_name(self) -> str:
-        """Return the unit of the axis of updates, even if the axis has no space to show it."""
+        """The unit of the axis of updates, even if the axis has no space to show it."""
         return self._unit
 
     def _name_axis(self) -> None:
-        """Give the axis of updates a title, unless the plot is so short that only the readout names it."""
+        """Show the title of the axis of updates, unless the plot is too short or a plot below shows it."""
         named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
 
@@ -140,7 +140,7 @@ class HistoryChart(Plot):
     # -- behind the curves --------------------------------------------------------------------------------------------
 
     def show_trials(self, trials: tuple[Trial, ...], pointed: RunHandle | None) -> None:
-        """Draw the series of these earlier runs behind the visible curves, with ``pointed`` emphasized."""
+        """Draw the series of earlier runs behind the curves, and emphasize the run ``pointed``."""
         self.trials = trials
         if trials and not self.ghosts:
             self.ghosts = {name: self.add_item(GhostLines(METRICS[name].colour), z=4) for name in self.names}
@@ -155,7 +155,7 @@ class HistoryChart(Plot):
                 self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats, given as (n, S) arrays by series name. A series that is not given has no range."""
+        """Draw the range of repeats, given as (n, S) arrays by name of the series. Other series have no range."""
         self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
         if self._repeats and not self.bands:
             backed = [name for name in self.names if name in SERIES]
@@ -165,7 +165,7 @@ class HistoryChart(Plot):
             band.show_runs(self._repeats.get(name))
 
     def show_pinned(self, pinned: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Draw the ranges of earlier repeats, each in the same way as :meth:`show_repeats` draws the latest."""
+        """Draw the ranges of earlier sets of repeats, given in the same form as for :meth:`show_repeats`."""
         backed = [name for name in self.names if name in SERIES]
         while backed and len(self.pinned) < len(pinned):
             self.pinned.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=1) for name in backed})
@@ -175,7 +175,7 @@ class HistoryChart(Plot):
                 band.show_runs(series.get(name))
 
     def _longest(self) -> float:
-        """Return the last update of the items behind the curves, limited to the range of the axis."""
+        """Return the last update of any earlier run or repeat, or :data:`REACH` if it is later."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 
@@ -185,9 +185,7 @@ class HistoryChart(Plot):
         return super().has_data() or bool(self.trials) or bool(self._repeats)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """Return the table's columns and rows: the series that this run can have, since others would be empty, then
-        those of the earlier runs.
-        """
+        """Return the table: the series that this run can have, then the visible ones of each earlier run."""
         curves = [curve for curve in self.curves if curve.key in self.possible]
         columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=METRICS[c.key].help) for c in curves]
@@ -224,7 +222,7 @@ class HistoryChart(Plot):
         super()._refresh_y()
 
     def _refresh_behind(self) -> None:
-        """Draw the items behind the visible curves, and extend the axis to include them."""
+        """Draw the items behind the visible curves, and record which values the axis must include."""
         (low, high), pixels = self.view_box.viewRange()[0], max(int(self.view_box.width()), 1)
         visible = {curve.key for curve in self.curves if curve.isVisible()}
         ends: list[float] = []
@@ -244,7 +242,7 @@ class HistoryChart(Plot):
     def _fit_unit(self) -> None:
         """Set an axis from 0 to 1 unless a visible series exceeds it, as rewards with a bonus do.
 
-        Rewards of arbitrary scale get an axis fitted to their range.
+        If only rewards of another trainer are visible, the axis follows the data.
         """
         if self._any_reward and [curve.key for curve in self.curves if curve.isVisible()] == ["reward_mean"]:
             self.set_scales(y=Scale())

@@ -1,4 +1,4 @@
-"""A policy in lanes: rewards, draws, probabilities on their own scale, and the update's change."""
+"""A policy as a bar chart with lanes for rewards, draws, probabilities, and changes or advantages."""
 
 from __future__ import annotations
 
@@ -56,24 +56,25 @@ LEGEND = tuple(series.entry for series in (NOW, BEFORE, REFERENCE))
 LEGEND_WITH_EARLIER = (*LEGEND, EARLIER.entry)
 ORDER = tuple(series.key for series in (NOW, BEFORE, REFERENCE, REWARD, DRAWN, MOVED, GAINED))
 SMALL = 1e-3
-"""Magnitude below which a change is grey. The axis of changes always extends at least to this value."""
+"""Magnitude below which a change is grey. The axis of changes always extends to at least this value."""
 SMALLEST = 5e-5
-"""Magnitude below which a change has no number in the picture."""
+"""Magnitude below which the picture shows no number for a change."""
 
 
 def policy_chart(*, headed: bool = True) -> BarChart:
-    """Return a chart for :func:`policy_picture` in which rewards can be dragged. ``headed`` adds a sentence above
-    the picture.
+    """Return a chart for :func:`policy_picture` in which rewards can be dragged.
+
+    ``headed``: whether it shows a sentence above the lanes.
     """
     return BarChart(tr("Policy over actions"), drag="diamond", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """A prediction of the likeliest action's probability.
+    """The user's prediction of the likeliest action's probability.
 
     Attributes:
-        height: the probability; None before one is chosen.
+        height: the probability; None before the user has chosen one.
         asks: whether the user can drag it.
     """
 
@@ -84,8 +85,13 @@ class Guess:
 def policy_picture(
     what: PolicyPicture, action: int | None, beside: PolicyPicture | None = None, guess: Guess | None = None
 ) -> BarPicture:
-    """Return the lanes of ``what`` with ``action`` selected and ``guess`` as a line. The axes also include the
-    numbers of ``beside``.
+    """Return the picture of a policy in lanes.
+
+    Args:
+        what: the data of the policy.
+        action: the selected action, or None.
+        beside: other data that the axes also include, so that two charts have the same axes.
+        guess: a prediction, drawn as a line.
     """
     here = action if action is not None and action < len(what.names) else None
     others = (what,) if beside is None else (what, beside)
@@ -117,9 +123,9 @@ def show_policy(
     beside: PolicyPicture | None = None,
     guess: Guess | None = None,
 ) -> None:
-    """Draw ``what`` in ``chart`` with ``guess`` as a line, on axes that also include ``beside``.
+    """Draw ``what`` in ``chart``. The other arguments are those of :func:`policy_picture`.
 
-    Without a selected action, the arrow keys start from the likeliest.
+    If no action is selected, the arrow keys start from the likeliest one.
     """
     if action is None:
         chart.chosen = int(what.now.argmax())
@@ -131,8 +137,9 @@ def _normalizes(what: PolicyPicture) -> bool:
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
-    """Return the lane of the actions' rewards. While a stage is shown, the rewards of actions that were not drawn
-    are dimmed.
+    """Return the lane of the rewards.
+
+    In the Score and Normalize stages, rewards of actions that were not drawn are grey.
     """
     drawn, staged = what.draws, what.draws is not None and Stage.SCORE <= what.stage < Stage.UPDATE
     series: tuple[BarSeries, ...] = (REWARD.with_heights(rewards, values=rewards),)
@@ -157,7 +164,7 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """Return the lane of the number of draws of each action."""
+    """Return the lane that shows how often each action was drawn."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -168,7 +175,14 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """Return the lane of probabilities on their own scale, with numbers."""
+    """Return the lane of the probabilities, with numbers.
+
+    Args:
+        what: the data of the policy.
+        here: the selected action, or None.
+        highest: a probability that the axis includes.
+        guess: a prediction, drawn as a line.
+    """
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -204,7 +218,12 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """Return the lane of this update's change so far, with numbers."""
+    """Return the lane of the probability changes by this update so far.
+
+    Args:
+        what: the data of the policy.
+        farthest: a magnitude that the axis includes.
+    """
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     return Lane(
         key=CHANGE,
@@ -222,7 +241,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
 
 
 def _advantages(what: PolicyPicture) -> Lane:
-    """Return the lane of the draws' advantages, shown in place of the change that they will cause."""
+    """Return the lane of the draws' advantages, which replaces that of the changes in the Normalize stage."""
     draws, distance = what.draws, centred(what)
     assert draws is not None
     gained = draws.advantage
@@ -252,9 +271,10 @@ def _meaning(value: float, least: float) -> str:
 
 
 def _signed(value: float, least: float, digits: int) -> str:
-    """Return the number of a change or an advantage with its sign, and with an extra digit below ``least``.
+    """Return the text of a change or an advantage with its sign.
 
-    The string is empty if there is no value.
+    It has ``digits`` decimals, or four if the magnitude is below ``least``. It is empty for a missing value, and for
+    one that is not 0 but below both ``least`` and :data:`SMALLEST`.
     """
     if value != value:
         return ""

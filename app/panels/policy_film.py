@@ -1,9 +1,9 @@
-"""The film of one update on a bandit: positions of all marks at a given progress of a stage.
+"""The film of one update on a bandit: the positions of all marks at a given progress of a stage.
 
-Everything is computed from the record alone. Sample: draws leave the bars and come to rest in the lane of samples.
-Score: they rise to their rewards, and the mean is drawn. Normalize: each stem grows until its height is the reward
-minus the mean, and is then stretched to the advantage. Update: the bars move pass by pass; a ceiling marks where a
-ratio is clipped.
+Everything is computed from the record alone. In the Sample stage, dots for the draws fall from the bars into the lane
+of samples. In the Score stage, they rise to their rewards, and a line is drawn at the mean. In the Normalize stage,
+each stem grows to the reward minus the mean, and is then stretched to the advantage. In the Update stage, the bars move
+pass by pass, and a ceiling marks each clipped ratio.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from app.workspace.film import eased
 from grpo_core.text import tr
 
 LEAVING = 0.6
-"""Fraction of the Sample stage in which draws leave their bars one after another."""
+"""Fraction of the Sample stage during which the draws leave their bars one after another."""
 RISING = 0.6
-"""Fraction of the Score stage in which draws rise to their rewards, before the mean is drawn."""
+"""Fraction of the Score stage during which the draws rise to their rewards, before the mean is drawn."""
 CENTRING = 0.4
-"""Fraction of the Normalize stage in which stems grow to a height of reward minus mean, before they are stretched."""
+"""Fraction of the Normalize stage during which the stems grow to the reward minus the mean."""
 SAMPLES, REWARDS, POLICY = "samples", "rewards", "policy"
 """Keys of the lanes between which marks move."""
 BELOW = "below"
@@ -36,18 +36,19 @@ STAGE_WEIGHTS = {
 }
 """Relative heights of the lanes while a stage is shown. The lanes that the stage is about are taller."""
 GROWING = 0.15
-"""Fraction of a stage's film, at its start, in which the lanes change to the stage's heights. After the last stage
-they change back.
+"""Fraction of each stage's film in which the heights of the lanes change to those of the stage.
+
+At the end of the last stage, they change back during the same fraction.
 """
 
 
 def weights(picture: PolicyPicture) -> dict[str, float]:
-    """Return the relative height of each lane at the moment of ``picture``."""
+    """Return the relative height of each lane at the moment that ``picture`` shows."""
     stage, progress = picture.stage, picture.progress
     whole = stage is Stage.UPDATE and picture.passed < 0 and progress >= 1
     if picture.draws is None or picture.quick or whole:
         return WEIGHTS
-    if progress >= 1:  # a stage without a playing film
+    if progress >= 1:  # a stage whose film is not playing
         return STAGE_WEIGHTS[stage]
     last = stage is Stage.UPDATE and picture.passed in (-1, picture.passes - 1)
     if last and progress > 1 - GROWING:
@@ -59,12 +60,12 @@ def weights(picture: PolicyPicture) -> dict[str, float]:
 
 
 def _mixed(one: dict[str, float], other: dict[str, float], share: float) -> dict[str, float]:
-    """Return the weights at ``share`` of the way from ``one`` to ``other``, interpolated with an ease-in-out curve."""
+    """Return weights interpolated with an ease-in-out curve, from ``one`` at ``share`` 0 to ``other`` at 1."""
     return {lane: weight + eased(share) * (other[lane] - weight) for lane, weight in one.items()}
 
 
 def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
-    """Return how many draws of each entry have landed in the lane of samples, (A,)."""
+    """Return how many draws of each entry have reached the lane of samples, (A,)."""
     if stage is not Stage.SAMPLE or progress >= 1:
         return draws.counts
     counts = np.zeros_like(draws.counts)
@@ -74,7 +75,7 @@ def landed(draws: Draws, stage: Stage, progress: float) -> np.ndarray:
 
 
 def mean_share(stage: Stage, progress: float) -> float:
-    """Return the fraction, from 0 to 1, of the mean's line that is drawn."""
+    """Return the fraction of the mean's line that is drawn, from 0 to 1."""
     if stage is Stage.SCORE:
         return min(max((progress - RISING) / (1 - RISING), 0.0), 1.0)
     return 0.0 if stage is Stage.SAMPLE else 1.0
@@ -104,7 +105,7 @@ def centred(picture: PolicyPicture) -> np.ndarray | None:
 
 
 def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
-    """Return the marks above the lanes at the moment of ``picture``."""
+    """Return the marks in front of the lanes at the moment that ``picture`` shows."""
     draws = picture.draws
     if draws is None:
         return ()
@@ -120,7 +121,7 @@ def marks(picture: PolicyPicture) -> tuple[Mark, ...]:
 
 
 def _fallen(n: int, count: int, progress: float) -> float:
-    """Return the fraction of its path that draw ``n`` of ``count`` has covered."""
+    """Return the fraction of its path that draw number ``n`` of ``count`` has covered."""
     start = LEAVING * n / count
     return min(max((progress - start) / (1 - LEAVING), 0.0), 1.0)
 
@@ -153,8 +154,9 @@ def _rising(picture: PolicyPicture, draws: Draws, share: float) -> list[Mark]:
 
 
 def ceilings(picture: PolicyPicture, draws: Draws) -> tuple[Ceiling, ...]:
-    """Return the lines at which the ratios of clipped draws leave 1 ± ε in the pass shown. Beyond them, these draws
-    have no effect.
+    """Return lines at the probabilities at which the ratios of clipped draws leave 1 ± ε, in the pass shown.
+
+    Beyond its line, a draw has no effect.
     """
     if picture.clip is None or picture.stage is not Stage.UPDATE or picture.passed < 0:
         return ()

@@ -1,1 +1,1 @@
-"""Plotting of numbers: curves, bars, axes, table twins, export. These widgets know nothing of runs."""
+"""Plotting of numbers: curves, bars, axes, tables and export. Nothing here depends on runs."""

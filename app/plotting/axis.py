@@ -1,4 +1,4 @@
-"""The axes of a picture, the same for plots and for painted charts: ranges, round ticks, layout, grid and labels."""
+"""Axes shared by plots and painted charts: ranges, round ticks, layout, grid lines and labels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from app.plotting.ranges import held_range, ticks
 from app.theme.tokens import Theme
 
 PAD = 7.0
-"""Pixels kept free above and below the range, so that nothing at its ends is cut off."""
+"""Padding in pixels above and below the range, so that nothing at its ends is cut off."""
 X_PITCH, Y_PITCH = 64.0, 34.0
-"""Least pixels between two numbers on an axis at 100 %."""
+"""Minimum distance in pixels between two numbers on an axis, at 100 %."""
 EDGE = 2
 """Pixels between the labels and the edge of the widget."""
 Tick = tuple[float, str]
@@ -27,10 +27,10 @@ class Scale:
     """The range and labels of one axis of a plot.
 
     Attributes:
-        label: the label in words; may be empty if the title has it.
-        unit: such as "nats"; empty for a pure number.
-        low, high: a fixed end, or None to follow the data with hysteresis.
-        whole: whether ticks are whole numbers only, as for updates and actions.
+        label: the label in words; can be empty if the title contains it.
+        unit: the unit, for example "nats"; empty for a pure number.
+        low, high: fixed ends; an end that is None follows the data with hysteresis.
+        whole: whether ticks are limited to integers, as for updates and actions.
     """
 
     label: str = ""
@@ -45,8 +45,11 @@ class Scale:
         return f"{self.label} ({self.unit})" if self.label and self.unit else self.label or self.unit
 
     def fitting(self, low: float, high: float, current: tuple[float, float] | None) -> tuple[float, float]:
-        """The ends of the axis. Open ones are round numbers around the data [low, high], and those of the ``current``
-        range while it fits."""
+        """Return the ends of the axis for data in [low, high].
+
+        Fixed ends are kept. Open ends are round numbers around the data; they remain those of ``current`` while it
+        fits.
+        """
         if self.low is not None:
             low, high = self.low, max(high, self.low)
         bottom, top = held_range(low, high, current, tight=self.low is not None)
@@ -59,8 +62,8 @@ class Axes:
 
     Attributes:
         area: rectangle of the data, in pixels.
-        x, y: the ranges without the padding.
-        pad: pixels between the range of y and the ends of ``area``.
+        x, y: ranges of the axes, without padding.
+        pad: pixels between each end of the y range and the edge of ``area``.
     """
 
     area: QRectF
@@ -70,34 +73,36 @@ class Axes:
 
     @cached_property
     def _ends(self) -> tuple[float, float, float, float]:
-        """Left end and width of x, lower end and height of y, in pixels, cached since a picture maps some hundred
-        places."""
+        """Left end and width of x, lower end and height of y, in pixels.
+
+        Cached, since a picture maps several hundred points.
+        """
         area, pad = self.area, self.pad
         return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
 
     def at_x(self, x: float) -> float:
-        """The x coordinate in pixels from the left of the widget."""
+        """Return the pixel column of ``x``, counted from the left of the widget."""
         low, high = self.x
         left, width, _, _ = self._ends
         return left + (x - low) / (high - low) * width
 
     def at_y(self, y: float) -> float:
-        """The y coordinate in pixels from the top of the widget."""
+        """Return the pixel row of ``y``, counted from the top of the widget."""
         low, high = self.y
         _, _, base, height = self._ends
         return base - (y - low) / (high - low) * height
 
     def at(self, x: float, y: float) -> QPointF:
-        """A data point in pixels."""
+        """Return the position of a data point in pixels."""
         return QPointF(self.at_x(x), self.at_y(y))
 
     def x_of(self, pixel: float) -> float:
-        """The x under a pixel."""
+        """Return the x value at a pixel column."""
         low, high = self.x
         return low + (pixel - self.area.left()) / max(self.area.width(), 1.0) * (high - low)
 
     def y_of(self, pixel: float) -> float:
-        """The y under a pixel."""
+        """Return the y value at a pixel row."""
         low, high = self.y
         return low + (self.area.bottom() - self.pad - pixel) / max(self.area.height() - 2 * self.pad, 1.0) * (
             high - low
@@ -114,15 +119,15 @@ def area_in(
     named: bool = False,
     bare: bool = False,
 ) -> QRectF:
-    """The rectangle of the data in a widget of ``size``, with space for ticks and for the labels of x and y.
+    """Return the rectangle of the data in a widget of ``size``, leaving space for ticks and axis labels.
 
     Args:
         size: size of the widget in pixels.
-        theme, factor: the look.
+        theme, factor: the theme and the scale.
         labels: the labels of x and y; an empty one takes no space.
-        right: pixels needed right of the data.
-        named: whether to reserve the space of a label of y even without one, to be aligned with a plot above or below.
-        bare: whether the x axis has no numbers, because a plot below has the same ones.
+        right: pixels reserved to the right of the data.
+        named: whether to reserve space for a y label even if there is none, to align with a plot above or below.
+        bare: whether the x axis has no numbers because the plot below shows the same ones.
     """
     font = theme.font("digits", factor).pixelSize()
     line = font * 1.3
@@ -133,19 +138,19 @@ def area_in(
 
 
 def padding(height: float, factor: float) -> float:
-    """Pixels between the range of y and the ends of an area of this ``height``."""
+    """Return the padding in pixels at each end of the y range, for an area of this ``height``."""
     return min(PAD * factor, height / 6)
 
 
 def round_ticks(low: float, high: float, pixels: float, pitch: float, *, whole: bool = False) -> list[Tick]:
-    """Round numbers in a range that is ``pixels`` long, ``pitch`` pixels apart or more."""
+    """Return round numbers in a range that is ``pixels`` long, at least ``pitch`` pixels apart."""
     values = ticks(low, high, max(int(pixels / pitch) + 1, 2), whole=whole)
     spacing = values[1] - values[0] if len(values) > 1 else 1.0
     return [(value, tick_text(value, spacing)) for value in values]
 
 
 def y_ticks(axes: Axes, theme: Theme, factor: float, *, whole: bool = False) -> list[Tick]:
-    """Round numbers on the y axis. If the area is so low that two rows of digits would touch, only the highest."""
+    """Return round numbers for the y axis, or only the highest if the digits of two ticks would touch."""
     (low, high), height = axes.y, axes.area.height()
     found = round_ticks(low, high, height, Y_PITCH * theme.type_unit(factor), whole=whole)
     line = theme.font("digits", factor).pixelSize() * 1.3
@@ -154,14 +159,14 @@ def y_ticks(axes: Axes, theme: Theme, factor: float, *, whole: bool = False) -> 
 
 
 def named_ticks(names: Sequence[str], metrics: QFontMetricsF, pitch: float) -> list[Tick]:
-    """The names of places 1, 2, ..., or only of every second, third, ... if ``pitch`` pixels per place are too few."""
+    """Return the names as ticks at 1, 2, ..., or every second, third, ... if they are wider than ``pitch`` pixels."""
     widest = max((metrics.horizontalAdvance(name) for name in names), default=0.0)
     every = max(int(-(-(widest + 4) // max(pitch, 1.0))), 1)
     return [(place + 1.0, name) for place, name in enumerate(names) if place % every == 0]
 
 
 def tick_text(value: float, spacing: float) -> str:
-    """Text of the tick at ``value`` on an axis with this ``spacing``, with as few digits as possible."""
+    """Return the text of the tick at ``value``, with as few digits as an axis with this ``spacing`` needs."""
     if abs(value) < spacing * 1e-6:
         return "0"
     # within five characters, like its neighbours
@@ -185,7 +190,7 @@ def paint_axes(
     y_ticks: Sequence[Tick],
     labels: tuple[str, str],
 ) -> None:
-    """Paint grid lines at the ticks of y, the texts of all ticks, and the labels of x and y."""
+    """Paint grid lines at the y ticks, the texts of all ticks, and the labels of both axes."""
     painter.setFont(theme.font("digits", factor))
     metrics, area = QFontMetricsF(painter.font()), axes.area
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

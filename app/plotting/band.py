@@ -1,4 +1,4 @@
-"""The area between two lines, such as the middle half of many runs behind their median."""
+"""The area between two lines, for example the middle half of many runs behind their median."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from PySide6.QtGui import QBrush, QColor
 from app.theme.tokens import Theme
 
 STRENGTH = 0.15
-"""Opacity of the area. Several may overlap."""
+"""Opacity of the area. Low, because several areas can overlap."""
 MOST = 600
-"""Number of places drawn. With more, neighbours are merged so that the area includes all of them."""
+"""Maximum number of points drawn. If there are more, neighbours are merged into one that spans all their limits."""
 
 
 class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
-    """A translucent area of one meaning between a lower and an upper line.
+    """A translucent area between a lower and an upper line.
 
     Attributes:
         meaning: its colour, by the theme's name.
@@ -29,8 +29,10 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Fill from ``low`` to ``high`` over the ascending places ``x``, (n,) each. Places without limits are left
-        out."""
+        """Fill from ``low`` to ``high`` over the ascending positions ``x``, (n,) each.
+
+        Positions without limits are skipped.
+        """
         x, low, high = (np.asarray(values, float) for values in (x, low, high))
         there = np.isfinite(x) & np.isfinite(low) & np.isfinite(high)
         x, low, high = x[there], low[there], high[there]
@@ -51,11 +53,11 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self.set_limits(nothing, nothing, nothing)
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value filled. NaN, NaN if there is none."""
+        """Return the lowest and the highest value of the area, or (NaN, NaN) if it is empty."""
         return self._ends
 
     def set_strength(self, share: float) -> None:
-        """Set the opacity, less than 1 for an area behind others."""
+        """Set the opacity relative to the usual one, less than 1 for an area behind others."""
         if share != self._share:
             self._share = share
             if self._theme is not None:

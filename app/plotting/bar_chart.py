@@ -1,4 +1,4 @@
-"""The bar chart: bars over named places, or over the intervals of a continuous axis, in one lane or several."""
+"""The bar chart: bars over named positions or over the intervals of a continuous axis, in one or more lanes."""
 
 from __future__ import annotations
 
@@ -46,44 +46,46 @@ from grpo_core.text import tr
 STALE = 0.45
 """Opacity of a picture that is older than the rest of the window."""
 CLICK = 4
-"""Pixels that the pointer can move between press and release of a click."""
+"""Maximum distance in pixels between press and release of a click."""
 REACH = 12
-"""Pixels within which a diamond can be grabbed."""
+"""Distance in pixels within which a diamond can be grabbed."""
 DRAGS = ("", "bar", "diamond")
 DRAG_TIP = tr("Drag a bar, or choose one by its digit and move it with Up and Down.")
 KEY_STEPS = {"bar": (0.025, 0.025), "diamond": (0.05, 0.2)}
-"""Share of the axis by which Up or Down moves the part that can be dragged, without and with Shift."""
+"""Share of the axis by which Up and Down move the draggable part, without and with Shift."""
 GESTURES = itertools.count(1_000_000)
 NOTHING = BarPicture(names=(), label="", lanes=())
 Key = Qt.Key
 
 
 class BarChart(QWidget):
-    """A painted chart over places 0, 1, ..., which can be selected, hovered over and partly dragged.
+    """A painted chart over positions 0, 1, ..., whose bars or diamonds can be selected and dragged.
 
-    Each lane has its own vertical axis, and selections span all lanes. An axis widens as soon as its data exceed it,
-    and narrows only once they fill less than 40 % of it. In the moment in which it changes, a titled lane shows the
-    former end of its axis.
+    Each lane has its own vertical axis. A selected position is selected in all lanes. An axis widens as soon as its
+    data exceed it, and narrows only once they fill less than 40 % of it. When an axis changes, its previous end is
+    shown below the lane's title for one moment of the run.
 
     Args:
-        headed: whether the picture's sentence is above the lanes; otherwise the chart's owner shows it.
+        headed: whether the chart shows the picture's sentence above the lanes; otherwise the chart's owner shows it.
 
     Attributes:
-        title: its accessible name, also shown above it.
+        title: the accessible name, also shown above the chart.
         empty: the sentence shown while there is no picture.
-        theme, factor: the look.
+        theme, factor: the theme and the scale.
         picture: the picture shown.
-        chosen: index of the place selected by keys.
-        drag: the part that can be dragged: "" nothing, "bar" the whole column of a place, "diamond" a marker.
-        steps: change of that part by Up and Down, without and with Shift; None for a share of the axis.
-        walks: whether digits select the place of that number, and Up and Down, if they drag nothing, the next one.
-        on_paper: whether it is drawn for an exported picture, where nothing can be dragged.
+        chosen: index of the position selected with the keyboard.
+        drag: what can be dragged: "" nothing, "bar" the bar of any position, "diamond" a diamond.
+        steps: distances by which Up and Down move the draggable part, without and with Shift; None for a share of the
+            axis.
+        walks: whether a digit selects the position with that number, and Up and Down, unless they drag, the next
+            position.
+        on_paper: whether the chart is drawn for export, where nothing can be dragged.
 
     Signals:
-        picked: the user has selected this place (click, arrows, Home, End, digits).
-        activated: Return, E or a double click on this place.
-        dragged: place, new height within the axis, and a number that is constant during one drag.
-        level_dragged: the user has dragged the level of the lane that asks for one to this height, within its axis.
+        picked: the user has selected this position (click, arrow keys, Home, End, digits).
+        activated: the user has pressed Return or E, or double-clicked, on this position.
+        dragged: position, new height, and a number that stays the same during one drag.
+        level_dragged: the user has dragged the level to this height, in the lane with ``asks_level``.
     """
 
     picked = Signal(int)
@@ -110,17 +112,17 @@ class BarChart(QWidget):
         self.on_paper = False
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
-        """Lane -> the moment at which its axis changed, and its former end."""
+        """Key of a lane -> the moment at which its axis changed, and the previous end of the axis."""
         self._ground = Layer()
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
-        """Lane -> the data for which its ghosts were drawn, and their outlines."""
+        """Key of a lane -> the data from which its ghosts were drawn, and their outlines."""
         self._pressed: QPointF | None = None
         self._grip: tuple[int, int] | None = None
         self._asked: Axes | None = None
-        """The axes on which a level is being dragged."""
+        """The axes on which a level is being dragged, or None."""
         self._hovered: int | None = None
         self._stale = self._ringed = False
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # anything below need not be painted
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing below needs to be painted
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -147,7 +149,7 @@ class BarChart(QWidget):
         self.update()
 
     def forget_scales(self) -> None:
-        """Reset the axes for a newly shown run."""
+        """Reset the axes, because another run is shown."""
         self._ranges, self._earlier = {}, {}
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -163,7 +165,7 @@ class BarChart(QWidget):
             self.update()
 
     def set_drag(self, drag: str) -> None:
-        """Set what can be dragged. See ``drag``.
+        """Set what can be dragged. The values are those of the attribute ``drag``.
 
         Raises:
             ValueError: it is not "", "bar" or "diamond".
@@ -175,74 +177,80 @@ class BarChart(QWidget):
         self.setToolTip(plain_tip(DRAG_TIP if drag == "bar" else ""))
 
     def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence on what the chart shows."""
+        """Set the accessible summary, one sentence that says what the chart shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     def refresh(self) -> None:
-        """Repaint with the next frame."""
+        """Repaint in the next frame."""
         self.update()
 
     def explain_current(self) -> None:
-        """Request an explanation of the selected place."""
+        """Request an explanation of the selected position."""
         if self.count:
             self.activated.emit(self.chosen)
 
     def choose(self, place: int) -> None:
-        """Select a place as if the user had done so. One that does not exist is ignored."""
+        """Select a position as if the user had done so. A position that does not exist is ignored."""
         if 0 <= place < self.count:
             self.chosen = place
             self.picked.emit(place)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The same data as a table, one row per place."""
+        """Return the same data as a table with one row per position."""
         return self.picture.table()
 
     @property
     def heights(self) -> dict[str, np.ndarray]:
-        """Name of every series -> its heights (n,)."""
+        """Heights (n,) of every series, by its name."""
         return self.picture.heights()
 
     @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """Key of every lane drawn -> the ends of its axis."""
+        """Ends of the axis of every lane, by its key."""
         return self._ranges
 
     @property
     def count(self) -> int:
-        """Number of places."""
+        """Number of positions."""
         return self.picture.count if self.picture.lanes else 0
 
     @property
     def marked(self) -> int | None:
-        """The place that is marked in the picture, None for none."""
+        """Index of the position that is marked in the picture, or None."""
         return self.picture.chosen
 
     def reachable(self) -> list[int]:
-        """The places that can be selected, from left to right: on a continuous axis those that have a bar, else all."""
+        """Return the positions that can be selected, from left to right.
+
+        On a continuous axis, these are the ones with a bar.
+        """
         every = range(self.count)
         return [n for n in every if self.picture.edges is None or any(lane.top(n) for lane in self.picture.lanes)]
 
     # -- geometry -----------------------------------------------------------------------------------------------------
 
     def places(self) -> LanePlaces:
-        """Places of the lanes in the widget."""
+        """Return the layout of the lanes in the widget."""
         headed = self._headed and bool(self.picture.sentence)
         return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
-        """The axes on which heights are dragged: those of the first lane that has diamonds, else of the first lane."""
+        """Return the axes along which heights are dragged: those of the first lane with diamonds, if any."""
         lanes = self.picture.lanes
         with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.series)]
         return self.places().axes[(with_diamonds or lanes)[0].key]
 
     def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
-        """The point at ``height`` of a lane, by default the draggable one, over the middle of ``place`` (from 0)."""
+        """Return the point at ``height`` above the middle of ``place``.
+
+        ``lane``: key of the lane; empty for the draggable one.
+        """
         axes = self.places().axes[lane] if lane else self.drag_axes()
         return axes.at(place + 1.0, height)
 
     def place_at(self, point: QPointF) -> int | None:
-        """The place whose column contains a point of the widget. None outside all columns."""
+        """Return the position whose column contains a point of the widget, or None outside all columns."""
         if not self.count:
             return None
         places = self.places()
@@ -252,13 +260,18 @@ class BarChart(QWidget):
         return place if column.contains(point) and 0 <= place < self.count else None
 
     def diamond_at(self, point: QPointF) -> int | None:
-        """The place whose marker is under a point of the widget. None if there is none."""
+        """Return the position whose diamond is under a point of the widget, or None."""
         axes, lanes = self.places().axes, self.picture.lanes
         hits = (diamond_near(lane, axes[lane.key], point, REACH) for lane in lanes)
         return next((place for place in hits if place is not None), None)
 
     def key_height(self, way: int, *, leap: bool) -> float:
-        """The height to which a key moves the draggable part of the selected place, up (1) or down (-1)."""
+        """Return the height to which a key press moves the draggable part of the selected position.
+
+        Args:
+            way: 1 for up, -1 for down.
+            leap: whether to use the larger step, as with Shift.
+        """
         low, high = self.drag_axes().y
         step = KEY_STEPS[self.drag][leap] * (high - low) if self.steps is None else self.steps[leap]
         held = [one for one in self.picture.series if (one.is_bar if self.drag == "bar" else one.style == "diamond")]
@@ -321,7 +334,7 @@ class BarChart(QWidget):
 
     @property
     def _strength(self) -> float:
-        """Opacity of everything but the background."""
+        """Opacity of everything except the background."""
         return STALE if self._stale else 1.0
 
     def _paint_ground(self, painter: QPainter, places: LanePlaces, hints: Hints) -> None:
@@ -331,7 +344,7 @@ class BarChart(QWidget):
         paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
-        """The text on the lane's level, and its place. Empty if it does not fit or there is no level."""
+        """Return the text next to the lane's level, and its box. Both are empty without a level, or if no text fits."""
         if lane.level is None:
             return "", QRectF()
         metrics = QFontMetricsF(self.theme.font("digits", self.factor))
@@ -341,10 +354,10 @@ class BarChart(QWidget):
         return level_box(lane, places.axes[lane.key], metrics, line, self.factor, taken)
 
     def hint(self, lane: Lane, level_text: str = "") -> tuple[str, str]:
-        """The text below the lane's title, and its colour.
+        """Return the text below the lane's title, and the meaning that gives its colour.
 
-        It is the former end of the axis, just after that has changed. Otherwise it is the level, if ``level_text`` did
-        not fit beside it, or else the lane's own hint.
+        It is the previous end of the axis if the axis has just changed. Otherwise it is the short text of the level if
+        ``level_text`` is empty because no text fitted in the lane, or else the lane's own hint.
         """
         moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is not None and moment == self.picture.moment and not lane.asks_level:
@@ -354,7 +367,7 @@ class BarChart(QWidget):
         return "" if self.on_paper and lane.invites else lane.hint, "muted"
 
     def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
-        """The outlines of a lane's ghosts, made again only if they, the axis or the size have changed."""
+        """Return the outlines of a lane's ghosts, recomputed only if the ghosts, the axis or the size have changed."""
         stamp = (lane.ghosts, axes.area, axes.x, axes.y)
         known = self._outlines.get(lane.key)
         if known is None or known[0][0] is not lane.ghosts or known[0][1:] != stamp[1:]:
@@ -362,7 +375,7 @@ class BarChart(QWidget):
         return known[1]
 
     def _paint_sentence(self, painter: QPainter) -> None:
-        """Paint the sentence above the lanes. If it does not fit, its whole text is in the description."""
+        """Paint the sentence above the lanes, or its shorter form. If neither fits, it is elided."""
         if not (self._headed and self.picture.sentence):
             return
         painter.setPen(self.theme.ink("text"))
@@ -409,13 +422,16 @@ class BarChart(QWidget):
             event.ignore()
 
     def walk(self, way: int) -> None:
-        """Select the next place to the right (1) or to the left (-1), at first the first one from that side."""
+        """Select the next position to the right (1) or to the left (-1).
+
+        If none is selected, start at the opposite end.
+        """
         further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])
 
     def _asking(self, point: QPointF) -> Axes | None:
-        """The axes of the lane that asks for a level, if ``point`` is in it."""
+        """Return the axes of the lane whose level can be dragged at ``point``, or None."""
         for lane in self.picture.lanes:
             if lane.asks_level:
                 axes = self.places().axes[lane.key]
@@ -462,7 +478,7 @@ class BarChart(QWidget):
 
     def _click(self, point: QPointF) -> None:
         place, reachable = self.place_at(point), self.reachable()
-        if place is not None and reachable:  # a press on an empty place means the bar beside it
+        if place is not None and reachable:  # a click on an empty position selects the nearest bar
             self.choose(min(reachable, key=lambda n: abs(n - place)))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -489,6 +505,6 @@ class BarChart(QWidget):
 
 
 def _height_at(axes: Axes, point: QPointF) -> float:
-    """The height under a point, within the axis."""
+    """Return the height at a point, limited to the range of the axis."""
     low, high = axes.y
     return min(max(axes.y_of(point.y()), low), high)

@@ -1,4 +1,4 @@
-"""Data of a bar chart: lanes over a common axis of places, and marks that move among them."""
+"""Data of a bar chart: lanes over a common horizontal axis, and marks that move between them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from grpo_core.text import tr
 
 BAR_STYLES = ("filled", "outline", "hatch", "stem")
 STYLES = (*BAR_STYLES, "level", "diamond", "dots", "tally", "untold")
-"""Styles of a series: bars (a stem is a line with a head), short horizontal lines, one marker per place, a stack of
-dots, dots side by side with their number, or not drawn (the values are then only in the read-out and the table)."""
+"""Styles of a series: bars (a stem is a line with a head), short horizontal lines, one diamond per position, a stack of
+dots, dots side by side with their number, or not drawn (listed only in the read-out and the table)."""
 LEGEND_KINDS = {"level": "line", "stem": "line", "dots": "dot", "tally": "dot"}
-"""Style -> kind of its mark in a legend, if that has another name."""
+"""Style -> kind of legend entry, for the styles whose legend entry has another name."""
 WIDTH = 0.62
-"""Width of a bar, in places."""
+"""Width of a bar. The distance between two positions is 1."""
 GROUP = 0.8
-"""Total width of the bars that share a place side by side, in places."""
+"""Total width of the bars that are side by side at one position."""
 GAP = 0.86
-"""Share of its part of a place that a bar fills if several are side by side."""
+"""Share of its available width that a bar fills if several are side by side."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BarSeries:
-    """One kind of mark, with a height for every place.
+    """A series of bars or other marks, with a height for every position.
 
     Attributes:
-        name: its name in legend, read-out and table.
+        name: its name in the legend, the read-out and the table.
         meaning: its colour, by the theme's name.
         style: one of ``STYLES``.
-        heights: (n,) in units of the y axis; NaN draws nothing. For "dots" and "tally", the number of dots.
-        below: meaning of the bars below the base, drawn as outlines; empty for the same as above it.
+        heights: (n,) in units of the y axis; nothing is drawn for NaN. For "dots" and "tally", the number of dots.
+        below: meaning of the bars below the base, which are drawn as outlines; empty for the same as above the base.
         values: (n,) displayed values if the axis has another unit; None for the heights themselves.
-        low, high: (n,) ends of a whisker, None for none.
-        offset, width: offset of a bar from the middle of its place, and its width, in places.
+        low, high: (n,) ends of the whiskers, or None.
+        offset, width: offset of a bar from its position, and its width; the distance between two positions is 1.
         key: name of its column in the table; empty for ``name``.
         column: title of that column; empty for ``name``.
-        kind: kind of that column, as in :class:`~app.plotting.table_model.Column`.
-        listed: whether it is in read-out and table.
+        kind: kind of that column; see :class:`~app.plotting.table_model.Column`.
+        listed: whether it appears in the read-out and the table.
     """
 
     name: str
@@ -67,7 +67,8 @@ class BarSeries:
             raise ValueError(f"“{self.style}” is no style of a bar series: choose one of {', '.join(STYLES)}.")
 
     def with_heights(self, heights: np.ndarray, **others: np.ndarray | None) -> BarSeries:
-        """A copy of this series with heights (n,) and, by their names, ``values``, ``low`` and ``high`` (n,)."""
+        """Return a copy of this series with other heights and optionally other ``values``, ``low`` and ``high``, (n,)
+        each."""
         return dataclasses.replace(self, heights=heights, **others)  # type: ignore[arg-type]
 
     @property
@@ -77,47 +78,47 @@ class BarSeries:
 
     @property
     def shown_values(self) -> np.ndarray:
-        """The numbers (n,) for read-out and table."""
+        """The numbers (n,) shown in the read-out and the table."""
         return self.heights if self.values is None else self.values
 
     @property
     def entry(self) -> Entry:
-        """The series' name and mark in a legend."""
+        """The legend entry of the series."""
         return Entry(self.name, self.meaning, LEGEND_KINDS.get(self.style, self.style))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lane:
-    """One lane of the chart, with its own vertical axis: bars, levels, markers and stacks of dots over the places.
+    """One lane of the chart, with its own vertical axis.
 
     Attributes:
-        series: the series over the places; later bars at the same offset are in front.
-        y: the vertical axis, whose open ends follow the data; None for one around 0 in steps of 1, 2 and 5.
-        y_ticks: (height, text) of the labels of that axis, None for round numbers.
-        key: its key, to which marks refer.
-        title: displayed title; a picture of one lane without a title is drawn like a plot.
+        series: the series; later bars at the same offset are in front.
+        y: the vertical axis, whose open ends follow the data; None for an axis around 0 in steps of 1, 2 and 5.
+        y_ticks: (height, text) of the tick labels of that axis; None for round numbers.
+        key: the name by which marks refer to the lane.
+        title: the displayed title. A picture with a single lane without a title is drawn like a plot.
         hint: a short text below the title.
-        invites: whether the hint invites to an action; it is then left out of exported pictures.
-        symbol: one or two letters instead of the title in a narrow chart.
-        weight: its share of the height, relative to the other lanes' weights.
-        reach: a value that a vertical axis with an open end includes, besides 0 and the data.
+        invites: whether the hint suggests an action; it is then omitted from exported pictures.
+        symbol: one or two letters shown instead of the title in a narrow chart.
+        weight: height relative to that of the other lanes.
+        reach: a value that a vertical axis with an open end includes, in addition to 0 and the data.
         symmetric: whether the axis around 0 extends equally far up and down.
-        cap: largest end of the axis around 0, None for no limit.
+        cap: maximum of the upper end of the axis around 0, or None.
         ruled: whether the axis has ticks and grid lines.
-        ringed: whether the bars of the selected place have a ring.
-        notes: text over each place, empty for none; if they do not all fit, only those at ``kept`` are shown.
-        kept: places whose note is always shown.
-        note_meanings: the colour of each note, by the theme's name; empty for the text's own.
-        noted: whether space is reserved for notes at the ends of its bars.
-        level: a height that is drawn as a dashed line over all places, None for none.
-        level_text: text on that line.
-        level_brief: a shorter form, in case the text does not fit.
-        level_share: drawn share of the line, from 0 to 1.
-        level_meaning: its colour.
+        ringed: whether the bars of the selected position have a ring.
+        notes: text above each position, or empty; if they do not all fit, only those at ``kept`` are shown.
+        kept: positions whose note is always shown.
+        note_meanings: meaning that gives the colour of each note; empty for the usual text colour.
+        noted: whether space is reserved for notes at the ends of the bars.
+        level: height of a dashed line across all positions, or None.
+        level_text: text next to that line.
+        level_brief: a shorter form, used if the text does not fit.
+        level_share: share of the line that is drawn, from 0 to 1.
+        level_meaning: its colour, by the theme's name.
         level_over: whether the line is in front of the bars rather than behind everything in the lane.
         asks_level: whether the user can press and drag in the lane to set the level.
-        ghosts: heights (n,) each of earlier bars, as faint outlines; they do not widen the axis, and are clipped to it.
-            The same tuple again is not redrawn.
+        ghosts: heights (n,) of several sets of earlier bars, drawn as faint outlines. They are clipped to the axis
+            rather than widening it. Passing the same tuple again causes no redrawing.
     """
 
     series: tuple[BarSeries, ...]
@@ -148,7 +149,7 @@ class Lane:
     ghosts: tuple[np.ndarray, ...] = ()
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest height drawn, including 0 and ``reach``."""
+        """Return the lowest and the highest height drawn, including 0 and ``reach``."""
         axial = [series for series in self.series if series.style not in ("dots", "tally", "untold")]
         drawn = [part for series in axial for part in (series.heights, series.low, series.high)]
         every = np.concatenate([[0.0, self.reach], *(part for part in drawn if part is not None)])
@@ -156,14 +157,14 @@ class Lane:
         return float(every.min()), float(every.max())
 
     def fitting(self, current: tuple[float, float] | None) -> tuple[float, float]:
-        """The range of the vertical axis, given the ``current`` one, which is kept while it fits."""
+        """Return the range of the vertical axis: ``current`` while it fits, otherwise a new one."""
         low, high = self.extent()
         if self.y is None:
             return lane_range(low, high, current, symmetric=self.symmetric, cap=self.cap)
         return self.y.fitting(low, high, current)
 
     def top(self, place: int) -> float:
-        """The end of the bars of ``place``: the highest above the base, or the lowest if the first one goes down."""
+        """Return the end of the bars at ``place``: the highest, or the lowest if the first one extends below 0."""
         heights = [float(s.heights[place]) for s in self.series if s.is_bar and np.isfinite(s.heights[place])]
         if not heights:
             return 0.0
@@ -175,11 +176,11 @@ class Spot:
     """A point of the chart.
 
     Attributes:
-        lane: key of a lane.
-        place: counted from 0.
-        height: on the lane's axis.
+        lane: key of the lane.
+        place: index of the position, counted from 0.
+        height: height on the lane's axis.
         rank, count: the mark is number ``rank`` of ``count`` marks side by side.
-        below: whether it is just below that height, so that it hides nothing there.
+        below: whether the mark is drawn just below that height, so that it does not cover a diamond there.
     """
 
     lane: str
@@ -192,7 +193,7 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A dot on its way from ``start`` to ``end``, of which it has covered ``share``, from 0 to 1."""
+    """A dot moving from ``start`` to ``end``. ``share``, from 0 to 1, is the elapsed share of the time."""
 
     start: Spot
     end: Spot
@@ -201,14 +202,14 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True)
 class Ceiling:
-    """A line at ``height`` that limits a bar, hatched on its far side, with a word over the bar.
+    """A line that limits a bar, hatched on its far side, with a word above the bar.
 
     Attributes:
-        lane: key of a lane.
-        place: counted from 0.
-        height: height of the line, on the lane's axis.
-        up: whether it limits bars that go up; otherwise those that go down.
-        text, over: the word, and the height above which it is placed.
+        lane: key of the lane.
+        place: index of the position, counted from 0.
+        height: height of the line on the lane's axis.
+        up: whether it is an upper limit rather than a lower one.
+        text, over: the word, and the height above which it is drawn.
     """
 
     lane: str
@@ -227,17 +228,18 @@ class BarPicture:
     """All data that a bar chart draws at one moment.
 
     Attributes:
-        names: name of each of the n places.
-        label: kind of the places, such as "action".
-        lanes: from top to bottom.
+        names: names of the n positions.
+        label: what a position is, for example "action".
+        lanes: the lanes from top to bottom.
         x_label: title of the horizontal axis; None for ``label``.
-        edges: (n + 1,) ends of the places on a continuous horizontal axis, None where places only have names.
-        chosen: the selected place, marked through all lanes; None for none.
+        edges: (n + 1,) boundaries between the positions on a continuous horizontal axis; None if positions only have
+            names.
+        chosen: index of the selected position, marked in all lanes; None for none.
         sentence: the sentence above the lanes.
         shorter: a shorter sentence for a narrow chart; empty for none.
-        moment: identifies the moment of a run; an axis that has changed shows that until the next one.
-        marks: the marks in front of the lanes.
-        table_order: keys of the table's columns from left to right; series that it does not name follow.
+        moment: identifies the moment of a run. A change of an axis is indicated until the moment changes.
+        marks: marks drawn in front of the lanes.
+        table_order: keys of the table's columns from left to right; any other series follow.
     """
 
     names: tuple[str, ...]
@@ -254,12 +256,12 @@ class BarPicture:
 
     @property
     def count(self) -> int:
-        """n, the number of places."""
+        """Number of positions, n."""
         return len(self.names)
 
     @property
     def framed(self) -> bool:
-        """Whether it is drawn like a plot, with the labels of its axes and without titles beside lanes."""
+        """Whether the picture is drawn like a plot, with axis labels and without lane titles."""
         return len(self.lanes) == 1 and not self.lanes[0].title
 
     @property
@@ -270,7 +272,7 @@ class BarPicture:
 
     @property
     def x_range(self) -> tuple[float, float]:
-        """Ends of the horizontal axis. Place ``i`` has its middle at i + 1."""
+        """Ends of the horizontal axis. The middle of position ``i`` is at i + 1."""
         return (0.4, self.count + 0.6) if self.edges is None else (0.5, self.count + 0.5)
 
     @property
@@ -279,11 +281,11 @@ class BarPicture:
         return tuple(series for lane in self.lanes for series in lane.series)
 
     def heights(self) -> dict[str, np.ndarray]:
-        """Name of every series -> its heights (n,)."""
+        """Return the heights (n,) of every series, by its name."""
         return {series.name: series.heights for series in self.series}
 
     def place_name(self, place: int) -> str:
-        """The name of a place in words, such as "action 3" or "advantage −0.5 to 0"."""
+        """Return the name of a position in words, for example "action 3" or "advantage −0.5 to 0"."""
         if self.edges is None:
             return f"{self.label} {self.names[place]}".strip()
         return tr("{label} {low} to {high}").format(
@@ -292,12 +294,12 @@ class BarPicture:
 
     @property
     def _listed(self) -> list[BarSeries]:
-        """The series of read-out and table, in their order."""
+        """The series shown in the read-out and the table, in order."""
         order = {key: n for n, key in enumerate(self.table_order)}
         return sorted((one for one in self.series if one.listed), key=lambda one: order.get(one.key, len(order)))
 
     def read(self, place: int) -> list[tuple[str, str]]:
-        """The read-out for ``place``: lines of (text, meaning) with six decimals."""
+        """Return the read-out at ``place``: lines of (text, meaning), with numbers to six decimals."""
         lines = [(self.place_name(place), "muted")]
         for series in self._listed:
             value = series.shown_values[place].item() if len(series.shown_values) else None
@@ -306,7 +308,7 @@ class BarPicture:
         return lines
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row per place: its name or its ends, and the value of every listed series."""
+        """Return a table with one row per position: its name or boundaries, and the value of every listed series."""
         listed = self._listed
         if self.edges is None:
             columns = [Column("place", self.label.capitalize(), kind="text")]
@@ -320,7 +322,7 @@ class BarPicture:
 
 
 def side_by_side(series: tuple[BarSeries, ...]) -> tuple[BarSeries, ...]:
-    """The series with their bars next to each other at each place. Levels span all of them."""
+    """Return the series with their bars side by side at each position. A level spans all of them."""
     count = max(sum(one.is_bar for one in series), 1)
     width, placed, bars = GROUP / count, [], 0
     for one in series:

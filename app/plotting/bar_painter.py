@@ -1,4 +1,5 @@
-"""Painting of the series of a lane, one function per style. All lengths except heights and places are in pixels."""
+"""Painting of a lane's series, one function per style. Lengths are in pixels, except heights and horizontal
+positions."""
 
 from __future__ import annotations
 
@@ -13,25 +14,26 @@ from app.plotting.bar_data import BarSeries, Lane
 from app.theme.tokens import CUES, Cue, Theme
 
 RING_WIDTH = 0.18
-"""Extra width of the ring around a selected bar, in places."""
+"""Extra width of the ring around a selected bar. The distance between two positions is 1."""
 RING_SPACE = 4.0
 """Pixels between the end of the selected bar and its ring."""
 NOTE_SPACE = 4.0
-"""Pixels between the end of a bar and the text over it."""
+"""Pixels between the end of a bar and its note."""
 DOT, DIAMOND = 5.0, 11.0
 PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
-"""Shares of the axis: height between two dots of a stack, and its first and last dot. A higher stack is compressed."""
+"""Shares of the axis: distance between two dots of a stack, height of the first dot, and maximum height of a stack.
+Higher stacks are compressed."""
 TALLY_DOT, TALLY_PITCH, TALLY_DOTS, TALLY_ROOM = 9.0, 11.0, 3, 62.0
-"""Diameter of a counted dot, distance between two, largest number drawn, and the pixels of a place from which on more
-than one is drawn."""
+"""Diameter of a dot, distance between two dots, maximum number of dots per position, and the minimum pixels per
+position at which more than one dot is drawn."""
 STEM_HEAD = 3.5
 """Radius of the head of a stem."""
 MARKER = 8.0
-"""Pixels from the middle of a diamond to a note beside it."""
+"""Minimum distance in pixels between the middle of a diamond and a note."""
 
 
 def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint all series of ``lane``: bars, levels, markers, then the ring around the place ``chosen`` and the notes."""
+    """Paint all series of ``lane``: bars, the ring around the bars at ``chosen``, levels, markers, and notes."""
     chosen = chosen if lane.ringed else None
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     for series in lane.series:
@@ -58,13 +60,12 @@ def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, 
 
 
 def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
-    """The thin solid line around a hollow bar."""
+    """Return the pen for the thin solid outline of a hollow bar."""
     return theme.pen(meaning, 2.0 if theme.bold else max(round(1.2 * factor), 1), Qt.PenStyle.SolidLine)
 
 
 def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
-    """Rectangle of a bar from 0 to ``height`` over the middle ``place``, on whole pixels so that its edges are
-    sharp."""
+    """Return the rectangle of a bar from 0 to ``height`` centred at ``place``, on whole pixels for sharp edges."""
     left, right = round(axes.at_x(place - width / 2)), round(axes.at_x(place + width / 2))
     base, end = round(axes.at_y(0.0)), round(axes.at_y(height))
     return QRectF(left, min(base, end), max(right - left, 1), abs(end - base))
@@ -92,7 +93,7 @@ def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 
 
 def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint lines from the base with a head, filled or hollow according to the meaning's cue."""
+    """Paint lines from the base to a head, which is filled or hollow according to the meaning's cue."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for n, height in enumerate(series.heights.tolist()):
         if height == height:
@@ -107,7 +108,7 @@ def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
 
 
 def _paint_ring(painter: QPainter, lane: Lane, place: int, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint a frame around all bars of ``place``."""
+    """Paint a ring around all bars at ``place``."""
     bars = [series for series in lane.series if series.is_bar and len(series.heights)]
     areas = [
         bar_area(axes, place + 1 + series.offset, series.width, float(height))
@@ -153,8 +154,7 @@ def _paint_whiskers(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint diamonds. Hollow ones are filled with the background, so that anything behind does not make them
-    unreadable."""
+    """Paint diamonds. Hollow ones are filled with the background colour, so that no line crosses them."""
     colour = theme.colour(series.meaning)
     painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
     painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
@@ -166,7 +166,7 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
 
 
 def diamond_near(lane: Lane, axes: Axes, point: QPointF, reach: float) -> int | None:
-    """The place with a diamond within ``reach`` pixels of a point. None if there is none."""
+    """Return the position with a diamond within ``reach`` pixels of a point, or None."""
     for series in lane.series:
         if series.style == "diamond":
             for place, height in enumerate(series.heights.tolist()):
@@ -176,7 +176,7 @@ def diamond_near(lane: Lane, axes: Axes, point: QPointF, reach: float) -> int | 
 
 
 def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
-    """(place, share of the axis) of every dot, stacked to the right of each bar. High stacks are compressed."""
+    """Yield (position, share of the axis) of every dot in the stacks. High stacks are compressed."""
     step = min(PILE, PILE_HIGH / max(int(counts.max(initial=0)), 1))
     for n, count in enumerate(counts.tolist()):
         for rank in range(int(count)):
@@ -193,21 +193,20 @@ def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 
 
 def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:
-    """Offset in pixels of dot number ``rank`` of ``count`` from the middle of a place that is ``pitch`` pixels wide."""
+    """Return the offset in pixels of dot number ``rank`` of ``count`` from the middle of a column ``pitch`` wide."""
     shown = tally_dots(count, pitch, factor)
     return (min(rank, shown - 1) - (shown - 1) / 2) * TALLY_PITCH * factor
 
 
 def tally_dots(count: int, pitch: float, factor: float) -> int:
-    """Number of dots, of ``count``, that are drawn side by side in a place ``pitch`` pixels wide. A number replaces the
-    rest."""
+    """Return how many of ``count`` dots are drawn in a column ``pitch`` pixels wide. A number stands for the others."""
     return min(count, TALLY_DOTS) if pitch >= TALLY_ROOM * factor else min(count, 1)
 
 
 def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint up to three dots per place and, with more or in a narrow place, their number.
+    """Paint up to three dots per position, followed by their number if there are three or more or not all are drawn.
 
-    If the number does not fit beside a dot, it replaces the dot.
+    If the number does not fit next to the dots, it replaces them.
     """
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     painter.setFont(theme.font("digits", factor))
@@ -236,8 +235,10 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
 def notes_of(
     lane: Lane, chosen: int | None, axes: Axes, metrics: QFontMetricsF, factor: float
 ) -> list[tuple[int, str, QPointF]]:
-    """Places, notes and the middles of their left ends: above bars that go up, below those that go down, avoiding
-    diamonds at the same place."""
+    """Return (position, text, middle of the left end) of every note that fits.
+
+    Notes are above bars that extend upwards and below those that extend downwards, and do not cover diamonds.
+    """
     if not any(lane.notes):
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])

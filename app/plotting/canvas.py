@@ -1,4 +1,4 @@
-"""The base of plots: axes in the program's look, ranges that do not jump, labels at the ends of lines."""
+"""The base of plots: axes in the program's style, ranges that do not jump, labels at the ends of lines."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Item = TypeVar("Item")
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]
-    """Items on two axes. Add items once, then set their data and call ``refresh`` once a frame.
+    """Graphics items on two axes. Add items once, then set their data and call ``refresh`` once per frame.
 
     Attributes:
-        curves: the lines, in the order of precedence of their labels.
-        theme, factor: the look.
-        frame: the axes, with the view box in which items live.
-        margin: width in pixels of the labels right of the plot.
-        reach: a place that an x axis without a fixed end includes besides the curves.
+        curves: the lines; if not all labels fit, the first ones are shown.
+        theme, factor: the theme and the scale.
+        frame: the axes, with the view box that contains the items.
+        margin: width in pixels of the labels to the right of the plot.
+        reach: a value that an x axis without fixed ends includes in addition to the curves.
     """
 
     def __init__(self, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None) -> None:
@@ -62,8 +62,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.words = Words(self.frame)
 
     def close(self) -> bool:
-        """Hide, like any widget. pyqtgraph's own ``close`` clears the scene, whose items Python still holds, and
-        crashes."""
+        """Hide the widget without clearing its scene.
+
+        pyqtgraph's own ``close`` clears the scene. This crashes, since Python still holds the items.
+        """
         return QWidget.close(self)
 
     @property
@@ -79,7 +81,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     # -- building -----------------------------------------------------------------------------------------------------
 
     def add_curve(self, key: str, label: str, meaning: str, series: Pyramid | None = None, first: float = 1.0) -> Curve:
-        """Add a line over a series, with its label at the end."""
+        """Add a line for a series, labelled at its end."""
         curve = Curve(key, label, meaning, Pyramid() if series is None else series, first)
         curve.setZValue(10)
         self.curves.append(curve)
@@ -89,11 +91,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         return curve
 
     def add_points(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> Points:
-        """Add markers."""
+        """Add markers without points, and return them."""
         return self.add_item(Points(meaning, symbol, size, filled), z=20)
 
     def add_item(self, item: Item, z: float = 1.0) -> Item:
-        """Add any graphics item with a method ``apply_style(theme, factor)``."""
+        """Add any graphics item that has a method ``apply_style(theme, factor)``."""
         drawn: Any = item
         self._items.append(drawn)
         drawn.setZValue(z)
@@ -120,7 +122,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._style_margins()
 
     def set_marks(self, x: np.ndarray) -> None:
-        """Set the places (n,), sorted, of event marks on the x axis."""
+        """Set the positions (n,), in ascending order, of event marks on the x axis."""
         self.marks.set_places(x)
 
     def set_extent(self, low: float, high: float) -> None:
@@ -128,7 +130,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self._extent = (low, high)
 
     def set_scales(self, x: Scale | None = None, y: Scale | None = None) -> None:
-        """Set the axes, as when the number of actions changes."""
+        """Replace the axes, for example when the number of actions changes."""
         for name, scale in (("x", x), ("y", y)):
             if scale is not None and scale != getattr(self.frame, name):
                 setattr(self.frame, name, scale)
@@ -136,19 +138,19 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
                 self.frame.arrange()
 
     def set_x_names(self, names: Sequence[tuple[float, str]] | None) -> None:
-        """Show words instead of numbers on the x axis. None restores the numbers."""
+        """Show names instead of numbers on the x axis, given as (position, name). None restores the numbers."""
         if names != self.frame.x_names:
             self.frame.x_names = names
             self.frame.redraw()
 
     def number_places(self, number_of: Callable[[int], int | None] | None, known: int = 0) -> None:
-        """Display other numbers than the places themselves, such as the steps of a recorded run's trainer.
+        """Display other numbers on the x axis, for example the trainer's step numbers in a recorded run.
 
-        Ticks are unaffected, on an axis of whole places.
+        The positions of the ticks do not change.
 
         Args:
-            number_of: place -> number or, for a place without one, None; None to display the places again.
-            known: number of places with a number, so that the axis is redrawn when there are more; ignored without
+            number_of: maps a position to its number, or to None if it has none. None displays the positions themselves.
+            known: how many positions have a number, so that the axis is redrawn when there are more; ignored without
                 ``number_of``.
         """
         known = 0 if number_of is None else known
@@ -157,7 +159,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             self.frame.redraw()
 
     def number_at(self, x: float) -> float:
-        """The number displayed for the place ``x``."""
+        """Return the number displayed for position ``x``."""
         number_of = self.frame.number_of
         number = None if number_of is None else number_of(round(x))
         return x if number is None else number
@@ -167,7 +169,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.frame.setOpacity(0.45 if stale else 1.0)
 
     def places(self) -> tuple[float, float] | None:
-        """The first and last x with data. None if there are none."""
+        """Return the first and the last x with data, or None without data."""
         spans = [(c.first, c.first + (len(c.series) - 1) * c.spacing) for c in self.curves if len(c.series)]
         if spans:
             return min(a for a, _ in spans), max(b for _, b in spans)
@@ -179,7 +181,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Draw the changes. Costs next to nothing if there are none."""
+        """Draw the changes. This costs next to nothing if there are none."""
         if self._refreshing:
             return
         self._refreshing = True
@@ -228,12 +230,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
             self.view_box.setYRange(low - space, high + space, padding=0)
 
     def _space(self) -> QRectF:
-        """Rectangle of the data in the plot item's pixels, with the margin for labels."""
+        """Return the rectangle of the data and of the labels to its right, in the plot item's pixels."""
         area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
         return area.adjusted(0, 0, self.margin, 0)
 
     def to_pixels(self, x: float, y: float) -> QPointF:
-        """A point in data coordinates, in the plot item's pixels."""
+        """Convert data coordinates to the plot item's pixels."""
         return self.frame.mapFromItem(self.view_box, self.view_box.mapFromView(QPointF(x, y)))  # type: ignore[no-any-return]
 
     def _place_words(self) -> None:
@@ -242,11 +244,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         self.words.place(line_ends(placed, self.words, self._space()))
 
     def _labels(self) -> list[str]:
-        """The labels that fit at the ends of their lines, including hidden ones."""
+        """Return the labels at the ends of the lines, including those of hidden lines."""
         return [curve.label for curve in self.curves if curve.label]
 
     def _label_space(self) -> float:
-        """Width in pixels of the labels at the right of the plot."""
+        """Return the width in pixels needed by the labels to the right of the plot."""
         return max((self.words.width(label) + 12 for label in self._labels()), default=0.0)
 
     def _style_margins(self) -> None:

@@ -1,4 +1,4 @@
-"""One line of a history, drawn from its pyramid with at most two points per pixel, however long the run."""
+"""One line of a history, drawn with at most two points per pixel column, however long the run."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import CUES, Cue, Theme
 
 SMOOTH_UP_TO = 700
-"""Number of points up to which a line is a little wider and antialiased. With more, both would take too much of a
+"""Maximum number of points of an antialiased, slightly wider line. With more points, this would take too long per
 frame."""
 
 MARKED = 150
-"""Points up to which each point of a sparse line has a mark."""
+"""Maximum number of points of a sparse line at which each point is marked by a dot."""
 
 AROUND = 4.0
-"""Pixels around a point that contain its stroke, including wide lines and antialiasing."""
+"""Distance in pixels around a point that contains its stroke, even if the line is wide and antialiased."""
 
 NOISE = 0.05
-"""Mean height of a bucket, as a share of the picture's height, from which a thinned line is drawn without dashes."""
+"""Minimum mean height of a bucket, as a share of the line's range, at which a thinned line is drawn without dashes."""
 
 
 class Curve(pg.PlotCurveItem):  # type: ignore[misc]
-    """A line over the places of a series.
+    """A line through the values of a series.
 
-    Its pixels are cached, so that a moving cursor does not cause a new stroke. While the series grows on unchanged
-    axes, only the new part is stroked.
+    Its pixels are cached, so that a moving cursor does not cause it to be stroked again. While the series grows and the
+    axes stay the same, only the new part is stroked.
 
     Attributes:
         key: name of the series.
         xs, ys: the points drawn.
-        label: text at its end.
+        label: text at the end of the line.
         meaning: its colour and line style, by the theme's name.
-        series: its data; assign another to show another run.
-        first: x of the series' first place (1 for updates).
-        spacing: distance between places in x (1 for updates).
-        keeps_pixels: whether pixels are cached; False in vector output, which would otherwise contain pixels.
-        stale: x from which on the cached pixels are outdated; infinity if none are.
-        sparse: whether the series has only occasional values, marked by dots that the line connects.
+        series: its data; assign another series to show another run.
+        first: x of the first value (1 for updates).
+        spacing: distance in x between two values (1 for updates).
+        keeps_pixels: whether pixels are cached. Set to False for vector output, which would otherwise contain pixels.
+        stale: x to the right of which the cached pixels are outdated; infinity if none are.
+        sparse: whether the series has only occasional values, which are marked by dots and joined by the line.
     """
 
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
@@ -74,7 +74,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:
-        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Returns whether anything has
+        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Return whether anything has
         changed."""
         assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor((low - self.first) / self.spacing))
@@ -105,19 +105,23 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         return True
 
     def _divisible(self) -> bool:
-        """Whether a part of the line can be stroked alone with the same result: if it is antialiased and wide, and has
-        no gaps if dashed, because dashes restart after a gap.
+        """Return whether a part of the line can be stroked separately with the same result.
 
-        A solid part has exactly the pixels of the whole. In a dashed one, a pixel at the end of a dash may differ by 1
-        or 2 in 255, because Qt rounds differently along another path.
+        The line must be antialiased and wide. A dashed line must have no gaps, because dashes restart after a gap. A
+        part of a solid line then has exactly the same pixels as the full line. In a dashed line, a pixel at the end of
+        a dash can differ by 1 or 2 out of 255, because Qt rounds differently along another path.
         """
         pen = self.opts["pen"]
         whole = pen.style() is Qt.PenStyle.SolidLine or bool(np.isfinite(self.ys).all())
         return bool(self.opts["antialias"]) and pen.widthF() > 1 and whole
 
     def _continue(self, common: int, before: int) -> None:
-        """Set the points, of which the first ``common`` equal those of the ``before`` points drawn, and mark the pixels
-        right of these as outdated."""
+        """Extend the line, and mark the pixels to the right of its unchanged points as outdated.
+
+        Args:
+            common: number of leading points that have not changed.
+            before: number of points drawn so far.
+        """
         if common == len(self.xs) == before:
             return
         stale = min(float(self.xs[common - 1]), self.stale) if common else -np.inf
@@ -130,19 +134,19 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.update(area.adjusted(stale - (AROUND + 1) * self._pixel - area.left(), 0, 0, 0))
 
     def setData(self, *args: Any, **options: Any) -> None:
-        """Set other points, so that the whole line is repainted."""
+        """Set new points and repaint the entire line."""
         self.stale = -np.inf
         super().setData(*args, **options)
 
     def boundingRect(self) -> QRectF:
-        """The whole view, so that the rectangle does not change while the series grows."""
+        """Return the entire view, so that the rectangle does not change while the series grows."""
         box = self.getViewBox()
         if self._boundingRect is None and box is not None:
             self._boundingRect = box.viewRect()
         return QRectF() if self._boundingRect is None else self._boundingRect
 
     def paint(self, p: QPainter, opt: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paint the cached pixels, after stroking the outdated part of them."""
+        """Paint the cached pixels after updating the outdated ones."""
         if widget is None or not self.keeps_pixels:
             super().paint(p, opt, widget)
             return
@@ -153,7 +157,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         p.setWorldTransform(world)
 
     def _stroke_stale(self, world: QTransform, opt: QStyleOptionGraphicsItem, widget: QWidget) -> None:
-        """Update the cached pixels: those right of the first changed point, or all for another view."""
+        """Update the cached pixels: those to the right of the first change, or all of them if the view has changed."""
         density = widget.devicePixelRatioF()
         view = world, widget.size(), density
         if view != self._kept_view:
@@ -181,7 +185,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.stale = np.inf
 
     def stroke_from(self, x: float, painter: QPainter) -> None:
-        """Stroke the points from the last one left of ``x`` on. Dashes continue from the left."""
+        """Stroke the line from the last point to the left of ``x``. Dashes continue those to the left."""
         skipped = max(int(np.searchsorted(self.xs, x)) - 1, 0)
         pen = QPen(self.opts["pen"])
         if pen.style() is not Qt.PenStyle.SolidLine:
@@ -193,7 +197,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         painter.drawPath(self.generatePath(self.xs[skipped:], self.ys[skipped:]))
 
     def _mark(self) -> None:
-        """Add a dot at each value of a sparse series, so that the line between is not taken for measurements."""
+        """Mark each value of a sparse series by a dot, so that the line between them is not mistaken for data."""
         assert self._theme is not None
         if self._marks is None:
             self._marks = pg.ScatterPlotItem(pxMode=True)
@@ -208,19 +212,19 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         )
 
     def end(self) -> tuple[float, float] | None:
-        """The last finite point drawn."""
+        """Return the point at which the label is placed: the last finite point, moved to the right end if sparse."""
         finite = np.flatnonzero(np.isfinite(self.ys))
         if self.sparse and finite.size:  # its label is placed with those of the other lines
             return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])
         return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
 
     def extent(self) -> tuple[float, float]:
-        """Smallest and largest finite value drawn. NaN, NaN if there is none."""
+        """Return the smallest and the largest finite value drawn, or (NaN, NaN) if there is none."""
         finite = self.ys[np.isfinite(self.ys)]
         return (float(finite.min()), float(finite.max())) if finite.size else (float("nan"), float("nan"))
 
     def at(self, x: float) -> float:
-        """The series' exact value at place ``x``. NaN outside."""
+        """Return the exact value of the series at ``x``. NaN outside the series."""
         place = round((x - self.first) / self.spacing)
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
@@ -239,7 +243,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.opts["antialias"] = smooth
 
     def _noisy(self) -> bool:
-        """Whether the buckets are tall compared with the whole picture."""
+        """Return whether the line oscillates within each bucket by a large share of its range."""
         low, high = self.extent()
         with np.errstate(invalid="ignore"):
             tall = np.abs(np.diff(self.ys.reshape(-1, 2), axis=1))
@@ -248,7 +252,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
-    """Number of leading points that agree in (n,), (n,) and (m,), (m,). Two missing values agree."""
+    """Return the number of leading points that are equal in (n,), (n,) and (m,), (m,). Two missing values are equal."""
     n = min(len(xs), len(other_xs))
     a, b = ys[:n], other_ys[:n]
     same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))

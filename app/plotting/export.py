@@ -1,4 +1,4 @@
-"""Export of a widget with everything in it: as PNG, or as SVG and PDF with lines and text, with a caption below."""
+"""Export of a widget with all its contents as PNG, or with lines and text as SVG or PDF, with a caption below."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
 LARGEST = 8192
-"""Largest side in pixels. A picture of that size takes a quarter of a gigabyte."""
+"""Maximum side length in pixels. A picture of that size takes a quarter of a gigabyte."""
 DPI = 96
 """Resolution: a pixel becomes 1/96 inch on paper."""
 MARGIN = 12
@@ -27,14 +27,14 @@ PARTS = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildre
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """The surface that a picture is drawn on.
+    """The surface on which a picture is drawn.
 
     Attributes:
         theme: theme of the background and the caption.
-        scale: 1 = 100 %.
-        caption: the text below; empty for none.
+        scale: scale of the caption, 1 for 100 %.
+        caption: the text below the picture; empty for none.
         title: title of the file, for screen readers.
-        density: pixels of a PNG for each pixel of the widget.
+        density: pixels of a PNG per pixel of the widget.
     """
 
     theme: Theme
@@ -44,7 +44,7 @@ class Paper:
     density: float = 1.0
 
     def caption_height(self, width: int) -> int:
-        """Height in pixels of the caption below a picture of ``width`` pixels."""
+        """Return the height in pixels of the caption below a picture ``width`` pixels wide."""
         if not self.caption:
             return 0
         edge = round(MARGIN * self.scale)
@@ -54,13 +54,13 @@ class Paper:
 
 
 def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -> bytes:
-    """The content of a file with the picture of ``widget``.
+    """Return the content of an image file that shows ``widget``.
 
     Args:
         widget: the widget, at the size at which it is to be drawn.
         kind: one of ``FORMATS``.
         paper: caption and background.
-        height: height of the caption in pixels; by default as needed.
+        height: height of the caption in pixels; None for the height that it needs.
 
     Raises:
         ValueError: the kind is unknown.
@@ -97,7 +97,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
 
 
 def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
-    """A raster image of ``widget``. The arguments are those of :func:`drawn`."""
+    """Return a raster image of ``widget``. The arguments are those of :func:`drawn`."""
     below = paper.caption_height(widget.width()) if height is None else height
     size = QSize(widget.width(), widget.height() + below)
     image = QImage(size * paper.density, QImage.Format.Format_RGB32)
@@ -107,7 +107,7 @@ def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage
 
 
 def _legible(svg: bytes, theme: Theme) -> bytes:
-    """The SVG with digits of equal width, as on screen, and with similar fonts as a fallback."""
+    """Return the SVG with digits of equal width, as on screen, and with generic fonts as a fallback."""
     svg = svg.replace(b"<svg ", b"<svg style=\"font-feature-settings:'tnum'\" ", 1)
     for family, kind in ((theme.sans, "sans-serif"), (theme.mono, "monospace")):
         if family:

@@ -1,4 +1,4 @@
-"""Export as CSV of all tables shown in a widget, and of the twins of all plots shown."""
+"""Export as CSV of all tables shown in a widget, including those behind its plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from grpo_core.csv_file import CsvWriter
 
 
 def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
-    """(title, columns, rows) of every table of ``widget`` that is not hidden, rows in the order on screen."""
+    """Return (title, columns, rows) of every plot and table of ``widget`` that is not hidden.
+
+    The rows of a table are in the displayed order.
+    """
     tables: list[tuple[str, Sequence[Column], Rows]] = []
     twins = widget.findChildren(TwinStack)
     for twin in twins:
@@ -36,7 +39,7 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
-    """A table as CSV in UTF-8: the column titles, then every number in full. Missing values are empty."""
+    """Return a table as CSV in UTF-8: column titles, then numbers at full precision. Missing values are empty."""
     text = io.StringIO()
     writer = CsvWriter(text, "\n")
     writer.writerow([column.title for column in columns])
@@ -45,7 +48,7 @@ def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Paths for the tables: ``path`` itself for a single one, otherwise different names beside it."""
+    """Return the paths of the tables: ``path`` for a single table, otherwise a different one in its folder for each."""
     if len(titles) == 1:
         return [path]
     names: list[str] = []

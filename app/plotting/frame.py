@@ -1,4 +1,4 @@
-"""The axes of a plot around its view box, like pyqtgraph's PlotItem without menus, titles and the two spare axes."""
+"""The axes of a plot around its view box, like pyqtgraph's PlotItem without menus, titles and the two other axes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
     """Grid, ticks and labels, with the view box in front of them.
 
     Attributes:
-        view_box: where items live.
+        view_box: contains the graphics items.
         x, y: range and labels of the axes.
-        x_names: (place, text) on the x axis instead of numbers; None for numbers.
-        number_of: maps a whole place of the x axis to its displayed number, or to None for no number; None to display
-            the places themselves.
-        named: whether to reserve the width of a label of y even without one, to be aligned with a plot above or below.
-        bare: whether the x axis has no numbers, and hardly any height, because a plot below has the same ones.
+        x_names: (position, text) on the x axis instead of numbers; None for numbers.
+        number_of: maps an integer position on the x axis to its displayed number, or to None for no number. None
+            displays the positions themselves.
+        named: whether to reserve space for a y label even if there is none, to align with a plot above or below.
+        bare: whether the x axis has no numbers and little height, because the plot below shows the same numbers.
     """
 
     def __init__(self, x: Scale, y: Scale) -> None:
@@ -40,17 +40,17 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
         self.view_box.sigRangeChanged.connect(self._on_range)
 
     def set_look(self, theme: Theme, factor: float, right: float) -> None:
-        """Set the look, and the pixels needed right of the data."""
+        """Set the theme, the scale, and the width in pixels reserved to the right of the data."""
         self._theme, self._factor, self._right = theme, factor, right
         self.arrange()
 
     def arrange(self) -> None:
-        """Place the view box anew, after a change of anything that the axes show."""
+        """Lay out the view box again after a change to the axes."""
         self.view_box.setGeometry(self._area())
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw ticks and labels anew."""
+        """Draw ticks and labels again."""
         self._drawn = None
         self.update()
 
@@ -70,12 +70,12 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
 
     @property
     def axes(self) -> Axes:
-        """Mapping between what the view box shows and the pixels of the frame."""
+        """Mapping between the range shown in the view box and the pixels of the frame."""
         (left, right), (low, high) = self.view_box.viewRange()
         return Axes(area=self.view_box.geometry(), x=(left, right), y=(low, high), pad=0.0)
 
     def x_ticks(self) -> list[Tick]:
-        """The numbers or names on the x axis."""
+        """Return the ticks of the x axis, with numbers or names."""
         (low, high), wide = self.axes.x, self.axes.area.width()
         if self.bare:
             return []

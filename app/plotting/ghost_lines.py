@@ -13,9 +13,10 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import Theme
 
 STRENGTH, MARKED_STRENGTH = 0.45, 1.0
-"""Opacity of all the lines, and of the one that is pointed at."""
+"""Opacity of the lines, and of the emphasized line."""
 WIDTH, MARKED_WIDTH, BOLD = 1.0, 2.0, 2.0
-"""Widths in pixels at 100 %, and the factor on them in bold themes."""
+"""Widths in pixels at 100 % of the lines and of the emphasized line, and the factor that replaces the scale in bold
+themes."""
 
 
 class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
@@ -23,7 +24,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
 
     Attributes:
         meaning: its colour, by the theme's name.
-        marked: the emphasized series.
+        marked: the graphics item of the emphasized series.
     """
 
     def __init__(self, meaning: str) -> None:
@@ -36,11 +37,11 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setParentItem(self)
         self._pointed: Pyramid | None = None
         for item in (self, self.marked):
-            # a moving cursor does not cause a new stroke
+            # a moving cursor does not cause the line to be stroked again
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def set_series(self, series: Sequence[Pyramid], pointed: Pyramid | None = None) -> None:
-        """Set the series for the next ``refresh``. ``pointed`` is the emphasized one among them."""
+        """Set the series for the next ``refresh``. ``pointed`` is the series to emphasize."""
         self._series, self._pointed = tuple(series), pointed
 
     def refresh(self, low: float, high: float, pixels: int) -> None:
@@ -57,7 +58,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         self.marked.setData(*_joined([] if self._pointed is None else [self._pointed], low, high, pixels))
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest value drawn. NaN, NaN if there is none."""
+        """Return the lowest and the highest value drawn, or (NaN, NaN) if there is none."""
         return self._ends
 
     def apply_style(self, theme: Theme, scale: float) -> None:
@@ -70,7 +71,7 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _joined(series: Sequence[Pyramid], low: float, high: float, pixels: int) -> tuple[np.ndarray, np.ndarray]:
-    """All series between x = ``low`` and ``high``, with a gap after each."""
+    """Join all series between x = ``low`` and ``high``, with a gap after each."""
     start, stop = int(np.floor(low - 1)), int(np.ceil(high - 1)) + 1
     xs, ys = [], []
     for one in series:

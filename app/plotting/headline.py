@@ -1,4 +1,4 @@
-"""A sentence in the header above a picture, painted on one line so that a new text causes no layout."""
+"""A sentence above a picture, painted on one line so that changing it does not affect the layout."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from app.theme.tokens import LIGHT, Theme
 
 
 def fitting(text: str, shorter: str, metrics: QFontMetricsF, width: int) -> str:
-    """``text`` if it is at most ``width`` pixels wide, else ``shorter``, elided if that is too wide too.
+    """Return ``text`` if it is at most ``width`` pixels wide, otherwise ``shorter``, elided if necessary.
 
-    If the shorter text is empty, the text itself is elided.
+    If ``shorter`` is empty, ``text`` itself is elided.
     """
     fits = not shorter or metrics.horizontalAdvance(text) <= width
     return metrics.elidedText(text if fits else shorter, Qt.TextElideMode.ElideRight, width)
 
 
 class Headline(QWidget):
-    """One line of text, replaced by a shorter text if it does not fit. The accessible description is always the whole
-    text.
+    """One line of text, replaced by a shorter text if it does not fit.
+
+    The accessible description is always the full text.
 
     Attributes:
-        text: the whole text.
+        text: the full text.
         shorter: a shorter form of it, or empty.
     """
 
@@ -40,7 +41,7 @@ class Headline(QWidget):
         self.updateGeometry()
 
     def say(self, text: str, shorter: str = "") -> None:
-        """Show ``text``, or ``shorter`` if that does not fit."""
+        """Show ``text``, or ``shorter`` if ``text`` does not fit."""
         if (text, shorter) != (self.text, self.shorter):
             self.text, self.shorter = text, shorter
             self.setAccessibleDescription(text)

@@ -1,4 +1,4 @@
-"""Markers, event marks and cursor lines of a plot. Each is created once, styled by its plot, and then only given
+"""Markers, event marks and cursor lines of a plot. The plot creates and styles each of them once, then sets its
 data."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from app.theme.tokens import CUES, Cue, Theme
 
 
 class Points(pg.ScatterPlotItem):  # type: ignore[misc]
-    """Markers of one meaning: "d" diamonds for rewards, "o" dots for samples."""
+    """Markers in one colour: diamonds ("d") for rewards, dots ("o") for samples."""
 
     def __init__(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> None:
         super().__init__(symbol=symbol, size=size, pxMode=True)
@@ -20,7 +20,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Set the points (n,), (n,). Those with NaN are left out."""
+        """Set the points (n,), (n,). Points with NaN are omitted."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         there = np.isfinite(x) & np.isfinite(y)
         self.setData(x=x[there], y=y[there])
@@ -28,13 +28,13 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
     def apply_style(self, theme: Theme, scale: float) -> None:
         colour = theme.colour(self.meaning)
         self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
-        # A hollow marker is filled with the background, so that anything behind does not make it unreadable.
+        # A hollow marker is filled with the background, so that it remains legible in front of lines.
         self.setBrush(QBrush(colour if self._filled else theme.colour("ground")))
         self.setSize(self._size * scale)
 
 
 class Marks(pg.PlotCurveItem):  # type: ignore[misc]
-    """Events on the x axis, such as updates at which a setting changed, as short ticks on the axis."""
+    """Events, for example updates at which a setting was changed, as short ticks on the x axis."""
 
     PIXELS = 9
 
@@ -46,12 +46,18 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
         self._drawn: tuple[object, ...] | None = None
 
     def set_places(self, x: np.ndarray) -> None:
-        """Set the places of the events, (n,), sorted."""
+        """Set the positions of the events, (n,), in ascending order."""
         if not np.array_equal(x, self.places):
             self.places, self._drawn = np.asarray(x, float), None
 
     def refresh(self, low: float, high: float, base: float, pixel: float) -> None:
-        """Place the ticks on y = ``base``, where a pixel is ``pixel`` high, between x = ``low`` and ``high``."""
+        """Draw the ticks of the events between x = ``low`` and ``high``.
+
+        Args:
+            low, high: visible range of x.
+            base: y of the lower ends of the ticks.
+            pixel: height of a pixel in y.
+        """
         stamp = (low, high, base, pixel)
         if stamp != self._drawn:
             self._drawn = stamp
@@ -65,7 +71,7 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 class Band(pg.PlotCurveItem):  # type: ignore[misc]
-    """A vertical line over the full height: the cursor, or the place under the pointer."""
+    """A vertical line over the full height: the cursor, or the position under the pointer."""
 
     def __init__(self, meaning: str, line: Qt.PenStyle, width: float) -> None:
         super().__init__(antialias=False)

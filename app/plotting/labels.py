@@ -1,4 +1,4 @@
-"""Texts on a plot, in pixels: labels at the ends of lines, numbers over bars, the read-out beside the pointer."""
+"""Text on a plot, laid out in pixels: labels at the ends of lines, and the read-out next to the pointer."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from app.plotting.ranges import push_apart
 from app.theme.tokens import Theme
 
 LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
-"""In line heights: length of a leader to the right, length of the sample after it, gap before the text."""
+"""Lengths in line heights: of a leader, of the line sample after it, and of the gap before the text."""
 
 
 AWAY = 8
-"""Pixels between the end of a line and its label, so that a cursor line there touches no letter."""
+"""Pixels between the end of a line and its label, so that a cursor line at the end does not touch the label."""
 BACKING = 0.85
-"""Opacity of the background behind a text."""
+"""Opacity of the background behind text."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A text with the middle of its left end at ``at``, in the plot's own pixels.
+    """A piece of text on a plot.
 
     Attributes:
+        text: the text.
+        at: the middle of its left end, in the plot's pixels.
         meaning: its colour, by the theme's name.
-        end: the end of the line that it labels, from where a leader goes to a sample of the line before the text.
+        end: the end of the line that it labels, from which a leader extends to a sample of the line before the text;
+            None for a label without a leader.
         style: line style of that sample.
     """
 
@@ -40,10 +43,10 @@ class Word:
 
 
 class Words(QGraphicsItem):
-    """The texts of a plot, painted together above everything else.
+    """All text on a plot, painted together in front of everything else.
 
     Attributes:
-        backed: whether each has a background, so that nothing drawn behind strikes it through.
+        backed: whether each text has a background, so that no line behind it makes it illegible.
     """
 
     def __init__(self, parent: QGraphicsItem) -> None:
@@ -62,7 +65,7 @@ class Words(QGraphicsItem):
         self.update()
 
     def width(self, text: str) -> float:
-        """Width of ``text`` in pixels."""
+        """Return the width of ``text`` in pixels."""
         return self._metrics.horizontalAdvance(text)
 
     @property
@@ -71,7 +74,7 @@ class Words(QGraphicsItem):
         return self._metrics.height()
 
     def place(self, words: Sequence[Word]) -> None:
-        """Replace the texts."""
+        """Replace all text."""
         words = list(words)
         if words == self.words:
             return
@@ -107,7 +110,7 @@ class Words(QGraphicsItem):
             painter.drawText(QPointF(area.left(), area.top() + self._metrics.ascent()), word.text)
 
     def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:
-        """Paint a thin line from the end of the curve, and a sample of its line style beside the text."""
+        """Paint a thin line from the end of the curve, and a sample of its line style before the text."""
         assert self._theme is not None
         gap, sample = self.line * GAP, self.line * SAMPLE
         right = QPointF(word.at.x() - gap, word.at.y())
@@ -120,7 +123,7 @@ class Words(QGraphicsItem):
 
 
 class ReadOut(QGraphicsItem):
-    """A small box beside the pointer with the values there."""
+    """A small box next to the pointer that shows the values there."""
 
     def __init__(self, parent: QGraphicsItem) -> None:
         super().__init__(parent)
@@ -135,8 +138,10 @@ class ReadOut(QGraphicsItem):
         self.update()
 
     def say(self, lines: Sequence[tuple[str, str]], anchor: QPointF, space: QRectF) -> None:
-        """Show (text, meaning) lines beside ``anchor``, on the side where ``space`` is sufficient. No lines hide the
-        box."""
+        """Show (text, meaning) lines next to ``anchor``, on the side with enough ``space``.
+
+        Without lines, hide the box.
+        """
         self.prepareGeometryChange()
         self._lines = list(lines)
         self.setVisible(bool(lines))
@@ -157,14 +162,17 @@ READ_OUT_PAD = 6.0
 
 
 def read_out_box(lines: Sequence[tuple[str, str]], theme: Theme, factor: float) -> QRectF:
-    """Rectangle for (text, meaning) lines, with its upper left corner at 0."""
+    """Return the rectangle of a box for (text, meaning) lines, with its upper left corner at the origin."""
     metrics, pad = QFontMetricsF(theme.font("digits", factor)), READ_OUT_PAD * factor
     widest = max((metrics.horizontalAdvance(text) for text, _ in lines), default=0.0)
     return QRectF(0, 0, widest + 2 * pad, metrics.height() * len(lines) + 1.4 * pad)
 
 
 def read_out_place(size: QSizeF, anchor: QPointF, space: QRectF) -> QPointF:
-    """The upper left corner of a box beside ``anchor``, at the right if it fits into ``space``, else at the left."""
+    """Return the upper left corner of a box next to ``anchor``.
+
+    The box is on the right of ``anchor`` if it fits into ``space``, otherwise on the left.
+    """
     x = anchor.x() + 10 if anchor.x() + 10 + size.width() <= space.right() else anchor.x() - 10 - size.width()
     y = min(max(anchor.y(), space.top() + 2), max(space.bottom() - size.height(), 0.0))
     return QPointF(max(x, space.left()), y)
@@ -188,10 +196,16 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
 def line_ends(
     ends: Sequence[tuple[str, str, QPointF]], words: Words, space: QRectF, styles: Sequence[Qt.PenStyle] = ()
 ) -> list[Word]:
-    """Labels of lines, right of their (label, meaning, end), placed without overlap within ``space``.
+    """Place labels to the right of their lines, without overlap and within ``space``.
 
-    With ``styles``, one each, a leader goes from the end of each line to a sample of it before its label, so that
-    labels remain attributable even if they had to move or their colours are hard to tell apart.
+    Labels that do not fit are omitted.
+
+    Args:
+        ends: (label, meaning, end of the line) of each line.
+        words: the item that will paint the labels.
+        space: the available rectangle.
+        styles: line style of each line. If given, a leader extends from the end of each line to a sample of the line
+            before the label, so that a label can be attributed to its line even if it was moved or colours look alike.
     """
     line = words.line * (1.15 if styles else 0.95)
     heights = push_apart([point.y() for _, _, point in ends], line, space.top(), space.bottom())
@@ -206,5 +220,5 @@ def line_ends(
 
 
 def leader_width(words: Words) -> float:
-    """Width in pixels of a leader and the sample after it."""
+    """Return the width in pixels of a leader, the sample after it, and the gap before the text."""
     return words.line * (LEAD + SAMPLE + GAP)

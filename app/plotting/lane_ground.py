@@ -1,4 +1,4 @@
-"""The background of a bar chart, which seldom changes: grid, digits, labels and titles, the names of the places."""
+"""The rarely changing background of a bar chart: grid, axis labels, titles of the lanes, names of the positions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.plotting.lane_painter import LanePlaces, lane_digits, paint_title
 from app.theme.tokens import Theme
 
 Hints = Mapping[str, tuple[str, str]]
-"""Key of a lane -> the text below its title, and the meaning that gives its colour."""
+"""Key of a lane -> text below its title, and the meaning that gives its colour."""
 
 
 def ground_stamp(picture: BarPicture, places: LanePlaces, hints: Hints) -> tuple[object, ...]:
-    """Everything that :func:`paint_ground` draws and that can change independently of the widget's size and look."""
+    """Return everything that :func:`paint_ground` draws, apart from what depends only on the widget's size and look."""
     lanes = tuple(
         (lane.title, lane.symbol, lane.ruled, lane.symmetric, lane.y, lane.y_ticks, hints[lane.key])
         for lane in picture.lanes
@@ -29,7 +29,7 @@ def ground_stamp(picture: BarPicture, places: LanePlaces, hints: Hints) -> tuple
 def paint_ground(
     painter: QPainter, area: QRect, picture: BarPicture, places: LanePlaces, hints: Hints, theme: Theme, factor: float
 ) -> None:
-    """Paint the background of a widget that fills ``area``, with everything in :func:`ground_stamp`."""
+    """Paint the background of a widget that fills ``area``."""
     if picture.framed:
         (lane,), (axes,) = picture.lanes, places.axes.values()
         x, y = x_ticks(picture, axes, theme, factor), _y_ticks(lane, axes, theme, factor)
@@ -51,7 +51,7 @@ def paint_ground(
 
 
 def x_ticks(picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> list[Tick]:
-    """Ticks of the x axis: names as far as they fit, or round numbers between the edges of the bars."""
+    """Return the ticks of the x axis: as many names as fit, or round numbers on a continuous axis."""
     if picture.edges is None:
         metrics = QFontMetricsF(theme.font("digits", factor))
         return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
@@ -69,7 +69,7 @@ def _y_ticks(lane: Lane, axes: Axes, theme: Theme, factor: float) -> list[Tick]:
 
 
 def _paint_column(painter: QPainter, area: QRect, picture: BarPicture, places: LanePlaces, theme: Theme) -> None:
-    """Paint a light band through all lanes at the selected place."""
+    """Paint a light column through all lanes at the selected position."""
     place = picture.chosen
     if place is not None and place < picture.count:
         axes = next(iter(places.axes.values()))
@@ -80,7 +80,7 @@ def _paint_column(painter: QPainter, area: QRect, picture: BarPicture, places: L
 
 
 def _paint_names(painter: QPainter, picture: BarPicture, places: LanePlaces, theme: Theme, factor: float) -> None:
-    """Paint the names of the places below the lanes, and the label of the axis."""
+    """Paint the names of the positions below the lanes, and the label of the axis."""
     axes = next(iter(places.axes.values()))
     painter.setFont(theme.font("digits", factor))
     metrics = QFontMetricsF(painter.font())

@@ -1,4 +1,4 @@
-"""Painting of lanes: their places, their titles and ticks, levels, and the marks that move among them."""
+"""Layout and painting of lanes: titles, ticks, levels, and the marks that move between lanes."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from app.plotting.ranges import lane_ticks
 from app.theme.tokens import Theme
 
 GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
-"""Pixels at 100 %: width of the lanes' titles, of the digits of their axes, and of the margin right of the data."""
+"""Widths in pixels at 100 %: of the lanes' titles, of the digits of their axes, and of the margin on the right."""
 SIGNED = 12.0
-"""Pixels at 100 % by which the digits of a signed axis extend into the space of the title."""
+"""Pixels at 100 % by which the digits of a symmetric axis extend into the space of the title."""
 NARROW_GUTTER = 16.0
-"""Pixels at 100 % for the symbols beside the lanes where titles do not fit."""
+"""Width in pixels at 100 % of the symbols that replace the titles in a narrow chart."""
 WIDE = 440.0
-"""Chart width in pixels at 100 % from which titles are shown beside the lanes."""
+"""Minimum chart width in pixels, at 100 %, at which titles are shown next to the lanes."""
 BETWEEN = 8.0
 """Pixels between two lanes at 100 %."""
 DIGITS = 12.0
-"""Pixels at 100 % between two lines of digits that do not touch."""
+"""Minimum distance in pixels, at 100 %, between two rows of digits that do not touch."""
 DIAMOND = 5.0
 """Half of a diamond's width in pixels at 100 %."""
 HANG = 11.0
 """Pixels by which a dot is placed below a diamond."""
 GHOST, GHOST_STRENGTH = 0.8, 0.55
-"""Width in places of the outline of an earlier bar, a little more than a bar's, and its opacity."""
+"""Width of the outline of an earlier bar, slightly more than a bar's, and its opacity. Positions are 1 apart."""
 HATCHED = 9.0
-"""Pixels of hatching on the far side of a ceiling."""
+"""Height in pixels of the hatching on the far side of a ceiling."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanePlaces:
-    """Places of all parts of a chart, in pixels.
+    """Layout of a chart, in pixels.
 
     Attributes:
-        axes: of each lane, by its key.
-        titles: the rectangle for each lane's title and hint, or in a narrow chart for its symbol.
-        wide: whether titles fit.
-        top: height of the line above the lanes.
-        bottom: where the names of the places begin.
+        axes: axes of each lane, by its key.
+        titles: rectangle for each lane's title and hint, or for its symbol in a narrow chart, by its key.
+        wide: whether the chart is wide enough for titles.
+        top: y of the upper edge of the first lane.
+        bottom: y at which the names of the positions begin.
     """
 
     axes: Mapping[str, Axes]
@@ -72,14 +72,14 @@ def places_of(
     *,
     headed: bool,
 ) -> LanePlaces:
-    """The lanes of ``picture`` stacked in a widget of ``size``, or its only lane in a frame of axes.
+    """Return the layout of the lanes of ``picture``, or of its single lane in a frame of axes.
 
     Args:
         picture: the picture to draw.
         size: size of the widget in pixels.
-        ranges: range of each lane's axis.
-        theme, factor: the look.
-        headed: whether a sentence is above the lanes.
+        ranges: range of each lane's axis, by its key.
+        theme, factor: the theme and the scale.
+        headed: whether there is a sentence above the lanes.
     """
     if picture.framed:
         area, key = area_in(size, theme, factor, picture.labels), picture.lanes[0].key
@@ -111,7 +111,10 @@ def places_of(
 
 
 def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:
-    """Ticks around 0 of a lane. If digits would touch, those below 0 have no text first, then the one at 0."""
+    """Return the ticks of a lane around 0.
+
+    If numbers would touch, those below 0 are omitted first, then the 0 itself.
+    """
     most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
     values = lane_ticks(*axes.y, most)
     spacing = values[1] - values[0] if len(values) > 1 else 1.0
@@ -123,10 +126,18 @@ def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:
 def level_box(
     lane: Lane, axes: Axes, metrics: QFontMetricsF, line: float, factor: float, taken: Sequence[QPointF] = ()
 ) -> tuple[str, QRectF]:
-    """The text on a lane's level, and its box: the whole text, a short form, or nothing if neither fits.
+    """Return the text next to a lane's level and its box: the full text, the short form, or neither if neither fits.
 
-    The box is above or below the line, which is ``line`` pixels wide, at its left end, its right end, or between two
-    places, and covers neither diamonds nor the surroundings of the points ``taken``.
+    The box is above or below the line, at its left end, its right end, or between two positions. It covers no diamonds
+    and no points in ``taken``.
+
+    Args:
+        lane: the lane.
+        axes: its axes.
+        metrics: metrics of the font.
+        line: width of the line in pixels.
+        factor: the scale.
+        taken: further points to keep free.
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
     high = metrics.height()
@@ -157,13 +168,13 @@ def level_box(
 
 
 def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRectF, theme: Theme, factor: float) -> None:
-    """Paint the drawn share of a lane's dashed line and, once it is complete, ``text`` in ``box``."""
+    """Paint the visible share of a lane's level and, once the line is complete, ``text`` in ``box``."""
     if lane.level is None or lane.level_share <= 0:
         return
     y, area = axes.at_y(lane.level), axes.area
     if lane.level_share >= 1 and text:
         painter.setFont(theme.font("digits", factor))
-        painter.fillRect(box, theme.colour("ground"))  # no grid line strikes it through
+        painter.fillRect(box, theme.colour("ground"))  # no grid line crosses the text
         painter.setPen(theme.ink(lane.level_meaning))
         painter.drawText(QPointF(box.left(), box.top() + QFontMetricsF(painter.font()).ascent()), text)
     painter.setPen(theme.pen(lane.level_meaning, level_width(theme, factor), Qt.PenStyle.DashLine))
@@ -171,12 +182,12 @@ def paint_level(painter: QPainter, lane: Lane, axes: Axes, text: str, box: QRect
 
 
 def level_width(theme: Theme, factor: float) -> float:
-    """Width in pixels of the line of a level."""
+    """Return the width in pixels of the line of a level."""
     return 3.0 if theme.bold else 1.4 * factor
 
 
 def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
-    """The upper edges of earlier bars: an open box over each place, for each of ``ghosts``."""
+    """Return the outlines of earlier bars: a box without a base at each position, for each array in ``ghosts``."""
     path = QPainterPath()
     base = axes.at_y(0.0)
     for heights in ghosts:
@@ -192,7 +203,7 @@ def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
 
 
 def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: Theme, factor: float) -> None:
-    """Paint the outlines of :func:`ghost_outlines`, faint and inside the lane."""
+    """Paint the outlines from :func:`ghost_outlines` faintly, clipped to the lane."""
     painter.save()
     painter.setClipRect(axes.area)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -215,8 +226,17 @@ def paint_title(
     wide: bool,
     meaning: str = "muted",
 ) -> None:
-    """Paint the lane's title and below it ``hint`` in the colour of ``meaning``, or the lane's symbol in a chart that
-    is not ``wide``."""
+    """Paint the lane's title with ``hint`` below it, or in a narrow chart only the lane's symbol.
+
+    Args:
+        painter: the painter of the chart.
+        lane: the lane.
+        space: rectangle of the title.
+        hint: text below the title; omitted if it does not fit.
+        theme, factor: the theme and the scale.
+        wide: whether the chart is wide enough for the title.
+        meaning: the meaning that gives the colour of ``hint``.
+    """
     painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
@@ -232,7 +252,7 @@ def paint_title(
 
 
 def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
-    """``text`` in lines of at most ``width`` pixels, broken between words. A longer word has a line of its own."""
+    """Break ``text`` between words into lines of at most ``width`` pixels. A longer word gets its own line."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -244,7 +264,7 @@ def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
-    """The point of a spot in the widget."""
+    """Return the point of the widget at which a mark is drawn."""
     axes = places.axes[spot.lane]
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     at = axes.at(spot.place + 1.0, spot.height)
@@ -266,7 +286,7 @@ def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, 
 
 
 def _eased(share: float) -> float:
-    """The share covered after ``share`` of the time, with ease-in-out."""
+    """Return the share of the way covered after ``share`` of the time, with a slow start and a slow end."""
     return share * share * (3 - 2 * share)
 
 

@@ -1,4 +1,4 @@
-"""The part of a painted picture that seldom changes, painted once and copied as pixels in later frames."""
+"""A rarely changing part of a painted picture, painted once and copied as pixels in later frames."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from PySide6.QtGui import QPaintEngine, QPainter, QPixmap, QTransform
 
 
 class Layer:
-    """The cached background layer of a widget, which covers the whole widget.
+    """The cached background of a widget.
 
-    Its text is laid out and its lines are drawn only when its content changes. A frame in which only bars move copies
-    its pixels. If pixels would not be exact (in a vector file, on paper, in an enlarged picture), it is painted without
-    a cache.
+    Text is laid out and lines are drawn only when the background changes. In all other frames, its pixels are copied.
+    If copied pixels would not be exact (in vector files, on paper, at a fractional scale), it is painted without a
+    cache.
     """
 
     def __init__(self) -> None:
@@ -25,9 +25,9 @@ class Layer:
 
         Args:
             painter: the painter of the widget.
-            area: the whole widget, in its own coordinates.
-            stamp: equal to the last one if the layer has not changed.
-            draw: paints every pixel of ``area``; it need not restore the painter's state.
+            area: rectangle of the widget, in its own coordinates.
+            stamp: a value that equals the previous one if the layer has not changed.
+            draw: paints every pixel of ``area``. It need not restore the painter's state.
         """
         transform = painter.deviceTransform()
         ratio = transform.m11()
@@ -49,7 +49,7 @@ class Layer:
 
 
 def _whole(transform: QTransform) -> bool:
-    """Whether pixels of a layer coincide with device pixels: at 100 %, 200 %, and an integral offset."""
+    """Return whether pixels of a layer coincide with device pixels: the scale and the offset are whole numbers."""
     ratio = transform.m11()
     plain = transform.isAffine() and not transform.isRotating() and 0 < ratio == transform.m22()
     return plain and all(number == int(number) for number in (ratio, transform.dx(), transform.dy()))

@@ -1,4 +1,4 @@
-"""The legend of a plot: swatches with their second cue, painted on one line."""
+"""The legend of a plot on one line. Its swatches differ in shape or fill as well as in colour."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 @dataclass(frozen=True)
 class Entry:
-    """A legend entry. ``kind``: "filled", "outline", "hatch", "line", "diamond" or "dot"."""
+    """A legend entry. ``kind`` is "filled", "outline", "hatch", "line", "diamond" or "dot"."""
 
     text: str
     meaning: str
@@ -24,7 +24,10 @@ class Entry:
 
 
 class Legend(QWidget):
-    """Entries side by side. Those that do not fit are left out from the right; the tooltip has all."""
+    """Legend entries side by side.
+
+    If there is too little space, the last ones are omitted. The tooltip lists them all.
+    """
 
     def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The line chart: lines with bands, markers and direct labels, all given as data."""
+"""The line chart: lines with bands, markers and labels at their ends, all given as data."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from app.plotting.table_model import Column, Rows
 
 
 class LineChart(Plot):
-    """A plot of a :class:`LinePicture`. For a history that grows by the update, use a ``Plot`` over pyramids instead.
+    """A plot of a :class:`LinePicture`.
+
+    For a history that grows with every update, use a :class:`Plot` with curves instead.
 
     Attributes:
         picture: the picture shown.
-        line_items: the graphics items of its lines, by name; those of earlier pictures are hidden.
-        pickable: whether lines can be selected by a click, or by Up and Down.
+        line_items: graphics items of the lines, by name; those of earlier pictures are hidden.
+        pickable: whether the user can select lines by clicking, or with Up and Down.
         chosen: name of the selected line.
         asks_height: whether the user can press and drag to set a height.
 
     Signals:
-        height_dragged: the height set by the user, within the y axis.
+        height_dragged: the user has dragged to this height, within the range of the y axis.
         line_picked: the user has selected the line with this name.
-        explain_wanted: the key E was pressed; the chart cannot explain by itself, since a line over many runs belongs
-            to no step.
+        explain_wanted: the user has pressed E. The chart leaves the explanation to its owner, since a line over many
+            runs does not belong to one step.
     """
 
     line_picked = Signal(str)
@@ -62,12 +64,12 @@ class LineChart(Plot):
         self.refresh()
 
     def x_axis(self) -> Scale:
-        """The horizontal axis of the picture. Subclasses with tick labels of their own override it."""
+        """Return the horizontal axis of the picture. Subclasses with their own tick labels override it."""
         return self.picture.x
 
     @property
     def lines(self) -> Mapping[str, Line]:
-        """The lines drawn, by their names."""
+        """Lines shown, by name."""
         return self.picture.by_name
 
     def _show_lines(self, lines: Sequence[Line]) -> None:
@@ -155,7 +157,7 @@ class LineChart(Plot):
     # -- selecting a line ---------------------------------------------------------------------------------------------
 
     def nearest_line(self, point: QPointF) -> str | None:
-        """Name of the listed line that passes nearest above or below a point of the viewport."""
+        """Return the name of the listed line that passes closest above or below a point of the viewport, or None."""
         x = self._x_at(point)
         if x is None:
             return None

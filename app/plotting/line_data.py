@@ -1,4 +1,4 @@
-"""Data of a line chart: lines with bands and markers, loose points, short texts, and two axes."""
+"""Data of a line chart: lines with bands and markers, separate points, short texts, and two axes."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ NOTHING = np.empty(0)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """One line through the points (x, y).
+    """A line through the points (x, y).
 
     Attributes:
-        name: identifies it from one picture to the next.
+        name: identifies the line across pictures.
         label: text at its end; empty for none.
-        title: name in read-out and table; empty for ``label``, or for ``name`` if that is empty too.
+        title: name in the read-out and the table; if empty, ``label``, or else ``name``.
         meaning: its colour and, if ``style`` is None, its line style, by the theme's name.
-        label_meaning: colour of the label; empty for ``meaning``.
-        x, y: (n,) each. A NaN interrupts the line; a line with markers joins its known points.
-        low, high: (n,) limits of a band around y, None for none.
-        left, right: (n,) limits of x; with them the limits are drawn as crosses instead of a band.
-        marker: shape of a mark at every known point, by pyqtgraph's letter; empty for none.
-        filled: whether the marks are filled.
-        size: size of a mark, in pixels at 100 %.
-        strength: opacity, less than 1 for a line behind others; ``band_strength``, that of its band.
+        style: its line style, or None for that of ``meaning``.
+        label_meaning: meaning that gives the colour of the label; empty for ``meaning``.
+        x, y: (n,) each. A NaN interrupts the line, except in a line with markers, which joins its known points.
+        low, high: (n,) limits of a band around y, or None.
+        left, right: (n,) limits of x. If given, all limits are drawn as crosses instead of a band.
+        marker: shape of the marker at every known point, as a pyqtgraph symbol; empty for none.
+        filled: whether the markers are filled.
+        size: size of a marker, in pixels at 100 %.
+        strength, band_strength: opacity of the line and of its band, less than 1 behind other lines.
         z: stacking order; higher is in front.
-        unit, kind: those of its column in the table; see :class:`~app.plotting.table_model.Column`.
-        listed: whether it is in read-out and table.
+        unit, kind: unit and kind of its column in the table; see :class:`~app.plotting.table_model.Column`.
+        listed: whether it appears in the read-out and the table.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Line:
     listed: bool = True
 
     def over(self, x: np.ndarray, y: np.ndarray, low: np.ndarray | None = None, high: np.ndarray | None = None) -> Line:
-        """A copy of this line through other points (n,), with a band from ``low`` to ``high`` (n,) if given."""
+        """Return a copy of this line through other points (n,), with a band from ``low`` to ``high`` (n,) if given."""
         return dataclasses.replace(self, x=x, y=y, low=low, high=high)
 
     @property
@@ -73,17 +74,17 @@ class Line:
 
     @property
     def entry(self) -> Entry:
-        """The line's name and mark in a legend."""
+        """The legend entry of the line."""
         return Entry(self.spoken, self.meaning, "line")
 
     @property
     def end(self) -> tuple[float, float] | None:
-        """The line's last point (x, y) with a finite value. None if there is none."""
+        """The line's last point (x, y) with finite values, or None."""
         known = np.flatnonzero(np.isfinite(self.y) & np.isfinite(self.x))
         return (float(self.x[known[-1]]), float(self.y[known[-1]])) if known.size else None
 
     def place_at(self, x: float) -> int | None:
-        """Index of the known point at ``x``, or of the nearest one if it is closer to ``x`` than to any neighbour."""
+        """Return the index of the point nearest to ``x``, or None if it is too far away or has no value."""
         if not len(self.x):
             return None
         place = int(np.abs(self.x - x).argmin())
@@ -91,12 +92,12 @@ class Line:
         return place if abs(self.x[place] - x) <= max(reach, 1e-9) and np.isfinite(self.y[place]) else None
 
     def value_at(self, x: float) -> float:
-        """The line's y at ``x``. Minus infinity if it has no point there."""
+        """Return the line's y at ``x``, or minus infinity if it has no point there."""
         place = self.place_at(x)
         return -np.inf if place is None else float(self.y[place])
 
     def read(self, x: float) -> str:
-        """The line's value at ``x`` with the limits of its band, as a text. Empty if there is none."""
+        """Return the line's value at ``x`` and the limits of its band as text. Empty if it has no value there."""
         place = self.place_at(x)
         if place is None:
             return ""
@@ -110,7 +111,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSet:
-    """Loose markers. The attributes have the same meaning as in :class:`Line`."""
+    """Separate markers. The attributes have the same meaning as those of :class:`Line`."""
 
     name: str
     meaning: str
@@ -124,7 +125,10 @@ class PointSet:
 
 @dataclass(frozen=True)
 class Tag:
-    """A short text right of the point (x, y), below or above it. It is left out if it would overlap another one."""
+    """A short text to the right of the point (x, y), above or below it.
+
+    It is omitted if it would overlap an earlier one.
+    """
 
     text: str
     x: float
@@ -139,18 +143,18 @@ class LinePicture:
 
     Attributes:
         x, y: the axes; an open end follows the data.
-        lines: the first have precedence if not all labels fit.
-        points, tags: loose markers and short texts; the first tags have precedence.
+        lines: the lines; if not all labels fit, the first ones are shown.
+        points, tags: separate markers and short texts; if texts overlap, the first ones are shown.
         marks: (m,) events on the x axis, drawn as short ticks.
-        span: lowest and highest y that an axis with an open end includes besides the data; NaN for none.
-        places: first and last place of the cursor; None for those of the lines.
-        x_ticks: (place, text) on the x axis instead of numbers.
-        x_name: names a place in the read-out; None for the label of the axis and the number.
-        make_reading: makes the read-out at an x, if it differs from the values of the listed lines.
-        make_table: makes the table, if it differs from a row for each place.
-        ranked: whether the read-out begins with the highest line.
-        leaders: whether each label at the right has a sample of its line, and a leader from the line's end.
-        subject: an axis with an open end is reset if this is another object than before.
+        span: lowest and highest y that an axis with an open end includes in addition to the data; NaN for none.
+        places: first and last position of the cursor; None for the first and last x of the lines.
+        x_ticks: (position, text) on the x axis instead of numbers.
+        x_name: returns the name of a position in the read-out; None for the label of the axis and the number.
+        make_reading: returns the read-out at an x, if that is not just the values of the listed lines.
+        make_table: returns the table, if that is not one row per position.
+        ranked: whether the read-out lists the lines from the highest to the lowest.
+        leaders: whether each label at the right has a leader from the end of its line and a sample of the line.
+        subject: what the picture shows. If this is another object than before, axes with open ends are reset.
     """
 
     x: Scale
@@ -171,25 +175,25 @@ class LinePicture:
 
     @property
     def by_name(self) -> Mapping[str, Line]:
-        """Lines by their names."""
+        """Lines by name."""
         return {line.name: line for line in self.lines}
 
     def extent(self) -> tuple[float, float]:
-        """Lowest and highest y drawn. NaN, NaN if there is none."""
+        """Return the lowest and the highest y to show, or (NaN, NaN) if there is none."""
         parts = [part for line in self.lines for part in (line.y, line.low, line.high) if part is not None]
         every = np.concatenate([np.array(self.span), *parts, *(points.y for points in self.points)])
         every = every[np.isfinite(every)]
         return (float(every.min()), float(every.max())) if every.size else (np.nan, np.nan)
 
     def reach(self) -> tuple[float, float] | None:
-        """First and last place of the lines. None if there is none."""
+        """Return the first and the last position of the cursor, or None without data."""
         if self.places is not None:
             return self.places
         ends = [(float(line.x[0]), float(line.x[-1])) for line in self.lines if len(line.x)]
         return (min(a for a, _ in ends), max(b for _, b in ends)) if ends else None
 
     def read(self, x: float) -> list[tuple[str, str]]:
-        """The read-out at ``x``: lines of (text, meaning)."""
+        """Return the read-out at ``x``: lines of (text, meaning)."""
         if self.make_reading is not None:
             return self.make_reading(x)
         where = (
@@ -202,7 +206,7 @@ class LinePicture:
         return [(where, "muted"), *((text, meaning) for text, meaning in values if text)]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """One row per place: the value and the limits of every listed line."""
+        """Return a table with one row per position: the value and the limits of every listed line."""
         if self.make_table is not None:
             return self.make_table()
         columns = [Column("x", self.x.label or "x", chars=8, decimals=0 if self.x.whole else 3)]

@@ -1,4 +1,4 @@
-"""The graphics item of a line in a line chart: its stroke, its band or crosses, its markers."""
+"""The graphics item of a line in a line chart: its stroke, its band or crosses, and its markers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from app.plotting.pyramid import Pyramid
 from app.theme.tokens import Theme
 
 MOST = 700
-"""Number of points drawn of a line. With more, each group of neighbours is drawn from its lowest to its highest."""
+"""Maximum number of points drawn. If there are more, a bucket of neighbours is reduced to its lowest and highest
+value."""
 WIDTH, BOLD_WIDTH = 1.6, 3.0
-"""Width of a line in pixels at 100 %, and in bold themes at any scale."""
+"""Width of a line in pixels: at 100 %, and in bold themes at any scale."""
 
 
 class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
-    """A line on the chart, created once and then given one :class:`Line` after the other.
+    """The graphics item of one line. It is created once and then shows one :class:`Line` after another.
 
     Attributes:
         line: the line shown.
-        ribbon: the area between its limits.
+        ribbon: the band between the line's limits.
     """
 
     def __init__(self, line: Line) -> None:
@@ -39,10 +40,10 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self._crosses.setParentItem(self)
         self._markers = pg.ScatterPlotItem(pxMode=True)
         self._markers.setParentItem(self)
-        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor does not cause a new stroke
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor needs no new stroke
 
     def show_line(self, line: Line) -> None:
-        """Replace the line by ``line``."""
+        """Show ``line`` instead of the previous line."""
         before, self.line = self.line, line
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         known = np.isfinite(x) & np.isfinite(y)
@@ -58,7 +59,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
             self.apply_style(self._theme, self._factor)
 
     def _show_limits(self, line: Line, known: np.ndarray) -> None:
-        """Show a band around the line, or crosses if x has limits too."""
+        """Show a band around the line, or crosses if there are limits of x as well."""
         if line.low is None or line.high is None:
             self.ribbon.clear_limits()
             self._crosses.setData([], [])
@@ -92,7 +93,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``MOST`` points that look the same. If there are more, x must be evenly spaced."""
+    """Return at most ``MOST`` points that look the same. Longer input must be evenly spaced in x."""
     if len(x) <= MOST:
         return x, y
     places, values = Pyramid(y).window(0, len(y), MOST // 2)

@@ -1,6 +1,7 @@
-"""Formatting of numbers, the same for cards, tables, tooltips and formulas, in every locale.
+"""Formatting of numbers, the same in cards, tables, tooltips and formulas, and in every locale.
 
-Three decimals by default, U+2212 for minus, full precision on hover, ASCII on copy so that a spreadsheet can read it.
+By default, numbers have three decimals and U+2212 as the minus sign. Tooltips show full precision. Copied numbers are
+ASCII, so that a spreadsheet can read them.
 """
 
 from __future__ import annotations
@@ -20,41 +21,44 @@ MINUS = "\u2212"
 ABSENT = "\u2014"
 NOT_COMPUTED = tr("not computed")
 LARGEST_FIXED = 1e7
-"""Magnitude from which on a number is written with an exponent."""
+"""Minimum magnitude of numbers written with an exponent."""
 RESIDUE = 1e-14
-"""Magnitude below which a sum of numbers near one counts as rounding error of zero."""
+"""Maximum magnitude of the rounding error of a sum of numbers near one."""
 NEARLY_ZERO = "≈ 0"
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A missing number with its reason, a clause such as "beta is 0, no reference model ran"."""
+    """A missing number with the reason, a clause such as "beta is 0, no reference model ran"."""
 
     reason: str = ""
 
 
 class Residue(float):
-    """The rounding error of a zero. It is displayed as nearly zero, without a sign."""
+    """A nonzero number that is only rounding error. It is displayed as nearly zero, without a sign."""
 
 
 def residue(value: float, scale: float) -> float:
-    """``value``, as a :class:`Residue` if it is no more than the rounding error of numbers as large as ``scale``."""
+    """Return ``value``, as a :class:`Residue` if it can be the rounding error of numbers as large as ``scale``."""
     return as_rounded(value, ROUNDING * scale)
 
 
 def as_rounded(value: float, rounding: float) -> float:
-    """``value``, as a :class:`Residue` if its magnitude is not 0 and at most ``rounding``."""
+    """Return ``value``, as a :class:`Residue` if it is nonzero and its magnitude is at most ``rounding``."""
     return Residue(value) if 0 < abs(value) <= rounding else value
 
 
 def residues(values: Sequence[float | None]) -> list[float | None]:
-    """``values`` by :func:`residue`, each being a difference of numbers about as large as the largest of them."""
+    """Return differences, with those that can be rounding errors as :class:`Residue`.
+
+    The subtracted numbers are assumed to be about as large as the largest difference.
+    """
     scale = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     return [None if value is None else residue(value, scale) for value in values]
 
 
 def is_missing(value: object) -> bool:
-    """Whether ``value`` means "not computed": None, NaN or ``Missing``."""
+    """Return whether ``value`` means "not computed": None, NaN or :class:`Missing`."""
     # nearly all values are floats, and a check for any real number takes six times as long
     if isinstance(value, (float, int, str)):
         return value != value
@@ -62,10 +66,10 @@ def is_missing(value: object) -> bool:
 
 
 def shown(value: object, decimals: int = 3) -> str:
-    """Text of ``value`` on a card or in a table. A dash if it is missing.
+    """Return the text of ``value`` for a card or a table. A missing value is a dash.
 
-    Integers have thousands separators from 10,000 on. A nonzero number is never displayed as zero: below the last
-    decimal it gets an exponent, as it does from 1e7 on.
+    Integers of 10,000 or more have thousands separators. A nonzero number is never displayed as zero: if all its
+    decimals would be 0, it has an exponent, as it does if it is 1e7 or more.
     """
     if is_missing(value):
         return ABSENT
@@ -85,8 +89,10 @@ def shown(value: object, decimals: int = 3) -> str:
 
 
 def total(values: np.ndarray) -> float:
-    """The sum of ``values`` (n,), all finite. 0 if no more than rounding error is left. Numbers that fit into 32 bits
-    are assumed to be computed in 32 bits."""
+    """Return the sum of ``values`` (n,), all finite, or 0 if it is only rounding error.
+
+    If all values are representable in 32 bits, they are assumed to have been computed in 32 bits.
+    """
     with np.errstate(over="ignore"):
         share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
     whole = float(values.sum())
@@ -94,25 +100,25 @@ def total(values: np.ndarray) -> float:
 
 
 def summed(value: object, decimals: int = 3, rounding: float = RESIDUE) -> str:
-    """``shown`` for a sum such as the loss. A rounding error of zero is displayed as nearly zero.
+    """Return the text of a sum such as the loss: like :func:`shown`, but rounding error is displayed as nearly zero.
 
     Args:
         value: the sum.
-        decimals: its decimals.
-        rounding: magnitude up to which it is a rounding error. The default is for a sum whose summands are not known.
+        decimals: number of decimals.
+        rounding: maximum magnitude of rounding error. Use the default if the summands are not known.
     """
     left = isinstance(value, numbers.Real) and 0 < abs(float(value)) <= max(rounding, RESIDUE)
     return NEARLY_ZERO if left else shown(value, decimals)
 
 
 def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), rounding: float = 0.0) -> str:
-    """Text of a metric on a card, without its unit.
+    """Return the text of a metric on a card, without its unit.
 
     Args:
         name: a key of ``METRICS``.
         value: its value.
-        vocabulary: names of the actions or tokens, to name the best one.
-        rounding: magnitude up to which it is a rounding error, by :meth:`EvaluatedStep.rounding`.
+        vocabulary: names of the actions or tokens, used for the name of the best one.
+        rounding: maximum magnitude of rounding error, from :meth:`EvaluatedStep.rounding`.
     """
     if name == "best_action" and 0 <= value < len(vocabulary):
         return vocabulary[int(value)]
@@ -122,13 +128,16 @@ def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), roundin
 
 
 def brief(value: object, decimals: int = 3) -> str:
-    """``shown`` for a narrow cell. A number with an exponent keeps only one digit, such as −2e−4."""
+    """Return the text of ``value`` for a narrow cell.
+
+    It differs from :func:`shown` in having only one digit before an exponent, as in −2e−4.
+    """
     text = shown(value, decimals)
     return _minus(_exponent(float(value), 0)) if isinstance(value, numbers.Real) and "e" in text else text
 
 
 def signed(value: object, decimals: int = 3) -> str:
-    """``shown`` with a plus sign for numbers above zero, for pushes and differences."""
+    """Return the text of a push or a difference: like :func:`shown`, but with a plus sign before positive numbers."""
     text = shown(value, decimals)
     if isinstance(value, Residue):
         return text
@@ -137,12 +146,12 @@ def signed(value: object, decimals: int = 3) -> str:
 
 
 def full(value: object) -> str:
-    """``value`` at full precision, for hover: the shortest text that reads back as the same float."""
+    """Return the shortest text of ``value`` that reads back as the same float, or "not computed"."""
     return NOT_COMPUTED if is_missing(value) else _minus(plain(value))
 
 
 def hover(value: object, unit: str = "") -> str:
-    """Text of a tooltip and for screen readers: full precision with the unit, or the reason why it was not computed."""
+    """Return text for tooltips and screen readers: full precision with the unit, or why the value is missing."""
     if isinstance(value, Missing) and value.reason:
         return f"{NOT_COMPUTED}: {value.reason}"
     text = full(value)
@@ -150,7 +159,7 @@ def hover(value: object, unit: str = "") -> str:
 
 
 def plain(value: object) -> str:
-    """``value`` for the clipboard, at full precision and in ASCII. Empty if it is missing."""
+    """Return ``value`` for the clipboard, at full precision and in ASCII. Empty if it is missing."""
     if is_missing(value):
         return ""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -159,7 +168,10 @@ def plain(value: object) -> str:
 
 
 def share(value: object, decimals: int = 0) -> str:
-    """A fraction as a percentage, such as "25 %". One between 0 and 1 is never displayed as either."""
+    """Return a fraction as a percentage, for example "25 %".
+
+    A fraction between 0 and 1 is never displayed as "0 %" or "100 %".
+    """
     if is_missing(value) or not isinstance(value, numbers.Real):
         return ABSENT
     percent = 100 * float(value)
@@ -181,14 +193,14 @@ def _exponent(number: float, decimals: int) -> str:
 
 
 def _minus(text: str) -> str:
-    """The text with real minus signs, and without a minus before a plain zero."""
+    """Return the text with typographic minus signs, and without a minus sign before a zero."""
     if text.startswith("-") and not text.strip("-0.% "):
         text = text[1:]
     return text.replace("-", MINUS)
 
 
 def in_bytes(size: int) -> str:
-    """The size of a file, such as 950 kB, 1.2 MB, 2.05 GB."""
+    """Return the size of a file as text, for example 950 kB, 1.2 MB or 2.05 GB."""
     for unit, name, digits in ((1e9, "GB", 2), (1e6, "MB", 1)):
         if size >= unit:
             return f"{size / unit:.{digits}f} {name}"

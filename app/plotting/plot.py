@@ -1,4 +1,4 @@
-"""The base of every plot: a canvas with a cursor for keyboard and mouse, a read-out, a summary, and export."""
+"""The base of every plot: a canvas with a cursor for keyboard and mouse, a read-out, a summary, and a table."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from app.plotting.twin_rows import SeriesRows
 
 ZOOM = 0.8
 CLICK = 4
-"""Pixels that the pointer can move between press and release of a click."""
+"""Maximum distance in pixels between press and release of a click."""
 
 
 class Plot(Canvas):
-    """A plot. Subclass it or add items to it, and call ``refresh`` once a frame.
+    """A plot. Subclass it or add items to it, and call ``refresh`` once per frame.
 
     Attributes:
         title: its accessible name, also shown above it.
-        empty: the sentence shown while there are no data.
+        empty: the sentence shown while there is no data.
+        zoomable: whether the user can zoom and pan along the x axis.
 
     Signals:
-        cursor_moved: the user has put the cursor at this x (click, arrows, Home, End).
-        hovered: the pointer is over this x; NaN when it has left.
-        activated: Return or a double click at this x.
-        zoomed: the user has zoomed, panned, or restored the whole range.
+        cursor_moved: the user has moved the cursor to this x (click, arrow keys, Home, End).
+        hovered: the pointer is at this x; NaN once it has left the data.
+        activated: the user has pressed Return or E at the cursor, or double-clicked at this x.
+        zoomed: the user has zoomed, panned, or restored the full range.
     """
 
     cursor_moved = Signal(float)
@@ -70,13 +71,13 @@ class Plot(Canvas):
     # -------------------------------------------------------------------------------------------
 
     def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence on what the plot shows."""
+        """Set the accessible summary, one sentence that says what the plot shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     @property
     def cursor_x(self) -> float | None:
-        """Place of the cursor, None if there is none."""
+        """Position of the cursor, or None."""
         return self.cursor_band.place
 
     def set_cursor(self, x: float | None) -> None:
@@ -84,31 +85,31 @@ class Plot(Canvas):
         self.cursor_band.place = x
 
     def explain_current(self) -> None:
-        """Request an explanation of the place under the cursor."""
+        """Request an explanation of the position of the cursor."""
         span = self.places()
         if span is not None:
             self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
 
     @property
     def place_name(self) -> str:
-        """Name of a place on the horizontal axis in the read-out and in the table."""
+        """Name of a position on the x axis in the read-out and the table, for example "update"."""
         return self.x_scale.label or "x"
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
-        """The read-out at ``x``: lines of (text, meaning). Subclasses can override it."""
+        """Return the read-out at ``x``: lines of (text, meaning). Subclasses can override it."""
         values = [(curve, curve.at(x)) for curve in self.curves if curve.isVisible()]
         lines = [(f"{c.label}  {shown(v, 6)}", c.meaning) for c, v in values if not is_missing(v)]
         where = shown(self.number_at(round(x) if self.x_scale.whole else x))
         return [(f"{self.place_name} {where}", "muted"), *lines]
 
     def table(self) -> tuple[list[Column], Rows]:
-        """The plot as a table whose rows are made on demand. Subclasses without curves override it."""
+        """Return the plot as a table whose rows are created on demand. Subclasses without curves override it."""
         columns = [Column("x", self.place_name, chars=8, decimals=0 if self.x_scale.whole else 3)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
         return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.x_scale.whole)
 
     def reset_view(self) -> None:
-        """Show the whole range again after zooming."""
+        """Show the full range again after zooming."""
         self._zoomed, self._held["x"] = False, None
         self.refresh()
         self.zoomed.emit()
@@ -123,11 +124,15 @@ class Plot(Canvas):
         self.refresh()
 
     def forget_view(self) -> None:
-        """Reset axes and zoom, because other data are drawn from now on."""
+        """Reset axes and zoom before other data is shown."""
         self._zoomed, self._held = False, {"x": None, "y": None}
 
     def zoom(self, factor: float, about: float | None = None) -> None:
-        """Show ``factor`` times as much of the x axis, around ``about``, the cursor, or the middle."""
+        """Show ``factor`` times as much of the x axis.
+
+        ``about`` keeps its position on the screen. By default, the cursor does, or the middle if the cursor is not
+        visible.
+        """
         low, high = self.view_box.viewRange()[0]
         middle = next((v for v in (about, self.cursor_x) if v is not None and low <= v <= high), (low + high) / 2)
         self._zoomed = True
@@ -136,7 +141,7 @@ class Plot(Canvas):
         self.zoomed.emit()
 
     def has_data(self) -> bool:
-        """Whether there is anything to draw. Otherwise ``empty`` is shown."""
+        """Return whether there is anything to draw. Otherwise the sentence ``empty`` is shown."""
         return any(len(curve.series) for curve in self.curves)
 
     # -- drawing ------------------------------------------------------------------------------------------------------
@@ -191,14 +196,14 @@ class Plot(Canvas):
     # -- input --------------------------------------------------------------------------------------------------------
 
     def snap(self, x: float) -> float | None:
-        """The nearest place with data. None if there are none."""
+        """Return the nearest position with data, or None without data."""
         span = self.places()
         if span is None:
             return None
         return min(max(round(x) if self.x_scale.whole else x, span[0]), span[1])
 
     def _x_at(self, point: QPointF) -> float | None:
-        """The place under a point of the viewport. None outside the data rectangle."""
+        """Return the position with data nearest to a point of the viewport, or None outside the data rectangle."""
         scene = self.mapToScene(point.toPoint())
         if not self.view_box.sceneBoundingRect().contains(scene):
             return None
@@ -270,7 +275,7 @@ class Plot(Canvas):
         self.hovered.emit(math.nan)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom if the plot is zoomable and Ctrl is not pressed. Otherwise the wheel scrolls the surrounding area."""
+        """Zoom if the plot is zoomable, unless Ctrl is pressed. Otherwise the wheel scrolls the surrounding area."""
         if self.zoomable and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM, self._x_at(event.position()))
             event.accept()

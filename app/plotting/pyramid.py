@@ -1,18 +1,18 @@
-"""A growing series that can be drawn at any zoom, from minimum and maximum of fixed buckets on several levels."""
+"""A growing series that can be drawn at any zoom, using the minima and maxima of fixed buckets on several levels."""
 
 from __future__ import annotations
 
 import numpy as np
 
 FACTOR = 16
-"""Places of one level per bucket of the next. The levels take 2 / 15 of the raw series' memory."""
+"""Number of values or buckets of one level per bucket of the next. The levels take 2 / 15 of the raw series' memory."""
 
 
 class Pyramid:
-    """A float64 series that grows at its end, with minimum and maximum per bucket of 16, 256, 4096, ... places.
+    """A growing float64 series with the minimum and the maximum of every bucket of 16, 256, 4096, ... values.
 
-    Bucket borders are fixed multiples, so the drawing of old places does not change as new ones arrive. NaN marks a
-    place without a value: it is ignored in minima and maxima, and a bucket of only NaN leaves a gap.
+    The bounds of buckets are fixed multiples, so that old values look the same after new ones are added. NaN marks a
+    missing value: it is ignored in minima and maxima, and a bucket that contains only NaN leaves a gap.
     """
 
     def __init__(self, values: np.ndarray | None = None) -> None:
@@ -28,12 +28,12 @@ class Pyramid:
 
     @property
     def values(self) -> np.ndarray:
-        """The whole series, (n,), as a read-only view."""
+        """The full series, (n,), as a read-only view."""
         return self._raw.view
 
     @property
     def last(self) -> float:
-        """The newest value. NaN if there is none."""
+        """The newest value, or NaN if there is none."""
         return float(self._raw.view[-1]) if self._raw.size else float("nan")
 
     @property
@@ -43,11 +43,11 @@ class Pyramid:
         return self._raw.view.nbytes + sum(a.view.nbytes + b.view.nbytes for a, b in self._levels)
 
     def append(self, value: float) -> None:
-        """Add one value. To add several, call ``extend`` once, which costs the same."""
+        """Add one value. To add several, call ``extend`` once, which costs no more."""
         self.extend(np.array([value]))
 
     def extend(self, values: np.ndarray) -> None:
-        """Add values (k,) at the end. An array added to an empty series must not be modified afterwards."""
+        """Add values (k,) at the end. Do not modify an array after adding it to an empty series."""
         values = np.asarray(values, dtype=np.float64)
         if not values.size:
             return
@@ -55,14 +55,14 @@ class Pyramid:
         self.version += 1
 
     def overwrite(self, start: int, values: np.ndarray) -> None:
-        """Replace values from ``start`` on by ``values`` (k,), for example when they become known later."""
+        """Replace the values at ``start`` and after it by ``values`` (k,), for example when they become known later."""
         whole = np.array(self.values)
         whole[start : start + len(values)] = values
         self._raw, self._levels, self._raised = _Growing(), [], 0
         self.extend(whole)
 
     def _raise(self) -> None:
-        """Update the levels. This is done on drawing only, since few of a run's series are drawn."""
+        """Update the levels. This happens only when the series is drawn, since few of a run's series are."""
         if self._raised == len(self):
             return
         start, self._raised = self._raised, len(self)
@@ -80,11 +80,11 @@ class Pyramid:
             low, high = lows, highs
 
     def window(self, start: int, stop: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
-        """The places [start, stop) thinned for ``pixels`` columns: x and y, both (k,), k <= 2 * pixels + 4.
+        """Return the values in [start, stop) thinned for ``pixels`` columns: x and y, both (k,), k <= 2 * pixels + 4.
 
-        If there are few enough places, they are returned unchanged. Otherwise each bucket of a power of two gives two
-        points at its middle, its minimum and its maximum, in the order that continues the line. Buckets at the border
-        are whole, so they may exceed the window by less than their width.
+        If there are few enough values, they are returned unchanged. Otherwise each bucket, whose width is a power of
+        two, contributes two points at its middle: its minimum and its maximum, in the order that continues the line.
+        Buckets at the ends are complete and can therefore extend beyond [start, stop) by less than their width.
         """
         start, stop = max(start, 0), min(stop, len(self))
         if stop <= start:
@@ -100,23 +100,27 @@ class Pyramid:
         return np.repeat(middle, 2), _zigzag(low, high)
 
     def extent(self, start: int, stop: int) -> tuple[float, float]:
-        """Smallest and largest finite value in [start, stop), including whole border buckets. NaN, NaN if there is
-        none."""
+        """Return the smallest and the largest finite value in [start, stop), or (NaN, NaN) if there is none.
+
+        The buckets at the ends can contain values outside this range.
+        """
         y = self.window(start, stop, 256)[1]
         y = y[np.isfinite(y)]
         return (float(y.min()), float(y.max())) if y.size else (float("nan"), float("nan"))
 
     @staticmethod
     def bucket(span: int, pixels: int) -> int:
-        """Places per drawn bucket, the smallest power of two that needs at most ``pixels`` buckets for ``span``."""
+        """Return the smallest power of two at which at most ``pixels`` buckets of that width cover ``span`` values."""
         width = 1
         while width * pixels < span:
             width *= 2
         return width
 
     def _extremes(self, first: int, end: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Minimum and maximum of the buckets [first, end) of ``width`` places, from the coarsest level that divides
-        ``width``."""
+        """Return the minima and maxima of the buckets [first, end) of ``width`` values.
+
+        They are computed from the coarsest level whose bucket width divides ``width``.
+        """
         self._raise()
         low = high = self._raw
         each = width
@@ -129,7 +133,7 @@ class Pyramid:
 
 
 class _Growing:
-    """A float64 array that grows by doubling its capacity. Unused pages are never touched."""
+    """A float64 array that grows by doubling its capacity. Unused memory pages are never touched."""
 
     def __init__(self) -> None:
         self._space = np.empty(0)
@@ -142,7 +146,7 @@ class _Growing:
         return view
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Replace everything from ``start`` on. An initial array is kept rather than copied."""
+        """Replace everything from ``start`` on by ``values``. The first array is kept rather than copied."""
         self.size = start + len(values)
         if not len(self._space):
             self._space = values
@@ -155,7 +159,7 @@ class _Growing:
 
 
 def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
-    """``reduce`` over groups of ``width``, a power of two. The last group may be shorter."""
+    """Apply ``reduce`` to groups of ``width`` values, a power of two. The last group can be shorter."""
     if width == 1:
         return values.copy()
     whole = len(values) // width * width
@@ -167,7 +171,7 @@ def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
 
 
 def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Both extremes of every bucket, (2k,), the lower one first if the line is rising."""
+    """Return both extremes of every bucket, (2k,), the lower one first if the line is rising."""
     with np.errstate(invalid="ignore"):
         middle = low + high
     rising = np.append(True, middle[1:] >= middle[:-1])

@@ -1,4 +1,4 @@
-"""Layout of plots: axis ranges that do not jump, ticks at round numbers, labels that do not overlap."""
+"""Layout of plots: axis ranges that do not jump, ticks at round numbers, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Sequence
 
 ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 SPARE = 0.4
-"""Share of an axis that its data must fall below before it shrinks."""
+"""Share of an axis below which its data must fall before the axis shrinks."""
 
 
 def round_step(least: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``least`` (> 0)."""
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least ``least`` (> 0)."""
     power: float = 10.0 ** math.floor(math.log10(least))
     return next(digit * power for digit in ROUND if digit * power >= least * (1 - 1e-9))
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Round numbers in [low, high]: at least two, and about ``most`` at most. Whole numbers if ``whole``."""
+    """Return round numbers in [low, high]: at least two, and about ``most`` at most.
+
+    If ``whole``, they are integers, and there can be fewer than two.
+    """
     if not (high > low and math.isfinite(high - low)):
         return []
     least = (high - low) / max(most - 1, 1)
@@ -33,10 +36,10 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
 def held_range(
     low: float, high: float, current: tuple[float, float] | None, *, tight: bool = False
 ) -> tuple[float, float]:
-    """A range of round numbers around the data [low, high] that stays the same while it fits.
+    """Return a range of round numbers around the data [low, high], or ``current`` while it fits.
 
-    It widens as soon as the data exceed it, and narrows when they fill less than 40 % of it. ``tight`` uses ``low``
-    exactly, as for an axis of updates.
+    The range widens as soon as the data exceed it, and narrows once they fill less than 40 % of it. If ``tight``, a
+    new range starts exactly at ``low``, as for an axis of updates.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return current or (0.0, 1.0)
@@ -52,13 +55,13 @@ def held_range(
         low, high = (low, low + 2 * space) if tight else (low - space, high + space)
     step = round_step((high - low) / 5)
     fitting = (low if tight else math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step)
-    # Rounding may give a range as wide as the current one. Keeping the current one then avoids a shift.
+    # Rounding can give a range as wide as the current one. Keeping the current one then avoids a shift.
     fits = current is not None and current[0] <= low and high <= current[1]
     return current if current is not None and fits and fitting[1] - fitting[0] >= current[1] - current[0] else fitting
 
 
 def rung(most: float) -> float:
-    """The largest of 1, 2, 5 times a power of ten that is at most ``most`` (> 0)."""
+    """Return the largest of 1, 2 and 5 times a power of ten that is at most ``most`` (> 0)."""
     power: float = 10.0 ** math.floor(math.log10(most) + 1e-9)
     return next(digit * power for digit in (5.0, 2.0, 1.0) if digit * power <= most * (1 + 1e-9))
 
@@ -66,17 +69,16 @@ def rung(most: float) -> float:
 def lane_range(
     low: float, high: float, current: tuple[float, float] | None, *, symmetric: bool = False, cap: float | None = None
 ) -> tuple[float, float]:
-    """A range around 0 and the data [low, high] with ends of 1, 2 or 5 times a power of ten. It stays the same while it
-    fits.
+    """Return a range around 0 and the data [low, high] whose ends are round numbers, or ``current`` while it fits.
 
-    The larger side is filled to at least two thirds. The range widens as soon as the data exceed it, and narrows when
-    they fill less than 40 % of it.
+    The larger side of a new range is filled to at least two thirds. The range widens as soon as the data exceed it, and
+    narrows once they fill less than 40 % of it.
 
     Args:
-        low, high: the data's ends.
-        current: the range currently shown.
-        symmetric: whether both sides are equally long.
-        cap: largest end of the range.
+        low, high: the smallest and the largest value.
+        current: the range currently shown, or None.
+        symmetric: whether both sides have the same length.
+        cap: maximum of the upper end, or None.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return current or (0.0, 1.0)
@@ -97,8 +99,10 @@ def lane_range(
 
 
 def lane_ticks(low: float, high: float, most: int) -> list[float]:
-    """0 and multiples of a step of 1, 2 or 5 in [low, high]: ``most`` of them, or 0 and one on each side if they
-    fit."""
+    """Return 0 and other multiples of 1, 2 or 5 times a power of ten in [low, high].
+
+    There are at most ``most`` ticks, or 0 and one tick on each side where it fits.
+    """
     step = rung((high - low) / max(most - 1, 1))
     while True:
         ticks = _multiples(low, high, step)
@@ -115,16 +119,16 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:
-    """Centres of labels of height ``size`` within [low, high], as near as possible to ``wanted`` without overlap.
+    """Return centres of labels of height ``size`` within [low, high], without overlap and near ``wanted``.
 
-    The order is kept, and the sum of squared shifts is minimal (pool adjacent violators). If not all fit, the last ones
-    get None.
+    The order is kept, and the sum of squared shifts is minimal (pool adjacent violators). If not all labels fit, the
+    centres of the last ones are None.
     """
     space = max(int((high - low) / size + 1e-9), 0) if size > 0 else len(wanted)
     kept = sorted(range(min(space, len(wanted))), key=lambda i: wanted[i])
     blocks: list[tuple[float, int]] = []
     for rank, i in enumerate(kept):
-        # Minus rank * size, the centres only need to be in ascending order. A block takes the mean of its members.
+        # Minus rank * size, the centres only need to be in ascending order. A block has the mean of its members.
         block = (min(max(wanted[i], low + size / 2), high - size / 2) - rank * size, 1)
         while blocks and blocks[-1][0] > block[0]:
             mean, count = blocks.pop()

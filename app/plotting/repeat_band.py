@@ -15,7 +15,7 @@ STRENGTH = 0.6
 
 
 class RepeatBand(Ribbon):
-    """An area from the lowest to the highest repeat with the median in it, redrawn when further updates have come."""
+    """The area between the lowest and the highest repeat, with their median. It is redrawn when updates are added."""
 
     def __init__(self, meaning: str) -> None:
         super().__init__(meaning)
@@ -26,7 +26,10 @@ class RepeatBand(Ribbon):
             item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
 
     def show_runs(self, values: np.ndarray | None) -> None:
-        """Draw ``values`` (n, S) of updates 1 to n. The same array again costs nothing. None draws nothing."""
+        """Draw ``values`` (n, S) of S repeats at updates 1 to n. None clears the area.
+
+        Passing the same array again costs nothing.
+        """
         if values is self._shown:
             return
         self._shown = values

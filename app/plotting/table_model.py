@@ -1,4 +1,4 @@
-"""Rows of numbers as a Qt model, which provides display, sorting, speech and copying."""
+"""Rows of numbers as a Qt model that provides display, sorting, copying, and text for screen readers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 
 Rows: TypeAlias = Sequence[Sequence[object]]
-"""Rows of plain values, of any length: a list, or a sequence that makes them on demand."""
+"""Rows of plain values, which can differ in length: a list, or a sequence that creates them on demand."""
 Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
-"""Number of rows beyond which a table cannot be sorted, since that would take too long."""
+"""Maximum number of rows of a table that can be sorted. Sorting more would take too long."""
 CHIP = Qt.ItemDataRole.UserRole + 1
 WORDS = ("text", "mono", "chip", "line")
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -26,12 +26,13 @@ RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Marked(str):
-    """The text of a cell in a colour of its own.
+    """The text of a cell with its own colour.
 
     Attributes:
         meaning: its colour, by the theme's name.
-        line: its line style in a plot, of which a column of kind "line" shows a sample before the text.
-        beside: a text shown after it that does not belong to it.
+        line: style of the plotted line that it names. A column of kind "line" shows a sample of the line before the
+            text.
+        beside: text that is shown after it without being part of the value.
     """
 
     meaning: str
@@ -46,19 +47,18 @@ class Marked(str):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key, title, and the format of its cells.
+    """A column of a table: its key, its title, and the format of its cells.
 
     Attributes:
-        key: stable name; signals carry it.
-        title: the header; a letter where the field has one.
+        key: a permanent name, passed by signals.
+        title: the header; a single letter if that is usual notation.
         chars: width in digits.
-        decimals: decimals of its numbers.
-        kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus and colour);
-            "text"; "mono"; "chip" (a small pill; nothing where the text is empty); "line" (text after a sample of the
-            line that stands for it).
-        unit: unit, shown on hover.
-        help: one sentence for the header's tooltip.
-        meaning: colour of its text by the theme's name, or empty.
+        decimals: number of decimals.
+        kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus sign and colour); "text"; "mono";
+            "chip" (a small pill, or nothing if the text is empty); "line" (text after a line sample).
+        unit: unit, shown in the tooltip.
+        help: one sentence for the tooltip of the header.
+        meaning: colour of its text, by the theme's name; empty for the usual colour.
     """
 
     key: str
@@ -72,7 +72,11 @@ class Column:
 
 
 class TableModel(QAbstractTableModel):
-    """Columns and rows. Row numbers in its methods are those of the data, whatever the displayed order."""
+    """A Qt model of columns and rows.
+
+    In its methods, ``row`` is an index into the data, and ``place`` is a displayed row, which depends on the sort
+    order.
+    """
 
     def __init__(self, columns: Sequence[Column] = (), parent: Any = None) -> None:
         super().__init__(parent)
@@ -87,14 +91,14 @@ class TableModel(QAbstractTableModel):
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Replace the columns, and remove the rows."""
+        """Replace the columns and remove all rows."""
         if tuple(columns) != self.columns:
             self.beginResetModel()
             self.columns, self._rows, self._count, self._order, self._sorted = tuple(columns), (), 0, None, None
             self.endResetModel()
 
     def set_rows(self, rows: Rows) -> None:
-        """Replace the rows, in the current sort order."""
+        """Replace the rows, keeping the sort order."""
         count = len(rows)
         if count > self._count:
             self.beginInsertRows(QModelIndex(), self._count, count - 1)
@@ -120,22 +124,22 @@ class TableModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self.columns) - 1))
 
     def value(self, place: int, column: int) -> object:
-        """The value in the displayed row ``place``."""
+        """Return the value of a cell in the displayed row ``place``."""
         row = self._rows[self.row_at(place)]
         return row[column] if column < len(row) else None
 
     def row_at(self, place: int) -> int:
-        """The data's row at the displayed row ``place``."""
+        """Return the index in the data of the displayed row ``place``."""
         return place if self._order is None else self._order[place]
 
     def place_of(self, row: int) -> int | None:
-        """The displayed row of the data's ``row``."""
+        """Return the displayed row that shows ``row`` of the data, or None if there is no such row."""
         if not 0 <= row < self._count:
             return None
         return row if self._order is None else self._order.index(row)
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
-        """Text of a cell. In a ``narrow`` one, numbers with an exponent are shortened."""
+        """Return the text of a cell. If ``narrow``, numbers with an exponent are shortened."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
@@ -148,7 +152,7 @@ class TableModel(QAbstractTableModel):
         return written(value, what.decimals)
 
     def tsv(self, places: Sequence[int]) -> str:
-        """The displayed rows ``places`` as tab-separated text with a header, at full precision."""
+        """Return the displayed rows ``places`` as tab-separated text with a header, at full precision."""
         lines = ["\t".join(column.title for column in self.columns)]
         for place in places:
             row = self._rows[self.row_at(place)]
@@ -198,7 +202,7 @@ class TableModel(QAbstractTableModel):
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort the rows by a column, missing values last. A negative column restores the order of the data."""
+        """Sort the rows by a column, with missing values last. A negative column restores the original order."""
         self._sorted = (column, order) if 0 <= column < len(self.columns) else None
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
@@ -223,7 +227,7 @@ class TableModel(QAbstractTableModel):
         return there + absent
 
     def ink(self, place: int, column: int) -> QColor:
-        """The text colour of a cell."""
+        """Return the text colour of a cell."""
         return self.theme.ink(self._meaning(place, column))
 
     def _meaning(self, place: int, column: int) -> str:
@@ -238,7 +242,7 @@ class TableModel(QAbstractTableModel):
 
 
 def _sort_key(value: object) -> tuple[int, float, str] | None:
-    """Sort key with numbers before words. None for a missing value."""
+    """Return a sort key that orders numbers before text, or None for a missing value."""
     if is_missing(value):
         return None
     if isinstance(value, (int, float)) or hasattr(value, "__float__"):

@@ -1,4 +1,4 @@
-"""Painting of a table's cells, column by column: words, numbers, samples of lines, and chips."""
+"""Painting of a table's cells, column by column: text, numbers, line samples, and chips."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel
 from app.theme.tokens import Theme
 
 SAMPLE = 22
-"""Pixels at 100 % of the sample of a line before a text."""
+"""Length in pixels, at 100 %, of the line sample before a text."""
 MOST_SIGNS = 500
-"""Largest number of characters painted in a cell. No column is wider."""
+"""Maximum number of characters painted in a cell. No column is wider."""
 
 
 class TablePainter:
-    """Paints the cells of one table in one look.
+    """Painter of the cells of one table, for one theme and scale.
 
     Attributes:
         font: font of all columns except those of kind "mono" and "chip".
@@ -34,8 +34,16 @@ class TablePainter:
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
     ) -> None:
-        """Paint a column with rows of ``high`` pixels. ``rows``: (displayed row, top) of those to paint."""
-        # The model is called directly, because the way through Qt costs more than the answer.
+        """Paint cells of one column.
+
+        Args:
+            painter: the painter of the table.
+            column: index of the column.
+            left, width: its left edge and its width, in pixels.
+            high: height of a row in pixels.
+            rows: (displayed row, top) of the cells to paint.
+        """
+        # The model is called directly, because a call through Qt costs more than the method.
         model, pad = self._model, 8 * self._factor
         kind, space = model.columns[column].kind, width - 2 * pad
         metrics = self._mono_metrics if kind == "mono" else self.metrics
@@ -55,7 +63,7 @@ class TablePainter:
                 continue
             if kind == "line":
                 inner = self._paint_sample(painter, inner, model.value(place, column))
-            if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all others
+            if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all other cells
                 text = text[:MOST_SIGNS] + "…"
             wide = metrics.horizontalAdvance(text)
             if kind not in WORDS and wide > inner.width():
@@ -68,7 +76,7 @@ class TablePainter:
         painter.setLayoutDirection(before)
 
     def _paint_sample(self, painter: QPainter, area: QRectF, value: object) -> QRectF:
-        """Paint the line style of ``value``, and return the remaining rectangle."""
+        """Paint a sample of the line style of ``value``, and return the remaining rectangle."""
         wide, meaning = SAMPLE * self._factor, value.meaning if isinstance(value, Marked) else "text"
         style = value.line if isinstance(value, Marked) and value.line is not None else Qt.PenStyle.SolidLine
         mirrored = painter.layoutDirection() is Qt.LayoutDirection.RightToLeft
@@ -79,7 +87,7 @@ class TablePainter:
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
     def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
-        """Paint a hairline below a row. A selected one is between two stronger lines."""
+        """Paint a hairline below a row, or stronger lines above and below it if it is selected."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
@@ -87,7 +95,7 @@ class TablePainter:
             painter.drawLine(area.topLeft(), area.topRight())
 
     def paint_focus(self, painter: QPainter, area: QRectF) -> None:
-        """Paint the ring around the current cell."""
+        """Paint the focus ring around the current cell."""
         painter.setPen(QPen(self._theme.colour("selection"), self._theme.ring_width))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.adjusted(1, 1, -1, -1))

@@ -1,4 +1,4 @@
-"""The table widget, used as the twin of every plot and for the step detail."""
+"""The table widget, used as the tabular form of every plot and for the step detail."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 LARGEST = (1 << 24) - 1
-"""Qt's largest height of a widget in pixels."""
+"""Maximum height of a widget in Qt, in pixels."""
 
 
 class TableTwin(QTableView):
-    """A sortable table of numbers with fixed column widths, copied as TSV at full precision.
+    """A sortable table of numbers. Copied rows are tab-separated text at full precision.
 
     Attributes:
         table: the model.
-        cells: the painter of the cells in the current look.
+        cells: the painter of the cells in the current theme and scale.
 
     Signals:
-        selected: the user has moved to this row of the data.
-        activated_cell: Return, E or a double click on (row of the data, key of the column).
+        selected: the user has selected this row of the data.
+        activated_cell: the user has pressed Return or E, or double-clicked, on this cell (row of the data, key of the
+            column).
     """
 
     selected = Signal(int)
@@ -64,7 +65,7 @@ class TableTwin(QTableView):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setHighlightSections(False)
-        header.setMinimumSectionSize(8)  # a column of one digit is that narrow
+        header.setMinimumSectionSize(8)  # width of a column with a single digit
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)
@@ -82,15 +83,18 @@ class TableTwin(QTableView):
             self._apply_style()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Replace the columns, and remove the rows."""
+        """Replace the columns and remove all rows."""
         if tuple(columns) != self.table.columns:
             self.table.set_columns(columns)
             self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._apply_style()
 
     def set_rows(self, rows: Rows) -> None:
-        """Replace the rows, keeping order and selection. If the current row disappears, Qt moves to the next one; since
-        the user has not selected that, no signal is emitted."""
+        """Replace the rows, keeping the sort order and the selection.
+
+        If the current row is removed, Qt selects the next one. No signal is emitted then, since the user has not
+        selected it.
+        """
         self._filling = True
         try:
             self.table.set_rows(rows)
@@ -98,12 +102,12 @@ class TableTwin(QTableView):
             self._filling = False
 
     def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence on what the table shows."""
+        """Set the accessible summary, one sentence that says what the table shows."""
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
     def end_with_rows(self) -> None:
-        """Limit the height to that of all rows, so that the widget below follows the last row."""
+        """Limit the height to that of all rows, so that the widget below comes immediately after the last row."""
         rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
         high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
         self.setMaximumHeight(min(high, LARGEST))
@@ -127,7 +131,7 @@ class TableTwin(QTableView):
         self.viewport().update()
 
     def current_cell(self) -> tuple[int, str] | None:
-        """The current cell as (row of the data, key of the column)."""
+        """Return the current cell as (row of the data, key of the column), or None."""
         index = self.currentIndex()
         return (self.table.row_at(index.row()), self.table.columns[index.column()].key) if index.isValid() else None
 
@@ -138,7 +142,7 @@ class TableTwin(QTableView):
             self.activated_cell.emit(*cell)
 
     def copy(self) -> None:
-        """Copy the selected rows, or all, to the clipboard as TSV."""
+        """Copy the selected rows, or all rows if none is selected, to the clipboard as tab-separated text."""
         places = sorted(index.row() for index in self.selectionModel().selectedRows())
         QGuiApplication.clipboard().setText(self.table.tsv(places or range(self.table.rowCount())))
 
@@ -165,20 +169,25 @@ class TableTwin(QTableView):
             self.setColumnWidth(n, width)
 
     def set_least_texts(self, texts: Mapping[str, str]) -> None:
-        """Make each column at least as wide as its text on a line below the table, by the column's key. The displayed
-        widths change with the next :meth:`fit_columns`."""
+        """Set the text that each column must be wide enough for, by the column's key: cells of a row below the table.
+
+        The displayed widths change at the next :meth:`fit_columns`.
+        """
         pad = 16 * self.factor
         wide = {key: math.ceil(self.cells.metrics.horizontalAdvance(text) + pad) for key, text in texts.items()}
         self._least_widths = [wide.get(column.key, 0) for column in self.table.columns]
 
     def full_width(self, column: int) -> int:
-        """Width in pixels of a column for its digits, its title and the text below it, whether shown or hidden."""
+        """Return the width in pixels that a column needs, shown or hidden, for its digits, its title and the text
+        below."""
         return max(self._full_widths[column], self._least_widths[column])
 
     def fit_columns(self, order: Sequence[int], space: int) -> list[int]:
-        """Show as many columns as fit into ``space`` pixels, in the priority ``order``, so that nothing scrolls
-        sideways, and return the indices of the hidden ones. If some are hidden, the others share the remaining width; a
-        single one is shrunk to it."""
+        """Show as many columns as fit into ``space`` pixels, and return the indices of the hidden ones.
+
+        Columns are chosen in the priority ``order``. If some are hidden, the others share the remaining width. If only
+        one fits, it is shrunk to ``space`` if necessary.
+        """
         fitting, left = set[int](), space
         for n in order:
             if fitting and self.full_width(n) > left:
@@ -200,8 +209,10 @@ class TableTwin(QTableView):
         return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint all cells in one loop, column by column, which takes half the time of delegates called for each
-        cell."""
+        """Paint all cells in one loop, column by column.
+
+        This takes half the time of a delegate called for each cell.
+        """
         if not self.plain:
             super().paintEvent(event)
             return
@@ -237,7 +248,7 @@ class TableTwin(QTableView):
 
     @property
     def plain(self) -> bool:
-        """Whether all cells are painted in the same way."""
+        """Whether no column has a custom delegate, so that all cells can be painted in one loop."""
         own = type(self.itemDelegate()) is _Cell
         return own and not any(self.itemDelegateForColumn(n) for n in range(len(self.table.columns)))
 
@@ -252,7 +263,7 @@ class TableTwin(QTableView):
             super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Do nothing, because letters are commands here rather than a search."""
+        """Do nothing, because letters are commands here rather than search text."""
 
     def _activate(self, index: QModelIndex) -> None:
         if index.isValid():
@@ -269,8 +280,10 @@ class TableTwin(QTableView):
 
 
 class _Cell(QStyledItemDelegate):
-    """A delegate for ordinary cells, in a table with custom delegates for others. Otherwise all cells are painted in
-    one loop."""
+    """The delegate of ordinary cells in a table that also has custom delegates.
+
+    Without custom delegates, the table paints all cells in one loop instead.
+    """
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -1,4 +1,4 @@
-"""The rows of a plot's table, made on demand, so that a million updates cost nothing until they are shown."""
+"""The rows of a plot's table, created on demand, so that a million updates cost nothing until they are shown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from app.plotting.pyramid import Pyramid
 
 
 class SeriesRows(Sequence[Sequence[object]]):
-    """One row per place: x or its displayed number, then the value of each series there, None if it has none.
+    """One row per position: x or its displayed number, then the value of each series, or None if it has none there.
 
-    The length is fixed at creation, so that a table does not change while it is displayed.
+    The length is fixed when the object is created, so that a table does not change while it is displayed.
     """
 
     def __init__(

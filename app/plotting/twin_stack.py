@@ -18,19 +18,20 @@ from app.theme.tokens import Theme
 from grpo_core.text import tr
 
 SENTENCE = 320
-"""Pixels at 100 % that a headline needs beside the legend. With less it is above it."""
+"""Minimum width in pixels, at 100 %, for a headline next to the legend. If there is less space, it is above the
+legend."""
 
 
 class TwinStack(QWidget):
-    """A header with title, legend and toggle, and below it the plot or its table.
+    """A header with title, legend and button, and below it either the plot or its table.
 
     Attributes:
-        plot: lines, bars or lanes; ``refresh`` draws them.
-        headline: a sentence above the plot, None where there is none.
-        table: its twin, made on first use and filled from ``plot.table()`` while it is shown.
+        plot: the plot or bar chart.
+        headline: a sentence above the plot, or None.
+        table: the same data as a table, created on first use and filled from ``plot.table()`` while it is shown.
 
     Signals:
-        toggled: the table is shown (True) or the plot (False).
+        toggled: the user has switched to the table (True) or to the plot (False).
     """
 
     toggled = Signal(bool)
@@ -70,7 +71,7 @@ class TwinStack(QWidget):
 
     @property
     def table(self) -> TableTwin:
-        """The same data as a table."""
+        """The table of the same data."""
         if self._table is None:
             self._table = TableTwin(title=tr("{title}, as a table").format(title=self.plot.title))
             if self._look is not None:
@@ -81,7 +82,7 @@ class TwinStack(QWidget):
 
     @property
     def shows_table(self) -> bool:
-        """Whether the table is in front."""
+        """Whether the table is shown instead of the plot."""
         return self.stack.currentWidget() is not self.plot
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -99,15 +100,17 @@ class TwinStack(QWidget):
         self._place_headline()
 
     def hide_header(self) -> None:
-        """Hide title, legend and button, because a row of plots has one of each in common."""
+        """Hide title, legend and button, because a row of plots shares them."""
         for widget in (self.title, self.legend, self.button):
             widget.hide()
         self._bare = True
         self._apply_style()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
-        """Show ``text``, or ``shorter`` if that does not fit, in the header left of the legend, or above it in a narrow
-        stack."""
+        """Show ``text`` in the header, or ``shorter`` if ``text`` does not fit.
+
+        The headline is to the left of the legend, or above it in a narrow widget.
+        """
         if self.headline is None:
             self.headline = Headline()
             if self._look is not None:
@@ -117,8 +120,10 @@ class TwinStack(QWidget):
             self.headline.say(text, shorter)
 
     def _place_headline(self) -> None:
-        """Place the headline beside the legend if a sentence fits there. This depends only on widths, so that no text
-        moves anything."""
+        """Place the headline next to the legend if there is enough space, otherwise above it.
+
+        The decision depends only on widths and not on the text, so that a new text does not move anything.
+        """
         if self.headline is None or self._bare:
             return
         others = [widget for widget in (*self._choices, self.title, self.legend, self.button) if not widget.isHidden()]
@@ -148,7 +153,7 @@ class TwinStack(QWidget):
         self._choices.append(widget)
 
     def refresh(self) -> None:
-        """Draw the changes in the plot or the table, whichever is shown."""
+        """Draw the changes in the plot or in the table, whichever is shown."""
         if self.shows_table:
             columns, rows = self.plot.table()
             self.table.set_columns(columns)
@@ -157,7 +162,7 @@ class TwinStack(QWidget):
             self.plot.refresh()
 
     def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence on what is shown."""
+        """Set the accessible summary, one sentence that says what the plot or the table shows."""
         self._summary = sentence
         self.plot.set_summary(sentence)
         if self._table is not None:
@@ -165,7 +170,7 @@ class TwinStack(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Show the table in place of the picture, or the picture in place of the table."""
+        """Switch between the plot and the table."""
         hidden, shown = (self.table, self.plot) if self.shows_table else (self.plot, self.table)
         had_focus = hidden.hasFocus()
         self.stack.setCurrentWidget(shown)
@@ -195,5 +200,5 @@ class TwinStack(QWidget):
         self.button.setFont(font)
         # Both texts fit, so that the header does not move when they alternate.
         both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
-        # a headline shrinks rather than the button
+        # the headline shrinks instead of the button
         self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))

@@ -1,4 +1,4 @@
-"""The film of an update as a schedule: the stage shown at each second, and how much of it has been played."""
+"""The film of an update as a schedule: which stage is shown at each second, and how much of it has been played."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ BEATS = (Stage.SAMPLE, Stage.NORMALIZE, Stage.UPDATE)
 WHOLE = 1.0
 """Minimum time per update in seconds at which all stages are played. Shorter films play only :data:`BEATS`."""
 SHORT = 1.2
-"""Minimum duration in seconds of an update's film in which lanes grow and shrink."""
+"""Minimum duration in seconds of an update's film in which the heights of the lanes change."""
 LONGEST = 7.0
-"""Maximum duration in seconds of an update's film: at the lowest speeds, and for the first update of a tour."""
+"""Maximum duration in seconds of an update's film."""
 PLAYED = 0.9
 """Share of an update's time in which its film plays. After that, the picture stays still until the next update."""
 SLOWEST = LONGEST / PLAYED
-"""Minimum time per update in seconds at which the film has its full length."""
+"""Minimum time per update in seconds at which its film has the maximum duration."""
 
 
 def eased(share: float) -> float:
-    """Return the played share with ease-in-out, 0 to 1."""
+    """Ease-in-out curve from 0 to 1: slow start, slow end."""
     return share * share * (3 - 2 * share)
 
 
@@ -70,7 +70,7 @@ class Film:
         return _cursor(self.step, self.parts[-1], 1.0)
 
     def seconds_at(self, cursor: Cursor) -> float:
-        """Return the number of seconds into the film at which the cursor is at ``cursor``.
+        """Return the time in seconds at which the film reaches ``cursor``.
 
         For a fully revealed update, this is the end of the film.
         """
@@ -83,9 +83,9 @@ class Film:
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
-    """Return the film of an entire update within ``interval`` seconds: all stages, or three if the interval is short.
+    """Return the film of an entire update that fits into ``interval`` seconds.
 
-    An infinite interval gives the usual length, the sum of :data:`SECONDS`.
+    A short film has only three of the stages. An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
     stages = tuple(Stage) if interval >= WHOLE else BEATS
     parts = [part for stage in stages for part in _parts(stage, range(passes))]

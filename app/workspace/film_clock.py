@@ -41,14 +41,14 @@ class FilmClock(QObject):
         self._ticks.setTimerType(Qt.TimerType.PreciseTimer)
 
     def play(self, film: Film) -> None:
-        """Play ``film`` from the beginning. With ``whole``, the update is fully revealed at the end."""
+        """Play ``film`` from the beginning. If it covers an entire update, the update is fully revealed at the end."""
         self.pause()
         self.film, self._played = film, 0.0
         self._show()
         self.resume()
 
     def resume(self) -> None:
-        """Resume the film at the position where it was paused."""
+        """Resume the film where it was paused."""
         if self.film is not None and not self.playing:
             self._last = self._ticks.now()
             self._ticks.start()
@@ -67,21 +67,21 @@ class FilmClock(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether a film plays rather than being paused."""
+        """Whether a film is playing and not paused."""
         return self._ticks.isActive()
 
     @property
     def whole(self) -> bool:
-        """Whether the film covers an entire update rather than one stage."""
+        """Whether the film of an entire update, rather than of one stage, is playing."""
         return self.playing and self.film is not None and self.film.whole
 
     @property
     def paused(self) -> bool:
-        """Whether a film is paused and its update is still displayed as the film left it."""
+        """Whether a film is paused and the cursor is still where the film left it."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
 
     def scrub(self, film: Film, seconds: float) -> None:
-        """Pause ``film`` at ``seconds`` after the cursor's current position in it."""
+        """Pause ``film`` at the position of the cursor plus ``seconds``."""
         self.pause()
         self.film = film
         self._go_to(min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds))

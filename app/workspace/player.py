@@ -1,4 +1,4 @@
-"""The playback controls: run, pause, step, step back, one stage.
+"""The playback controls: run, pause, step, step back, and reveal a single stage.
 
 Before the head, they replay updates; at the head, they compute new ones.
 """
@@ -27,8 +27,8 @@ STAGED_SPEED = 2.0
 """Maximum number of updates per second at which the stages of an update are played one after another."""
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
-"""Maximum number of recorded updates shown per second. A faster replay skips some."""
-MOVING = (State.PREPARING, State.RUNNING, State.STOPPING, State.CLOSING, State.ENDING)
+"""Maximum number of recorded updates shown per second. A faster replay skips updates."""
+MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
 
 
 class Mode(Enum):
@@ -40,7 +40,7 @@ class Mode(Enum):
 
 
 class Order(Enum):
-    """The last order to compute updates, which decides how they are shown when they arrive."""
+    """The last request to compute updates. It determines how they are shown when they arrive."""
 
     NONE = "none"
     RUN = "run"
@@ -50,19 +50,19 @@ class Order(Enum):
 
 
 class Player(QObject):
-    """Moves the cursor through recorded updates and asks the controller for new ones.
+    """Moves the cursor through recorded updates, and has the controller compute new ones.
 
     Attributes:
-        tempi: speed and length, for bandits (False) and for language models (True).
+        tempi: speed and length of runs, for bandits (False) and for language models (True).
         staged: whether slow runs and single stages are played as films (off with reduced motion).
         film: the clock of these films.
-        prepare: hands the active run to the controller before anything is computed; may raise ``GrpoError``.
+        prepare: hands the active run to the controller before anything is computed; can raise ``GrpoError``.
 
     Signals:
         changed: emitted when the mode, speed or length changes.
         progressed: emitted when :attr:`progress` changes.
-        starting: emitted when the user is about to continue from the current update, so that listeners can make
-            that possible.
+        starting: emitted when the user is about to continue from the current update, so that listeners can make this
+            possible.
     """
 
     changed = Signal()
@@ -81,7 +81,7 @@ class Player(QObject):
         self.film.finished.connect(self._on_film_finished)
         self._order = Order.NONE
         self._then_run = False
-        """Whether the run goes on after what plays: the recorded updates, or the film in which it was paused."""
+        """Whether to run after the current replay or film has ended."""
         self._stride = 1
         self.prepare: Callable[[], None] = _nothing
         controller.state_changed.connect(self._on_state)
@@ -120,7 +120,7 @@ class Player(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Stop after the update that is being computed."""
+        """Pause a film, stop replaying, or stop computing after the current update."""
         within_film = self.film.playing and self.mode is not Mode.RESTING
         self.film.pause()
         if self.mode is Mode.REPLAYING:
@@ -157,7 +157,7 @@ class Player(QObject):
             self._compute(1, Order.STEP)
 
     def go_on(self) -> None:
-        """Resume a paused film, or jump to the end of one that plays."""
+        """Resume a paused film, or jump to the end of a film that is playing."""
         if self.film.paused:
             self.film.resume()
         elif self.film.playing:
@@ -202,9 +202,9 @@ class Player(QObject):
             self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
 
     def run_n(self, updates: int, *, at_once: bool = False) -> None:
-        """Compute ``updates`` updates from here, and then stop.
+        """Go forward by ``updates`` updates, compute those that are not recorded yet, and then stop.
 
-        ``at_once``: as fast as possible, regardless of the speed setting.
+        ``at_once``: whether to compute as fast as possible, regardless of the speed setting.
         """
         self.starting.emit()
         self._stop_replay()
@@ -219,18 +219,18 @@ class Player(QObject):
 
     @property
     def speed(self) -> float | None:
-        """Updates per second for this kind of run, or None for as many as possible."""
+        """Updates per second for runs of the current kind, or None for as many as possible."""
         return self.tempi[_is_language(self._workspace.run)].speed
 
     @property
     def length(self) -> int | None:
-        """Number of updates after which this kind of run stops automatically, or None for no limit."""
+        """Number of updates after which runs of the current kind stop automatically, or None for no limit."""
         return self.tempi[_is_language(self._workspace.run)].length
 
     def set_speed(self, speed: float | None, *, language: bool | None = None) -> None:
-        """Set the updates per second for one kind of run, by default the kind of the current run.
+        """Set the number of updates per second, or None for as many as possible.
 
-        None means as many as possible.
+        ``language``: whether this applies to runs of language models; None for the kind of the current run.
         """
         kind, training = _is_language(self._workspace.run) if language is None else language, self._workspace.training
         self.tempi[kind] = replace(self.tempi[kind], speed=speed)
@@ -242,7 +242,7 @@ class Player(QObject):
         self.changed.emit()
 
     def set_length(self, length: int | None) -> None:
-        """Set the number of updates after which this kind of run stops automatically. None means no limit."""
+        """Set the number of updates after which runs of the current kind stop automatically. None means no limit."""
         kind = _is_language(self._workspace.run)
         self.tempi[kind] = replace(self.tempi[kind], length=length)
         self.changed.emit()
@@ -250,15 +250,15 @@ class Player(QObject):
     # -- replaying and films -------------------------------------------------------------------------------------------
 
     def on_new_head(self) -> None:
-        """Play the stages of an update that has arrived, if the speed is low or it was a single step."""
+        """Show a new update when it arrives: its first stage, its film, or its result, whichever was requested."""
         if self._order is Order.STAGE:
             self._order = Order.RUN
             self._show_stage(Cursor(step=self._workspace.cursor.step, stage=Stage.SAMPLE))
-        elif self._workspace.following:  # the last update may arrive after the notice that the run has stopped
+        elif self._workspace.following:  # the last update can arrive after the run is reported as stopped
             self._play_update(by_hand=self._order is Order.STEP)
 
     def _play_update(self, *, by_hand: bool = False) -> None:
-        """Play the film of the current update: always after a single step, otherwise only at low speeds."""
+        """Play the film of the current update if the speed is low, or always if ``by_hand`` (a single step)."""
         slow = self._order is not Order.AT_ONCE and self.speed is not None and self.speed <= STAGED_SPEED
         if self.staged and (slow or by_hand):
             interval = 1 / self.speed if self.speed is not None and slow else math.inf
@@ -274,16 +274,16 @@ class Player(QObject):
 
     @property
     def mode(self) -> Mode:
-        """The current mode. While recorded updates are replayed, another run may train."""
+        """The current mode. While recorded updates are replayed, another run can be training."""
         if self._replay.isActive():
             return Mode.REPLAYING
         return Mode.COMPUTING if self._controller.state in MOVING else Mode.RESTING
 
     @property
     def busy(self) -> bool:
-        """Whether the current run is moving, that is, playing a film, replaying updates, or computing new ones.
+        """Whether the current run is playing a film, replaying updates, or computing new ones.
 
-        A run whose model is still loading does not count. It can be started, and will run once loaded.
+        A run whose model is still loading counts only if it has been started; it runs once the model is loaded.
         """
         here = self._workspace.training in (None, self._workspace.run)
         computing = self.mode is Mode.COMPUTING and (self._order is not Order.NONE or not self.loading)
@@ -354,7 +354,7 @@ class Player(QObject):
             self._compute(self.length)
 
     def _stop_replay(self) -> None:
-        """Stop replaying. Another run may still be training."""
+        """Stop replaying. Another run can still be training."""
         self._then_run = False
         if self._replay.isActive():
             self._replay.stop()
@@ -362,14 +362,14 @@ class Player(QObject):
 
     @Slot()
     def _on_film_finished(self) -> None:
-        """Resume a run that was paused together with its film."""
+        """Continue the run if it was paused during its film."""
         if self._then_run and self.mode is not Mode.REPLAYING:
             self._then_run = False
             self.run()
 
     @Slot(object)
     def _on_state(self, state: State) -> None:
-        if state is State.PREPARING and not self._workspace.running:  # nobody has asked for updates of it so far
+        if state is State.PREPARING and not self._workspace.running:  # no updates of it have been requested so far
             self._order = Order.NONE
         self._on_mode()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from app.clock import now
 
 INTERVAL = 0.1
-"""Seconds between two updates of the window while a run is fast. Nobody reads more than ten numbers per second."""
+"""Minimum seconds between two updates of the window during a fast run. Nobody can read ten numbers per second."""
 SLACK = 0.01
-"""Seconds by which an interval can be shorter, so that a run at ten updates per second shows all of them."""
+"""Tolerance of the interval in seconds, so that all updates of a run at ten updates per second are shown."""
 
 
 class Throttle:
@@ -26,5 +26,5 @@ class Throttle:
         return now() - self._last >= INTERVAL - SLACK
 
     def start(self) -> None:
-        """Begin an interval now."""
+        """Start a new interval."""
         self._last = now()

@@ -1,4 +1,5 @@
-"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards decided by the prompt."""
+"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards that depend only on the
+prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from grpo_core.text import plural, tr
 from grpo_core.traces.importers.source import Completions
 
 SHOWN = 3
-"""Number of dead groups shown as evidence of each kind."""
+"""Maximum number of dead groups of each kind that are listed as evidence."""
 
 
 def no_rewards(update: Update) -> str:
@@ -35,7 +36,8 @@ def no_rewards(update: Update) -> str:
 def dead_groups(update: Update) -> Measure | None:
     """Measure the share of dead groups, whose rewards are equal and give no advantage, and the rewards of these groups.
 
-    A group of equal rewards with non-zero recorded advantages has a gradient, as in GDPO if the parts differ.
+    A group with equal rewards but nonzero recorded advantages has a gradient. This is the case in GDPO if the parts of
+    the reward differ.
     """
     table = update.table
     assert table is not None
@@ -71,9 +73,9 @@ def dead_groups(update: Update) -> Measure | None:
 
 
 def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) -> tuple[Evidence, ...]:
-    """Return evidence of dead groups, by ascending reward.
+    """Return examples of dead groups: up to three each with the lowest rewards, the highest, and those in between.
 
-    There are up to three groups each with the lowest rewards, the highest, and those between.
+    ``dead``: the rows of each dead group, in ascending order of reward.
     """
     low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
     return tuple(
@@ -153,7 +155,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
 
 
 def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
-    """Return ``measure`` with only the evidence of dead groups of one kind."""
+    """Return a copy of ``measure`` whose evidence is limited to dead groups of one kind."""
     rows = {
         row
         for row, reward in zip(measure.more["rows"], measure.more["dead"], strict=True)
@@ -164,15 +166,15 @@ def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
 
 
 def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward of the first and the last third of the updates, each at least one update."""
+    """Return the mean reward in the first and in the last third of the updates, each at least one update."""
     third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
     return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Return whether the prompts had been learned before ``those`` updates with dead groups.
+    """Return whether many updates with a lower mean reward precede the dead groups, so that prompts were learned.
 
-    This is the case if the mean reward was lower before them.
+    ``those``: the measures of the updates with dead groups.
     """
     before = [m.more["mean"] for m in measures if m.label < those[0].label]
     if len(before) < limit("dead_later") * len(measures):
@@ -181,7 +183,7 @@ def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
 
 
 def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for rewards that are equal within every group and differ between prompts."""
+    """Check for rewards that are equal within every group but differ between prompts."""
     groups = sum(m.more["groups"] for m in measures)
     if groups < limit("groups") or any(m.value < 1 for m in measures):
         return None
@@ -199,5 +201,5 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def counted(table: Completions) -> np.ndarray:
-    """Return the completions that count in comparisons, boolean (B,)."""
+    """Return which completions count, as booleans (B,)."""
     return np.ones(len(table.rewards), bool) if table.counted is None else table.counted

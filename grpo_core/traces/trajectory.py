@@ -1,4 +1,5 @@
-"""A trajectory: the turns of a rollout by the model, tools and users, and which of their tokens the loss counts."""
+"""A trajectory: the messages of a rollout by the model, tools and users, and which of their tokens count in the
+loss."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from typing import Any
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
-"""Pattern for the beginning of a tool's result that looks like an error.
+"""Pattern of the beginning of a tool's result that looks like an error.
 
 No trainer marks errors; TRL writes ``{'error': ...}``.
 """
 
 MOST_CHARACTERS = 16_000_000
-"""Maximum number of characters of an update shown by turns. Longer updates are only shown as text."""
+"""Maximum number of characters per update that are split into turns. The rest is shown as plain text."""
 ENDS = {
     "agent_completed": tr("the model ended it"),
     "user_closed": tr("the user ended it"),
@@ -56,18 +57,18 @@ class Turn:
 
     Attributes:
         role: the speaker: "system", "user", "assistant", "tool", or another name used by the source.
-        text: its text; empty for a tool call without text.
-        reasoning: what the model wrote before the text, if the source keeps it separate.
+        text: the text; empty for a tool call without text.
+        reasoning: what the model wrote before the text, if the source records it separately.
         calls: the tool calls.
-        tool: name of the tool that returned this result; empty if unknown or not a tool's result.
-        sampled: whether the policy wrote it; None if unknown.
-        tokens: number of tokens that it adds to the sequence, including those of the chat template.
+        tool: name of the tool that returned this result; empty if unknown, or if the message is not a tool's result.
+        sampled: whether the policy wrote the message; None if unknown.
+        tokens: number of tokens that the message adds to the sequence, including those of the chat template.
         body: number of these tokens that are in the text itself.
-        in_loss: number of its tokens that the loss mask counts.
+        in_loss: number of its tokens that the loss mask includes.
         also_trained: number of its tokens outside the mask that are trained with a separate weight (prime-rl's echo).
         seconds: duration of the model's call; for other messages, the time between the calls before and after.
-        advantage: mean over its tokens in the loss.
-        entropy: mean over the same tokens, in nats.
+        advantage: mean advantage of its tokens in the loss.
+        entropy: mean entropy of the same tokens, in nats.
         sampler_gap: mean absolute difference between the trainer's and the sampler's log-probabilities, in nats.
     """
 
@@ -88,7 +89,7 @@ class Turn:
 
     @property
     def failed(self) -> bool:
-        """Whether the turn is a tool's result that looks like an error."""
+        """Whether the message is a tool's result that looks like an error."""
         return self.role == "tool" and ERROR.match(self.text) is not None
 
 
@@ -97,14 +98,14 @@ class Trajectory:
     """One branch of a rollout: a conversation from its first message to its last.
 
     Attributes:
-        prompt: turns before the policy's first one.
-        turns: the remaining turns.
+        prompt: the messages before the policy's first one.
+        turns: the remaining messages.
         rewards: name, score (None if missing) and weight of each reward function.
-        metrics: name and value of each number of the environment that is not a reward.
-        ended: why it ended, in the source's words; empty if not recorded.
+        metrics: name and value of each number reported by the environment that is not a reward.
+        ended: why the rollout ended, in the source's terms; empty if not recorded.
         errors: errors outside the conversation, in the source's words.
-        shared: number of turns, including the prompt's, shared with an earlier branch of the rollout; the loss counts
-            them in that branch.
+        shared: number of messages, including the prompt, that this branch shares with an earlier branch of the rollout.
+            The loss counts them only in the earlier branch.
     """
 
     prompt: tuple[Turn, ...]
@@ -132,26 +133,26 @@ class Trajectory:
 
     @property
     def answered(self) -> bool:
-        """Whether a message from a tool or a user follows the model's."""
+        """Whether the conversation contains a message from a tool or a user after the prompt."""
         return any(turn.role != "assistant" for turn in self.turns)
 
     @property
     def masked(self) -> bool:
-        """Whether the source records which tokens the loss counts."""
+        """Whether the source records which tokens count in the loss."""
         return any(turn.in_loss is not None for turn in self.turns)
 
     def why_ended(self) -> str:
-        """Return why the trajectory ended, in words. An unknown name is returned unchanged."""
+        """Return the reason why the rollout ended, in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
 
 
 def as_plain(trajectory: Trajectory) -> dict[str, Any]:
-    """Convert a trajectory to JSON values. Fields with their default value are left out."""
+    """Convert a trajectory to JSON values. Fields with their default value are omitted."""
     return _plain(trajectory)
 
 
 def from_plain(plain: object) -> Trajectory:
-    """The inverse of :func:`as_plain`.
+    """Convert JSON values from :func:`as_plain` back to a trajectory.
 
     Raises:
         LookupError, TypeError, ValueError: ``plain`` is not a trajectory.
@@ -174,7 +175,7 @@ def _turn_from(plain: object) -> Turn:
 
 
 def _plain(value: Any) -> Any:
-    """Return ``value`` with each dataclass replaced by a mapping without the fields that have default values."""
+    """Convert dataclasses to dictionaries without default values, and tuples to lists."""
     if dataclasses.is_dataclass(value):
         fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {field.name: _plain(one) for field, one in fields if one != field.default}
@@ -182,15 +183,15 @@ def _plain(value: Any) -> Any:
 
 
 def _known(kind: type[Any], plain: object, **compound: Callable[[Any], object]) -> dict[str, Any]:
-    """Check JSON values for the fields of a dataclass.
+    """Return the checked values of a dataclass's fields, given as JSON values.
 
     Args:
         kind: the dataclass.
         plain: the values by field.
-        compound: function for each field that is not a single value.
+        compound: function that converts a field's value, for each field that is not a single value.
 
     Raises:
-        LookupError, TypeError, ValueError: a field is unknown or of another type.
+        LookupError, TypeError, ValueError: a field is unknown or has another type.
     """
     if not isinstance(plain, dict):
         raise TypeError(f"a {kind.__name__} is a mapping")
@@ -229,19 +230,19 @@ _SINGLE: dict[Any, Callable[[Any], object]] = {
     "float | None": _number,
     "bool | None": lambda value: None if value is None else _flag(value),
 }
-"""Type annotation of a field -> function that checks a single value of that type."""
+"""Functions that check a single value, by the type annotation of its field."""
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
-    """Create the turn of a chat message in the format of verifiers, TRL and OpenAI's interface.
+    """Convert a chat message in the format of verifiers, TRL and OpenAI's API to a turn.
 
     Args:
         message: message with ``role``, and ``content`` or ``tool_calls``.
         measured: further fields of the turn.
 
     Raises:
-        LookupError: it has no role, or neither content nor calls.
-        TypeError: a part of it has the wrong type.
+        LookupError: the message has no role, or neither content nor calls.
+        TypeError: a part of the message has the wrong type.
     """
     role, content, calls = message["role"], message.get("content"), message.get("tool_calls") or ()
     if not isinstance(role, str) or not isinstance(calls, list | tuple):
@@ -260,7 +261,7 @@ def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
 
 
 def turns_in(text: str | None) -> tuple[Turn, ...] | None:
-    """Parse the turns of a conversation in JSON. None if the text is not one."""
+    """Parse a conversation in JSON. Return None if the text is not one."""
     if text is None or not text.lstrip().startswith("[{"):
         return None
     try:
@@ -272,11 +273,10 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
 def trajectories_in(
     prompts: Sequence[str | None], completions: Sequence[str | None]
 ) -> tuple[Trajectory | None, ...] | None:
-    """Return the turns of completions that are conversations in JSON, (B,).
+    """Parse completions that are conversations in JSON, (B,).
 
-    An entry is None for other or too long text.
-
-    None instead of the tuple if no completion has more than one message.
+    A trajectory is None if the completion is not a conversation, or once the total length exceeds
+    :data:`MOST_CHARACTERS`. Return None if no completion has more than one message or a tool call.
     """
     found: list[Trajectory | None] = []
     left = MOST_CHARACTERS
@@ -303,7 +303,7 @@ def lines_of(turn: Turn) -> list[str]:
 
 
 def _content(content: Any) -> str:
-    """Return the text of a message's content. A part that is not text is replaced by the name of its type."""
+    """Return the text of a message's content. Parts that are not text are replaced by the name of their type."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

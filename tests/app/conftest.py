@@ -1,4 +1,4 @@
-"""The whole program, offscreen, in folders of its own."""
+"""Fixtures that run the complete program offscreen, in its own folders."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ from grpo_core.config import Settings
 from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patient
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
-"""Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
+"""Interval of the frames in the program, and in tests, which wait for many frames.
+
+``test_performance_guards.py`` checks the former.
+"""
 MOST_FRAMES = 5
-"""While a run goes on, each frame brings about another: a test that settles then has seen a few."""
+"""Maximum number of frames for which a test waits. While a run is active, every frame causes another one."""
 ATTEMPTS = 2
-"""To put the docks of a shared window back, before they are arranged anew."""
+"""Number of attempts to restore the docks of a shared window before they are arranged again."""
 SIZE = (1366, 768)
-"""Of a window that was just made."""
+"""Size of a new window."""
 LAST = pytest.StashKey[bool]()
-"""Whether a test is the last of its module that this process runs."""
-structural_changes.MERGE_MS = 80  # people take longer from one change to the next than tests do
-message.READ_MS = 10_000_000  # what is said stays until a test has read it
+"""Whether a test is the last one of its module in this process."""
+structural_changes.MERGE_MS = 80  # users need more time between two changes than tests do
+message.READ_MS = 10_000_000  # messages remain until a test has read them
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -47,16 +50,17 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @dataclass
 class Driver:
-    """A program and the ways in which a test moves it."""
+    """A program, with methods that operate it."""
 
     program: Application
     qtbot: QtBot
     preferences: Preferences
     docks: QByteArray | None = None
-    """How the docks of a window that tests share stand after a start; None before that was looked up."""
+    """State of the docks of a shared window after startup; None before it is known."""
 
     def settle(self) -> None:
-        """Let the window draw what is due, and what that brings about: a new height may show or hide a row."""
+        """Draw all pending changes, including those caused by drawing. A new height, for example, can show or hide a
+        row."""
         workspace = self.program.workspace
         for _ in range(MOST_FRAMES):
             workspace.request_frame()
@@ -67,7 +71,7 @@ class Driver:
                 return
 
     def rest(self) -> None:
-        """Wait until nothing is computed or replayed any more, then draw. A film that begins with that is cut short."""
+        """Wait until nothing is computed or replayed, then draw. Any film that starts is cut short."""
         self.qtbot.waitUntil(self._rests)
         self.settle()
         while not self.resting:
@@ -81,24 +85,24 @@ class Driver:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is computed or replayed."""
+        """Whether nothing is being computed or replayed."""
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
         player = self.program.player
         return training and player.mode is Mode.RESTING and not player.film.playing
 
     def open(self, path: Path) -> None:
-        """Open a file as the menu does, and wait until it is open, or its refusal is said."""
+        """Open a file as the menu does, and wait until it is open or an error message is shown."""
         self.program.runs.open_path(path)
         self.opened()
 
     def opened(self) -> None:
-        """Wait until nothing is being opened or saved any more, then draw."""
+        """Wait until nothing is being opened or saved, then draw."""
         program = self.program
         self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy))
         self.settle()
 
     def run(self, updates: int) -> None:
-        """So many updates from where the cursor is."""
+        """Go forward by ``updates`` updates from the cursor, and wait until they are done."""
         self.program.player.run_n(updates)
         self.rest()
 
@@ -114,10 +118,10 @@ class Driver:
 
 
 def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
-    """A program whose folders are below ``home``."""
+    """Start a program whose folders are in ``home``."""
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    application.setStyleSheet("")  # a window is made bare, as at a start, and dressed once
+    application.setStyleSheet("")  # a new window has no style sheet at first, as at startup
     wanted = Preferences(**{"theme": "light", "speed": None, **preferences})  # type: ignore[arg-type]
     program = Application(application, find_paths({"GRPO_LAB_HOME": str(home)}), wanted)
     program.window.show()
@@ -127,26 +131,27 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
 
 
 def take_down(driver: Driver) -> None:
-    """Close the window as a person would, and wait for the worker."""
+    """Close the window as a user would, wait until it may close, and delete the program."""
     driver.program.window.close()
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
     driver.program.window.deleteLater()
     driver.program.deleteLater()
-    del driver.program  # pytest holds on to the driver; what it drove must be free to go
+    del driver.program  # pytest keeps the driver; the program must be deleted
 
 
 @pytest.fixture
 def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
-    """A program with a new run in a window of its own, or, in a module marked ``one_window``, in the module's.
+    """A program with a new run, in a window of its own or, in a module marked ``one_window``, in a shared window.
 
-    The marker names the panels made with the window that each test finds anew, as it does those made when first seen.
+    The marker names panels of the initial window that are created again for each test. Panels created on first use
+    always are.
     """
     if (
         request.node.get_closest_marker("one_window") is not None
         and request.node.get_closest_marker("own_window") is None
     ):
         one: Driver = request.getfixturevalue("shared")
-        if not one.program.window.isActiveWindow():  # the test before had a window of its own
+        if not one.program.window.isActiveWindow():  # the previous test had its own window
             one.program.window.activateWindow()
             qtbot.waitUntil(one.program.window.isActiveWindow)
         yield one
@@ -158,7 +163,7 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
 
 @pytest.fixture
 def unanswered(driver: Driver) -> Iterator[None]:
-    """Nobody answers what the model is asked."""
+    """Leave all questions to the model unanswered."""
     asked, answer = driver.program.workspace.asked, driver.program.run_manager.answer_asked
     asked.disconnect(answer)
     yield
@@ -179,10 +184,10 @@ def window_of_module(
 
 @pytest.fixture
 def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBot) -> Iterator[Driver]:
-    """A program with a new run in the window that all tests of a module share: to make a window costs 0.3 s.
+    """A program with a new run in the window that all tests of a module share, since creating a window takes 0.3 s.
 
-    For tests that say themselves which look, size and layout it has: those of the test before are kept, as are the
-    panels that were made. In a module marked ``one_window`` they are those of a start.
+    In a module marked ``one_window``, every test finds the window as after startup. Otherwise, look, size, layout and
+    panels remain as the previous test left them, so that a test has to set those on which it depends.
     """
     window_of_module.qtbot = qtbot
     yield window_of_module
@@ -194,15 +199,15 @@ def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBo
             _as_at_a_start(window_of_module, marker.args)
         else:
             window_of_module.settle()
-    for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # looked for after the module's last test
+    for root in (window_of_module.program, *QApplication.topLevelWidgets()):  # checked after the module's last test
         root.setProperty(OUTLIVES_A_TEST, True)
 
 
 def _begin_again(driver: Driver) -> None:
-    """Leave the class and the lesson, and show a new run alone."""
+    """Leave the class and the lesson, and replace all runs by a new one."""
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
-        typed.clearFocus()  # enters what stands in a field into this run, not into the next test's
+        typed.clearFocus()  # applies the content of a field to this run instead of the next test's
     if program.lessons.is_open:
         program.lessons.player.leave()
     if program.presenter.active:
@@ -219,7 +224,10 @@ def _begin_again(driver: Driver) -> None:
 
 
 def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
-    """Put back what tests choose, and let go of the panels ``anew`` and of those that a start does not make."""
+    """Restore the state after startup: settings, size and layout, and the panels.
+
+    ``anew``: initial panels that are created again. Panels created on first use are removed in any case.
+    """
     program, window = driver.program, driver.program.window
     program.presenter.maximizer.restore()
     window.explain_homes.close()
@@ -234,13 +242,16 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     window.resize(*SIZE)
     window.show()
     window.activateWindow()
-    _put_docks_back(driver)  # first: a panel that is seen would be made again at once
+    _put_docks_back(driver)  # before the panels are removed, since a visible panel would be created again at once
     _let_go(window, [id for id in window.panels.made if id in anew or not window.panels.specs[id].eager])
     _draw_until_docks_stand(driver)
 
 
 def _put_docks_back(driver: Driver) -> None:
-    """Put the docks where they stand after a start. To arrange them anew costs 0.1 s, to leave them there nothing."""
+    """Restore the docks to their state after startup.
+
+    Arranging them again would take 0.1 s. Docks that have not changed are left as they are.
+    """
     window = driver.program.window
     if driver.docks is None:
         window.show_layout(driver.preferences.layout)
@@ -253,7 +264,7 @@ def _put_docks_back(driver: Driver) -> None:
 
 
 def _draw_until_docks_stand(driver: Driver) -> None:
-    """Draw: what a panel shows of the new run may ask for another height than what it showed of the one before."""
+    """Draw until the docks have their state after startup, since a panel can need another height for the new run."""
     window = driver.program.window
     for _ in range(ATTEMPTS):
         driver.settle()
@@ -268,7 +279,10 @@ def _draw_until_docks_stand(driver: Driver) -> None:
 
 
 def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
-    """Take these panels away; each is made anew, at once or when it is seen or asked for again, as at a start."""
+    """Remove panels, and create those again that a window has from the start.
+
+    The others are created when they are first shown.
+    """
     for id in panels:
         panel = window.panels.made.pop(id)
         panel.dispose()

@@ -1,10 +1,10 @@
-"""Runs that other programs recorded as texts and rewards.
+"""Runs that other programs recorded as text and rewards.
 
-TRL's and trackio's files are of one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True --set
-report_to=trackio``); verifiers' files, of which one is an agent's with a tool, were written by ``Episode.to_record`` of
-verifiers 0.4.0 on made-up episodes; prime-rl's token export, configuration and loss are those of its own code for the
-verifiers file (``benchmarks/prime_rl/make_export.py``); verl's are built from the source of verl 0.9.1, the present
-trainer's and the former one's.
+The files of TRL and trackio are from one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True
+--set report_to=trackio``). Those of verifiers, of which one is from an agent with a tool, were written by
+``Episode.to_record`` of verifiers 0.4.0 with invented episodes. The token export, configuration and loss of prime-rl
+were computed by its own code from the verifiers file (``benchmarks/prime_rl/make_export.py``). The files of verl are
+based on the source code of verl 0.9.1, both of its current trainer and of the earlier one.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pathlib import Path
 DATA = Path(__file__).parents[1] / "data" / "sources"
 AGENT = DATA / "verifiers_agent" / "traces.jsonl"
 DISEASED = Path(__file__).parents[1] / "data" / "diseased"
-"""Traces of ``benchmarks/trl/diseases.py``, without their tokenizers."""
+"""Traces recorded by ``benchmarks/trl/diseases.py``, without their tokenizers."""
 SOURCES = {
     "completions": "trl",
     "trackio": "trackio.db.gz",
     "verifiers": "verifiers/traces.jsonl",
     "verl": "verl",
 }
-"""Name in ``IMPORTERS`` -> the real thing below ``DATA``."""
+"""Name in ``IMPORTERS`` -> file or folder in ``DATA``."""
 
 TEXTS = tuple(name for name in SOURCES if name != "verifiers")
-"""Those that hold no tokens."""
+"""Sources without tokens."""
 
 
 def source_path(name: str, folder: Path) -> Path:
-    """The file or folder of a format; one that is kept compressed is unpacked into ``folder``."""
+    """Return the file or folder of a source. A compressed file is unpacked into ``folder``."""
     path = DATA / SOURCES[name]
     if path.suffix != ".gz":
         return path

@@ -1,4 +1,4 @@
-"""Valid steps of any shape, made of random numbers: for tests that need records but no learner."""
+"""Valid steps of any shape with random numbers, for tests that need records but no learner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def random_step(
     seed: int = 0,
     bare: bool = False,
 ) -> Step:
-    """A step of B = prompts x group_size completions; ``bare`` leaves out every field that may be None but ref_logp."""
+    """Return a step of B = prompts x group_size completions.
+
+    ``bare``: whether to omit every optional field except ``ref_logp``.
+    """
     rng = np.random.default_rng([seed, number])
     batch = prompts * group_size
     dist_logp = _log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
@@ -68,12 +71,12 @@ def random_step(
 
 
 def random_steps(count: int, first: int = 1, **shape: Any) -> Iterator[Step]:
-    """Consecutive steps of one shape."""
+    """Yield consecutive steps of the same shape."""
     return (random_step(number, **shape) for number in range(first, first + count))
 
 
 def random_origin(settings: Settings | None = None, *, contexts: int = 1, actions: int = 10) -> Origin:
-    """The start that belongs to such steps: a uniform policy."""
+    """Return the origin of such steps, with a uniform policy."""
     uniform = np.full((contexts, actions), -np.log(actions))
     return Origin(
         settings=settings or Settings(),
@@ -87,7 +90,7 @@ def random_origin(settings: Settings | None = None, *, contexts: int = 1, action
 
 
 def same(one: Step, other: Step) -> bool:
-    """Whether two steps hold the same bits."""
+    """Return whether two steps are identical bit for bit."""
     for name in Step.__dataclass_fields__:
         a, b = getattr(one, name), getattr(other, name)
         if isinstance(a, dict):

@@ -1,4 +1,4 @@
-"""Traces of real TRL runs, recorded by ``benchmarks/trl/tiny_run.py`` on a model of some 20,000 parameters."""
+"""Traces of real TRL runs, recorded by ``benchmarks/trl/tiny_run.py`` with a model of some 20,000 parameters."""
 
 from __future__ import annotations
 
@@ -15,21 +15,27 @@ from grpo_core.traces.recorders import trl
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 HEALTHY = ("grpo", "entbonus", "two_processes", "short_generations")
-"""Two inner iterations with a KL; an entropy bonus with accumulation; DAPO on two processes; several generation batches
-before one optimizer step."""
+"""Traces without faults: two inner iterations with a KL penalty; an entropy bonus with gradient accumulation; DAPO on
+two processes; several generation batches before one optimizer step."""
 VERL = "verl"
-"""Of verl's own actor, recorded by ``benchmarks/verl/tiny_run.py`` on two processes: two updates of two epochs and two
-mini-batches, weights of a truncated importance ratio, a dual clip, a KL, an entropy bonus, tokens of a tool."""
+"""Trace of verl's own actor, recorded by ``benchmarks/verl/tiny_run.py`` on two processes.
+
+It has two updates of two epochs and two mini-batches, truncated importance weights, a dual clip, a KL penalty, an
+entropy bonus, and tokens from a tool.
+"""
 FAULTY = {
     "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
     "fault_clip": "The clip range was 0.1 below and 0.1 above.",
     "fault_mask": "The mask was left out of the sum: places of padding counted in the loss like tokens.",
 }
-"""Runs with a planted fault (``benchmarks/trl/faults.py``), and the sentence that names it."""
+"""Run with a planted fault (``benchmarks/trl/faults.py``) -> the sentence that names the fault."""
 
 
 def copied(name: str, to: Path) -> Path:
-    """A copy of a trace that a test may damage; its files are an hour old, so nobody is taken to write it still."""
+    """Copy a trace for a test that modifies it.
+
+    The modification times are an hour ago, so that the trace does not appear to be still in progress.
+    """
     folder = Path(shutil.copytree(DATA / name, to / name))
     earlier = time.time() - 3600
     for file in folder.rglob("*"):
@@ -38,7 +44,7 @@ def copied(name: str, to: Path) -> Path:
 
 
 def as_arrays(folder: Path) -> Path:
-    """The trace as the recorder of today writes it, from one whose recorder wrote Parquet; the same folder."""
+    """Convert a trace in the earlier Parquet format to that of the current recorder, and return the same folder."""
     description = json.loads((folder / "trace.json").read_text("utf-8"))
     (folder / "trace.json").write_text(json.dumps(description | {"version": trl.VERSION}), encoding="utf-8")
     for index in folder.rglob("index.jsonl"):

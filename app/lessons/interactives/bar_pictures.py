@@ -1,4 +1,4 @@
-"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, counts, comparisons."""
+"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, histograms, comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grpo_core.text import tr
 BAR, FRAME = 0.6, 0.72
 """Widths of a draggable bar and of the frame around it, as shares of the spacing between bars."""
 STEPS = (0.01, 0.1)
-"""Change of a probability by the Up and Down keys, without and with Shift."""
+"""Change of a probability by Up and Down, without and with Shift."""
 LEAST_POWERS = 0.5
 """Minimum span of a ratio axis on either side of 1, in powers of ten, so that it does not jump at the first drag."""
 Spans = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -34,17 +34,17 @@ def distribution(
     ringed: bool = True,
     labelled: bool = True,
 ) -> BarPicture:
-    """Return a bar chart of the values ``heights`` (A,) from 0 to 1 over the actions. Draggable bars have solid tops.
+    """Return a bar chart of the values ``heights`` (A,), from 0 to 1, one per action. Draggable bars have solid tops.
 
     Args:
         chart: the chart, whose title is also the name of the bars.
         heights: height of each bar (A,).
         names: names of the actions.
-        meaning: colour of the bars.
+        meaning: meaning that gives the colour of the bars.
         beside: another distribution, drawn as thin frames.
-        more: further series, such as a reference level.
-        ringed: whether a ring marks the chosen bar.
-        labelled: whether the axis has the label "action"; in a low chart the bars need that space.
+        more: further series, for example a reference level.
+        ringed: whether a ring marks the selected bar.
+        labelled: whether the axis has the label "action". In a low chart, the bars need that space.
     """
     chosen = min(chart.chosen, len(heights) - 1)
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)
@@ -66,7 +66,7 @@ def distribution(
 
 
 def summary_of(chart: BarChart) -> str:
-    """Return the heights of the first series of ``chart`` and the selected bar as text, for screen readers."""
+    """Return a text for screen readers: the heights of the first series of ``chart``, and the selected bar."""
     picture = chart.picture
     heights = ", ".join(
         f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
@@ -88,9 +88,16 @@ def signed_bars(
     more: Sequence[BarSeries] = (),
     labelled: bool = True,
 ) -> BarPicture:
-    """Return a bar chart of signed values (n,), one per sample of a group, with dotted ``levels`` (n,).
+    """Return a bar chart of signed values (n,), one per sample of a group.
 
-    ``more`` are further series. The axis extends from ``low`` to ``high``.
+    Args:
+        chart: the chart, whose title is also the name of the bars.
+        heights: height of each bar (n,).
+        low, high: ends of the vertical axis.
+        up, down: meanings that give the colours of bars above and below 0.
+        levels: height of a dotted line at each bar (n,), or None.
+        more: further series.
+        labelled: whether the horizontal axis has the label "sample".
     """
     count = len(heights)
     chosen = min(chart.chosen, max(count - 1, 0))
@@ -192,7 +199,17 @@ def compared(
     reach: float = 0.0,
     spans: Spans | None = None,
 ) -> BarPicture:
-    """Return a chart of several series of heights (n,) side by side, at positions labelled ``names``."""
+    """Return a chart that compares several series, with their bars side by side at each position.
+
+    Args:
+        parts: style of each series.
+        heights: name of a series -> its heights (n,). A series without heights has no bars.
+        names: names of the n positions.
+        label: what a position is.
+        y: the vertical axis.
+        reach: a value that the vertical axis includes if it has an open end.
+        spans: ends of the whiskers, or None.
+    """
     nothing = np.full(len(names), np.nan)
     series = []
     for part in side_by_side(tuple(parts)):
