@@ -28,7 +28,7 @@ STAGED_SPEED = 2.0
 FASTEST_REPLAY = 30.0
 MOST_SHOWN = 10.0
 """Maximum number of recorded updates shown per second. A faster replay skips updates."""
-MOVING = (State.PREPARING, State.RUNNING, State.STOPPING)
+MOVING = (State.PREPARING, State.RUNNING, State.STOPPING, State.CLOSING, State.ENDING)
 
 
 class Mode(Enum):
