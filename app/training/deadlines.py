@@ -156,16 +156,16 @@ class Deadlines:
         self._warn_at = None
         if self.loading:
             return tr(
-                "“{name}” is still being loaded, for {seconds:.0f} seconds so far (at most {most:.0f}); then the run "
-                "pauses. Another run, or closing this one, ends the loading."
+                "“{name}” has been loading for {seconds:.0f} seconds (at most {most:.0f} are allowed). The run pauses "
+                "once it is loaded. To stop loading, start another run or close this one."
             ).format(
                 name=self.loading,
                 seconds=time.monotonic() - self._since,
                 most=LOADING_MODEL if self.phase is Phase.LOADING_MODEL else LOADING,
             )
         return tr(
-            "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
-            "then it is ended. Every finished update is kept."
+            "The training process has not answered for {seconds:.0f} seconds. If it does not answer within {more:.0f} "
+            "more, it is ended. Every finished update is kept."
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:

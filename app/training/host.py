@@ -323,15 +323,15 @@ class Host:
         name = self._deadlines.loading
         if not name:
             sentence = tr(
-                "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
-                "update is kept; press Run to go on in another process."
+                "The training process did not answer for {seconds:.0f} seconds and was ended. Every finished update "
+                "is kept; press Run to continue in another process."
             )
         elif self._urgent:
-            sentence = tr("“{name}” was still being loaded {seconds:.0f} seconds later, and was given up.")
+            sentence = tr("“{name}” was still loading {seconds:.0f} seconds later, so loading was cancelled.")
         else:
             sentence = tr(
-                "“{name}” had not been loaded after {seconds:.0f} seconds, and was given up. Every finished update is "
-                "kept; press Run to load it again in another process."
+                "“{name}” had not loaded after {seconds:.0f} seconds, so loading was cancelled. Every finished update "
+                "is kept; press Run to load it again in another process."
             )
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
@@ -341,13 +341,13 @@ class Host:
         current = self._begins.get(self._current)
         if current is not None and current.settings.is_language:
             return tr(
-                "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run "
-                "to load the model again and go on. If that happens again, memory may be short: choose fewer prompts "
-                "or a smaller group."
+                "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press "
+                "Run to reload the model and continue. If this happens again, memory may be short: choose fewer "
+                "prompts or a smaller group."
             ).format(how=how)
         return tr(
-            "The process that trains has ended unexpectedly ({how}). Every finished update is kept; press Run to go "
-            "on in another process."
+            "The training process has ended unexpectedly ({how}). Every finished update is kept; press Run to "
+            "continue in another process."
         ).format(how=how)
 
     def _on_end(self, sentence: str, *, gave_up_loading: bool = False) -> None:
@@ -409,8 +409,8 @@ class Host:
         self._deadlines.enter(Phase.UNAVAILABLE)
         self._outlet.tell(
             tr(
-                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
-                "answers later."
+                "{why} Runs are computed in the window's own process instead. The numbers are the same, but the "
+                "window responds more slowly."
             ).format(why=sentence)
         )
         self._loop = self._new_loop()
@@ -438,8 +438,8 @@ class Host:
         if settings.is_language:
             raise GrpoError(
                 tr(
-                    "The language model trains in a process of its own, and the system lets the program start none; "
-                    "the bandit works without it."
+                    "The language model needs a separate process, but the system does not let the program start one. "
+                    "The bandit works without one."
                 )
             )
         return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)

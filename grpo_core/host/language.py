@@ -61,7 +61,7 @@ class AnsweringLearner:
             GrpoError: for the built-in model, whose updates are quick.
         """
         if not self.settings.model.folder:
-            raise GrpoError(tr("How long an update takes is measured for models from folders only."))
+            raise GrpoError(tr("Update times are measured only for models from folders."))
         from grpo_core.hf.learner import FolderLearner
 
         assert isinstance(self._learner, FolderLearner)
@@ -75,9 +75,9 @@ class AnsweringLearner:
             GrpoError: it cannot be answered; the message says why.
         """
         if isinstance(question, FirstAnswers):
-            raise GrpoError(tr("The run has an update; its answers before any training are recorded with that."))
+            raise GrpoError(tr("The run already has an update; its answers before any training are recorded with it."))
         if isinstance(question, UpdateTimeQuestion):
-            raise GrpoError(tr("The run has an update; how long each took is recorded with it."))
+            raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
             from grpo_core.hf.answers import answered
@@ -138,18 +138,18 @@ def continuation_note(learner: PolicyLearner[Any]) -> str:
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(
-            "The run was computed with {before}; here {now} goes on with it. On the recorded completions the two "
-            "differ by up to {drift:.1g} nats, so what follows is a continuation of its own."
+            "The run was computed with {before}; here it continues with {now}. On the recorded completions, the two "
+            "differ by up to {drift:.1g} nats, so its further updates will differ from those of {before}."
         ).format(before=learner.recorded_by, now=engine, drift=drift)
     if drift == 0:
         return ""
     if settings.model.folder:
         return tr(
-            "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: another "
-            "machine, another version of torch or of this program, or another number of threads adds up in another "
-            "order. What follows is a continuation of its own."
+            "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: a "
+            "different machine, version of torch or of this program, or number of threads adds numbers in a different "
+            "order. Its further updates will differ from those made there."
         ).format(drift=drift)
     return tr(
-        "The run was recorded on another machine or by another version: replayed here, its log-probabilities differ by "
-        "up to {drift:.1g} nats, so what follows is a continuation of its own."
+        "The run was recorded on another machine or by another version. Replayed here, its log-probabilities differ "
+        "by up to {drift:.1g} nats, so its further updates will differ from those made there."
     ).format(drift=drift)

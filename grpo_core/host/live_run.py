@@ -96,7 +96,7 @@ class LiveRun:
         self.prepare()
         if not isinstance(self._learner, Answers):
             raise GrpoError(
-                tr("Only a language model can be asked for another update.")
+                tr("Only a language model can redo an update under other settings.")
                 if isinstance(question, Replay)
                 else tr("Only a language model can score a completion.")
             )

@@ -153,7 +153,7 @@ class Loop:
             case Commit(token=token) | Settle(token=token):
                 self._outlet.done(token)
             case Ask(question=question):
-                self._outlet.answer(question, tr("The question was given up."))
+                self._outlet.answer(question, tr("The question was cancelled."))
             case Look() | RunCommand():  # the window shares the buffer; the run has been left
                 pass
             case _:
@@ -198,7 +198,7 @@ class Loop:
         try:
             self._outlet.answer(question, live.answer(question))
         except Cancelled:
-            self._outlet.answer(question, tr("The question was given up."))
+            self._outlet.answer(question, tr("The question was cancelled."))
         except GrpoError as error:
             self._outlet.answer(question, str(error))
         except Exception as error:
@@ -255,13 +255,13 @@ def failure_of(live: LiveRun, error: Exception) -> Failure:
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
     if isinstance(error, MemoryError):
         sentence = tr(
-            "The run was stopped after update {head}: memory is short. Nothing finished is lost; close other programs, "
-            "or choose fewer prompts or a smaller group, and run again."
+            "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
+            "programs, or choose fewer prompts or a smaller group, and run again."
         ).format(head=live.head)
         return Failure(run_id=live.id, sentence=sentence, step=live.head)
     logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
     sentence = tr(
-        "The run was stopped after update {head} by an unexpected error ({name}: {error}). "
-        "Nothing finished is lost; run again, or branch from an earlier update."
+        "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is "
+        "kept; run again, or branch from an earlier update."
     ).format(head=live.head, name=type(error).__name__, error=error)
     return Failure(run_id=live.id, sentence=sentence, step=live.head)

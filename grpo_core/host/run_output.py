@@ -163,10 +163,10 @@ class RunOutput:
             if not self._buffer.committed <= writer.committed <= self._buffer.head:
                 raise RunFileError(
                     plural(
-                        "{name} holds {committed} update, but this run goes on from update {head}; open the file "
-                        "again, or branch into a new one.",
-                        "{name} holds {committed} updates, but this run goes on from "
-                        "update {head}; open the file again, or branch into a new one.",
+                        "{name} contains {committed} update, but this run continues from update {head}; reopen the "
+                        "file, or branch into a new one.",
+                        "{name} contains {committed} updates, but this run continues from update {head}; reopen the "
+                        "file, or branch into a new one.",
                         writer.committed,
                     ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
                 )

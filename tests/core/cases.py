@@ -1,4 +1,4 @@
-"""Batches with rubbish in their padding, the backends they are tried on, and the closed forms' slow counterparts."""
+"""Batches with garbage in their padding, the backends they are tested on, and slow counterparts of the closed forms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ BACKENDS: dict[str, Callable[[np.ndarray], Any]] = {
 def batch(
     seed: int = 0, *, runs: tuple[int, ...] = (), rows: int = 5, tokens: int = 4, per_token: bool = False
 ) -> dict[str, np.ndarray]:
-    """Arguments of evaluate and gradient by name. Row 0 is unmasked, row 1 fully masked, row 3 has advantage 0."""
+    """Return arguments of evaluate and gradient by name. Row 0 is unmasked, row 1 fully masked, row 3 has advantage
+    0.
+    """
     rng = np.random.default_rng(seed)
     shape = (*runs, rows, tokens)
     mask = rng.random(shape) < 0.7
@@ -56,12 +58,12 @@ def batch(
 
 
 def on(backend: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """``arrays`` in another library."""
+    """Convert ``arrays`` to another library."""
     return {name: BACKENDS[backend](np.array(x)) for name, x in arrays.items()}
 
 
 def objectives(**fixed: Any) -> Iterator[Objective]:
-    """Every reduction x KL estimator x importance, under the switches that are fixed."""
+    """Yield every combination of reduction, KL estimator and importance level, with the settings in ``fixed``."""
     for reduction, kl, importance in itertools.product(REDUCTIONS, ESTIMATORS, (False, True)):
         switches: dict[str, Any] = {
             "reduction": reduction,
@@ -74,7 +76,7 @@ def objectives(**fixed: Any) -> Iterator[Objective]:
 
 
 def switches(surrogate: str) -> list[dict[str, Any]]:
-    """The further switches that ``surrogate`` is tried under, the log-ratio limit among them."""
+    """Return the additional settings that ``surrogate`` is tested with, including the log-ratio limit."""
     base = {"surrogate": surrogate, "clip_low": 0.2, "clip_high": 0.3, "entropy_bonus": 0.05}
     more = [base, base | {"log_ratio_limit": 0.35, "importance_cap": 1.2}, base | other_knobs(surrogate)]
     if surrogate == "clip":
@@ -83,20 +85,20 @@ def switches(surrogate: str) -> list[dict[str, Any]]:
 
 
 def other_knobs(surrogate: str) -> dict[str, Any]:
-    """The surrogate's own settings, each somewhere in its usual range; the clip range is set by ``switches``."""
+    """Return the surrogate's own settings within their usual ranges. The clip range is set by ``switches``."""
     names = [name for name in surrogates.SURROGATES[surrogate].knobs if "clip" not in name]
     ranges = {name: about(Objective, name).usual or (0.5, 1.5) for name in names}
     return {name: low + 0.3 * (high - low) for name, (low, high) in ranges.items()}
 
 
 def token_log_ratio(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """log π − log π_old, 0 in padding."""
+    """Return log π − log π_old, 0 in padding."""
     logp, old_logp = (np.where(arrays["mask"], arrays[name], 0.0) for name in ("logp", "old_logp"))
     return np.asarray(logp - old_logp)
 
 
 def clear_of_bounds(arrays: dict[str, np.ndarray], distance: float = 1e-4) -> bool:
-    """Whether every ratio and log-ratio stays away from every bound that ``switches`` sets."""
+    """Return whether every ratio and log-ratio stays away from every bound that ``switches`` sets."""
     log_ratio = token_log_ratio(arrays)
     for limited in (log_ratio, np.clip(log_ratio, -0.35, 0.35)):
         total = limited.sum(-1, keepdims=True)
@@ -108,6 +110,6 @@ def clear_of_bounds(arrays: dict[str, np.ndarray], distance: float = 1e-4) -> bo
 
 
 def differentiable_batch(**shape: Any) -> dict[str, np.ndarray]:
-    """The first batch that is clear of the bounds."""
+    """Return the first batch whose ratios stay away from the bounds."""
     candidates = (batch(seed, **shape) for seed in itertools.count())
     return next(arrays for arrays in candidates if clear_of_bounds(arrays))

@@ -1,4 +1,4 @@
-"""Updates and settings of every kind, drawn at random, for the tests of explanations and reasons."""
+"""Random updates and settings of every kind, for the tests of explanations and reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 
 def random_objective(rng: np.random.Generator) -> Objective:
-    """Any objective that is allowed."""
+    """Return a random valid objective."""
     picked = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
     if picked["surrogate"] != "clip":
         picked["dual_clip"] = None
@@ -46,7 +46,7 @@ def random_objective(rng: np.random.Generator) -> Objective:
 
 
 def random_settings(rng: np.random.Generator) -> Settings:
-    """Any objective, critic and optimizer; one to three prompts, groups of one to six."""
+    """Return settings with any objective, critic and optimizer, one to three prompts, and groups of one to six."""
     return Settings().replace(
         {
             "objective": random_objective(rng),
@@ -65,7 +65,9 @@ def random_settings(rng: np.random.Generator) -> Settings:
 
 
 def made_up(rng: np.random.Generator, number: int) -> Step:
-    """A step as another trainer may have recorded it: unscored rewards, micro-batches, gates, float32, no reference."""
+    """Return a step as another trainer could have recorded it: missing rewards, micro-batches, gates, float32, no
+    reference.
+    """
     settings = random_settings(rng)
     step = random_step(
         number,
@@ -98,7 +100,7 @@ def made_up(rng: np.random.Generator, number: int) -> Step:
 
 
 def in_single_precision(step: Step) -> Step:
-    """The same numbers as float32."""
+    """Return the step with its numbers as float32."""
     held = {f.name: getattr(step, f.name) for f in dataclasses.fields(step)}
     single: dict[str, Any] = {
         name: array.astype(np.float32)
@@ -109,7 +111,7 @@ def in_single_precision(step: Step) -> Step:
 
 
 def trained(settings: Settings, number: int = 1) -> Step:
-    """Update ``number`` of a real run of the bandit."""
+    """Return update ``number`` of a real run of the bandit."""
     run = iter(learner(settings))
     for _ in range(number - 1):
         next(run)
@@ -117,12 +119,12 @@ def trained(settings: Settings, number: int = 1) -> Step:
 
 
 def trained_with(number: int = 1, **changes: Any) -> Step:
-    """The same under default settings with ``objective__beta=0``-like changes."""
+    """Return an update as :func:`trained` does, for default settings with changes such as ``objective__beta=0``."""
     return trained(Settings().replace({path.replace("__", "."): value for path, value in changes.items()}), number)
 
 
 def every_quantity(step: Step) -> Iterator[Quantity]:
-    """Every number that the window can show of an update: cards, and each kind at each of its places."""
+    """Yield every number of an update that the window can show: the cards, and each kind at each of its positions."""
     batch, tokens = step.mask.shape
     contexts, actions = (0, 0) if step.dist_logp is None else step.dist_logp.shape[1:]
     places = {

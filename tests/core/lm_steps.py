@@ -1,4 +1,4 @@
-"""Steps like a language model's, made by hand: arithmetic, its workings, and logits at random."""
+"""Steps like a language model's, made by hand: arithmetic with its workings, and random logits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunWriter
 
 FORK = 0.6
-"""Probability of the first token, at which the two ways of solving part; all others are nearly certain."""
+"""Probability of the first token, where the two solutions diverge. All other tokens are nearly certain."""
 
 
 def lm_settings(**changes: object) -> Settings:
-    """Settings of a language model's run."""
+    """Return the settings of a language model's run."""
     return language_settings().replace(dict(changes))
 
 
 @lru_cache(maxsize=4)
 def lm_origin(settings: Settings | None = None) -> Origin:
-    """The start of such a run."""
+    """Return the start of such a run."""
     return origin(settings or lm_settings())
 
 
@@ -41,10 +41,11 @@ def lm_step(
     dead: Sequence[int] = (),
     seed: int = 0,
 ) -> Step:
-    """Update ``number``: in each group the first ``number`` completions are right, the others go left to right.
+    """Return update ``number``; in each group the first ``number`` completions are right, the others compute left to
+    right.
 
-    ``length`` makes each completion so many random tokens long; in the groups ``dead`` every completion is right.
-    Of the watched prompts, the first ``number`` − 1 are answered right.
+    Each completion has ``length`` random tokens if given; in the groups ``dead`` every completion is right. The first
+    ``number`` − 1 watched prompts are answered right.
     """
     rng = np.random.default_rng([seed, number])
     settings = settings or lm_settings()
@@ -95,7 +96,7 @@ def lm_step(
 
 
 def lm_run(path: Path, count: int = 4, **shape: object) -> Origin:
-    """A run file of ``count`` such steps; the start of the run."""
+    """Write a run file with ``count`` such steps. Returns the start of the run."""
     start = lm_origin()
     with RunWriter.create(path, start.settings, origin=start, title="Arithmetic") as writer:
         for step in lm_steps(count, **shape):
@@ -104,7 +105,7 @@ def lm_run(path: Path, count: int = 4, **shape: object) -> Origin:
 
 
 def lm_steps(count: int, **shape: object) -> Iterator[Step]:
-    """Consecutive steps of one shape."""
+    """Yield consecutive steps of one shape."""
     return (lm_step(number, **shape) for number in range(1, count + 1))  # type: ignore[arg-type]
 
 
@@ -117,7 +118,7 @@ def _watched(prompts: Sequence[str], number: int) -> np.ndarray:
 
 
 def _distributions(rng: np.random.Generator, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Log-probabilities (C, V): the token that was sampled has ``FORK`` at the first place, 0.999 at all others."""
+    """Return log-probabilities (C, V): the sampled token has ``FORK`` at the first position, 0.999 at all others."""
     first = np.zeros(mask.shape, dtype=bool)
     first[:, 0] = True
     share = np.where(first[mask], FORK, 0.999)[:, None]

@@ -68,7 +68,7 @@ def random_step(
 
 
 def random_steps(count: int, first: int = 1, **shape: Any) -> Iterator[Step]:
-    """Consecutive steps of one shape."""
+    """Yield consecutive steps of one shape."""
     return (random_step(number, **shape) for number in range(first, first + count))
 
 

@@ -199,7 +199,7 @@ def test_a_run_of_torch_goes_on_with_torch_and_has_nothing_to_say(run_of_torch: 
     run(driver, 1)
     third = driver.program.workspace.view.step.step
     assert third is not None and third.step == 3 and engine_of(third) == TORCH
-    assert not any("goes on" in message for message in driver.messages)
+    assert not any("here it continues" in message for message in driver.messages)
 
 
 @pytest.mark.own_window
@@ -210,7 +210,7 @@ def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
     run(driver, 1)
     assert driver.head == 3
     (said,) = (message for message in driver.messages if "NumPy" in message)
-    assert said.startswith("The run was computed with torch; here NumPy goes on with it.") and " nats" in said
+    assert said.startswith("The run was computed with torch; here it continues with NumPy.") and " nats" in said
     third = driver.program.workspace.view.step.step
     assert third is not None and engine_of(third) == NUMPY
 

@@ -218,9 +218,9 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     question = Replay(step=4, settings=in_force(step, wanted_by(step, "Dr. GRPO")))
     workspace.refused.emit(Replay(step=1, settings=question.settings), "Something else.")
     assert here.header.ask.text() == "Asking…"
-    workspace.refused.emit(question, "The question was given up.")
+    workspace.refused.emit(question, "The question was cancelled.")
     language.settle()
-    assert here.notes.text().startswith("The question was given up.") and here.header.ask.isEnabled()
+    assert here.notes.text().startswith("The question was cancelled.") and here.header.ask.isEnabled()
     here.header.ask.click()
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.01)])
     workspace.answered.emit(question, Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.125}))

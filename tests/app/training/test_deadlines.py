@@ -125,7 +125,7 @@ def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock
     for seconds in (12, 40):
         clock.now = 100.0 + seconds
         process.sent(Pause(run_id="a"))
-        assert f"“a model” is still being loaded, for {seconds} seconds" in process.warning()
+        assert f"“a model” has been loading for {seconds} seconds" in process.warning()
         assert process.warning() == ""
     clock.now = 100.0 + 300
     assert process.missed() is None, "a pause waits"

@@ -15,7 +15,7 @@ from tests.app.training import mains
 from tests.app.training.conftest import MakeTrainer, Trainer
 
 ENDLESS = Settings(seed=66)
-GAVE_UP = "“endless model” was still being loaded"
+GAVE_UP = "“endless model” was still loading"
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, senten
     stuck = load(trainer, tmp_path / "a.grpo")
     trainer.pause()
     trainer.qtbot.waitUntil(lambda: bool(sentences))
-    assert "“endless model” is still being loaded" in sentences[0]
+    assert "“endless model” has been loading for" in sentences[0]
     assert trainer.state is State.PREPARING and trainer.worker.pid == stuck
 
 
@@ -102,6 +102,6 @@ def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(
     load(trainer, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
     (failure,) = trainer.failures
-    assert "“endless model” had not been loaded after 1 seconds" in failure.sentence
+    assert "“endless model” had not loaded after 1 seconds" in failure.sentence
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")

@@ -184,7 +184,7 @@ def test_a_file_that_has_moved_on_is_not_written_over(trainer: Trainer, tmp_path
     trainer.begin(Settings(), path, resume=resume)
     trainer.run(3)
     trainer.until(State.FAILED)
-    assert "holds 6 updates, but this run goes on from update 3" in trainer.failures[0].sentence
+    assert "contains 6 updates, but this run continues from update 3" in trainer.failures[0].sentence
     assert held(path) == [1, 2, 3, 4, 5, 6]
 
 

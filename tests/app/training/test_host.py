@@ -220,7 +220,7 @@ def test_who_waits_for_a_commit_is_let_go(left: Host, outlet: Reported) -> None:
 def test_a_question_to_a_run_that_is_not_there_is_given_up(left: Host, outlet: Reported) -> None:
     question = FirstAnswers(run="another")
     left.obey([Ask(run_id="another", question=question)])
-    assert outlet.answers == [(question, "The question was given up.")]
+    assert outlet.answers == [(question, "The question was cancelled.")]
     assert left.phase is Phase.ABSENT
 
 

@@ -30,7 +30,7 @@ ALIGNMENT = 32
 
 
 def saved_gguf(folder: Path, path: Path) -> Path:
-    """The Llama of ``folder`` at ``path``."""
+    """Write the Llama in ``folder`` to ``path`` as GGUF."""
     from safetensors.numpy import load_file
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
