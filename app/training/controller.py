@@ -211,8 +211,7 @@ class Controller(QObject):
 
     def settle(self, timeout: float = 5.0) -> bool:
         """Wait until the worker has carried out every command so far, for at most ``timeout`` seconds. Returns
-        whether it
-        has.
+        whether it has.
 
         The update in progress is cancelled.
         """

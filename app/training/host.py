@@ -388,8 +388,7 @@ class Host:
         """Begin the runs of the process in this thread's loop, which closes all but the current one.
 
         The current run fails with ``sentence``, even if the process had not begun it, because whatever ended the
-        process
-        may end the next one as well.
+        process may end the next one as well.
         """
         self._loop = self._new_loop(self._order)
         for run_id in [run_id for run_id in self._begins if run_id != self._current or not held_up]:

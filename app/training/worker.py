@@ -103,8 +103,7 @@ class Worker(QThread):
         """Make a loop in this thread wait before its next pass.
 
         Otherwise both threads would take turns with the interpreter lock at every Qt call, which makes a frame ten
-        times
-        as long.
+        times as long.
         """
         self._may_go_on.clear()
 

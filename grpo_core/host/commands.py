@@ -75,8 +75,7 @@ class Run(RunCommand):
 @dataclass(frozen=True, kw_only=True)
 class OneStep(RunCommand):
     """Make one update at once, regardless of the speed. Steps in quick succession add up; a run without limit stops
-    after
-    one.
+    after one.
     """
 
 

@@ -144,8 +144,7 @@ class Incoming:
         """Return the number of waiting commands to carry out together.
 
         All of them, or those up to the start of a run that a later urgent command cancels, so that no model is
-        loaded for
-        it.
+        loaded for it.
         """
         commands = [*self._waiting]
         for n, command in enumerate(commands, 1):

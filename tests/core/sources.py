@@ -1,10 +1,10 @@
-"""Runs that other programs recorded as texts and rewards.
+"""Runs that other programs recorded as text and rewards.
 
-TRL's and trackio's files are of one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True --set
-report_to=trackio``); verifiers' files, of which one is an agent's with a tool, were written by ``Episode.to_record`` of
-verifiers 0.4.0 on made-up episodes; prime-rl's token export, configuration and loss are those of its own code for the
-verifiers file (``benchmarks/prime_rl/make_export.py``); verl's are built from the source of verl 0.9.1, the present
-trainer's and the former one's.
+TRL's and trackio's files come from one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True
+--set report_to=trackio``); verifiers' files, one of them of an agent with a tool, were written by
+``Episode.to_record`` of verifiers 0.4.0 from synthetic episodes; prime-rl's token export, configuration and loss
+come from its own code for the verifiers file (``benchmarks/prime_rl/make_export.py``); verl's are based on the
+source code of verl 0.9.1, for its current trainer and its former one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SOURCES = {
     "verifiers": "verifiers/traces.jsonl",
     "verl": "verl",
 }
-"""Name in ``IMPORTERS`` -> the real thing below ``DATA``."""
+"""Name in ``IMPORTERS`` -> path of the real file or folder below ``DATA``."""
 
 TEXTS = tuple(name for name in SOURCES if name != "verifiers")
-"""Those that hold no tokens."""
+"""Names of the sources that contain no tokens."""
 
 
 def source_path(name: str, folder: Path) -> Path:
-    """The file or folder of a format; one that is kept compressed is unpacked into ``folder``."""
+    """Return the file or folder of a format. A compressed one is unpacked into ``folder``."""
     path = DATA / SOURCES[name]
     if path.suffix != ".gz":
         return path

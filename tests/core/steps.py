@@ -1,4 +1,4 @@
-"""Valid steps of any shape, made of random numbers: for tests that need records but no learner."""
+"""Valid steps of any shape with random numbers, for tests that need records but no learner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random_step(
     seed: int = 0,
     bare: bool = False,
 ) -> Step:
-    """A step of B = prompts x group_size completions; ``bare`` leaves out every field that may be None but ref_logp."""
+    """Return a step of B = prompts x group_size completions; ``bare`` leaves out every optional field but ref_logp."""
     rng = np.random.default_rng([seed, number])
     batch = prompts * group_size
     dist_logp = _log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
@@ -73,7 +73,7 @@ def random_steps(count: int, first: int = 1, **shape: Any) -> Iterator[Step]:
 
 
 def random_origin(settings: Settings | None = None, *, contexts: int = 1, actions: int = 10) -> Origin:
-    """The start that belongs to such steps: a uniform policy."""
+    """Return the start that belongs to such steps: a uniform policy."""
     uniform = np.full((contexts, actions), -np.log(actions))
     return Origin(
         settings=settings or Settings(),
@@ -87,7 +87,7 @@ def random_origin(settings: Settings | None = None, *, contexts: int = 1, action
 
 
 def same(one: Step, other: Step) -> bool:
-    """Whether two steps hold the same bits."""
+    """Return whether two steps are bitwise identical."""
     for name in Step.__dataclass_fields__:
         a, b = getattr(one, name), getattr(other, name)
         if isinstance(a, dict):

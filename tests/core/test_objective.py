@@ -1,4 +1,4 @@
-"""The loss on numbers that can be checked by hand: its value at the first pass, its weights, what it refuses."""
+"""The loss on numbers that can be checked by hand: its value at the first pass, its weights, and invalid input."""
 
 from __future__ import annotations
 

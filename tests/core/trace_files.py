@@ -15,11 +15,14 @@ from grpo_core.traces.recorders import trl
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 HEALTHY = ("grpo", "entbonus", "two_processes", "short_generations")
-"""Two inner iterations with a KL; an entropy bonus with accumulation; DAPO on two processes; several generation batches
-before one optimizer step."""
+"""Two inner iterations with a KL; an entropy bonus with accumulation; DAPO on two processes; several generation
+batches before one optimizer step.
+"""
 VERL = "verl"
-"""Of verl's own actor, recorded by ``benchmarks/verl/tiny_run.py`` on two processes: two updates of two epochs and two
-mini-batches, weights of a truncated importance ratio, a dual clip, a KL, an entropy bonus, tokens of a tool."""
+"""Trace of verl's own actor, recorded by ``benchmarks/verl/tiny_run.py`` on two processes: two updates of two epochs
+and two mini-batches, weights of a truncated importance ratio, a dual clip, a KL, an entropy bonus, and a tool's
+tokens.
+"""
 FAULTY = {
     "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
     "fault_clip": "The clip range was 0.1 below and 0.1 above.",
@@ -29,7 +32,9 @@ FAULTY = {
 
 
 def copied(name: str, to: Path) -> Path:
-    """A copy of a trace that a test may damage; its files are an hour old, so nobody is taken to write it still."""
+    """Copy a trace for a test to damage. Its files are dated an hour ago, so that it does not look as if it is still
+    being written.
+    """
     folder = Path(shutil.copytree(DATA / name, to / name))
     earlier = time.time() - 3600
     for file in folder.rglob("*"):
@@ -38,7 +43,7 @@ def copied(name: str, to: Path) -> Path:
 
 
 def as_arrays(folder: Path) -> Path:
-    """The trace as the recorder of today writes it, from one whose recorder wrote Parquet; the same folder."""
+    """Convert a trace in Parquet to the recorder's current format. Returns the same folder."""
     description = json.loads((folder / "trace.json").read_text("utf-8"))
     (folder / "trace.json").write_text(json.dumps(description | {"version": trl.VERSION}), encoding="utf-8")
     for index in folder.rglob("index.jsonl"):

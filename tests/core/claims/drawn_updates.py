@@ -22,8 +22,7 @@ from tests.core.trace_files import DATA
 
 def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
     """Yield an update of every family: synthetic, trained, barely moving, with equal rewards, far from the
-    reference, or of a
-    language model.
+    reference, or of a language model.
     """
     yield made_up(chance, number)
     settings = random_settings(chance)

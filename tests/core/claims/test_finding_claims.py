@@ -109,8 +109,7 @@ def in_parts(parts: np.ndarray, weights: tuple[float, ...]) -> Completions:
 
 def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose reward functions are constant, differ only between prompts, oppose each other, or are
-    exploited, and
-    one with an extreme advantage.
+    exploited, and one with an extreme advantage.
     """
     weights = tuple(numbers.choice([0.5, 1.0, 2.0], 3).tolist())
     flat, tables = float(numbers.choice([0.0, 0.3])), []
@@ -224,8 +223,7 @@ def turns_of(table: Completions) -> np.ndarray | None:
 
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
-    limit
-    costs reward; and one with a clip range meant for whole completions.
+    limit costs reward; and one with a clip range meant for whole completions.
     """
     rare = [
         completions((numbers.random(32) < 0.06).astype(float).tolist()) for _ in range(int(numbers.integers(3, 12)))

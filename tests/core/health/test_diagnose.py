@@ -60,8 +60,7 @@ def completions(rewards: list[float], **more: Any) -> Completions:
 
 def problems(result: Diagnosis) -> list[str]:
     """Return the checks graded worse than a notice. Even healthy tiny runs have notices, because most of their
-    answers are
-    truncated.
+    answers are truncated.
     """
     return [finding.check for finding in result.findings if finding.grade is not Grade.NOTICE]
 

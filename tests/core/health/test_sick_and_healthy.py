@@ -95,8 +95,7 @@ def cut(numbers: Numbers, n: int) -> Completions:
 
 def moved(share: float, numbers: Numbers) -> Callable[[Step], Step]:
     """Return a function that moves this share of the ratios beyond 0.2 in the direction of the advantages, in all
-    passes
-    but the first.
+    passes but the first.
     """
 
     def change(step: Step) -> Step:

@@ -80,8 +80,7 @@ LEARNED = {
     141: (0.98, 1.0, 0.90, 0.98),
 }
 """Update -> the minimum and maximum share of correct greedy answers, and of correct sampled ones, before it: the
-table of
-the model card (``resources/checkpoints/README.md``); “nine of ten” within twenty updates is from README.
+table of the model card (``resources/checkpoints/README.md``); “nine of ten” within twenty updates is from README.
 """
 
 

@@ -37,8 +37,7 @@ class _Operations(TorchDispatchMode):
 
 class _Calls(TorchFunctionMode):
     """Moves between devices, which are not operations if both are the CPU: all moves to the host, and tensors from
-    NumPy. A
-    move that does not block is not counted.
+    NumPy. A move that does not block is not counted.
     """
 
     def __init__(self, seen: Counter[str]) -> None:

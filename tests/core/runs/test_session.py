@@ -1,4 +1,4 @@
-"""A session goes into one file and comes out of it whole, wherever it is written; a write that fails leaves nothing."""
+"""A session is packed into one file and unpacked completely, wherever it is written; a failed write leaves nothing."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_long_and_foreign_names(run: Path, tmp_path: Path) -> None:
 
 
 def test_the_temporary_folder_is_not_used(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run may be larger than what the system keeps for temporary files."""
+    """A run can be larger than the space that the system has for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     save_session(tmp_path / "a.grposession", FULL_SESSION, [run])
     open_session(tmp_path / "a.grposession", tmp_path / "runs")

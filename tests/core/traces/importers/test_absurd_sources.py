@@ -1,4 +1,6 @@
-"""Files that are pipes, that unfold, that are cut while they are read, and counts that no trainer writes."""
+"""Sources that are pipes, expand without limit, or are truncated while being read, and counts that no trainer
+writes.
+"""
 
 from __future__ import annotations
 
