@@ -1,4 +1,4 @@
-"""The whole program, offscreen, in folders of its own."""
+"""The complete program, offscreen, in its own folders."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from grpo_core.config import Settings
 from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patient
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
-"""Tests wait for many frames; the rate that people see is held by test_performance_guards.py."""
+"""Tests wait for many frames. test_performance_guards.py tests the interval used in the program."""
 MOST_FRAMES = 5
-"""While a run goes on, each frame brings about another: a test that settles then has seen a few."""
+"""While a run is running, each frame causes another; a test that settles during a run draws this many."""
 ATTEMPTS = 2
-"""To put the docks of a shared window back, before they are arranged anew."""
+"""Number of attempts to restore the docks of a shared window before they are arranged again."""
 SIZE = (1366, 768)
-"""Of a window that was just made."""
+"""Size of a newly created window."""
 LAST = pytest.StashKey[bool]()
-"""Whether a test is the last of its module that this process runs."""
+"""Whether a test is the last one of its module in this process."""
 structural_changes.MERGE_MS = 80  # people take longer from one change to the next than tests do
 message.READ_MS = 10_000_000  # what is said stays until a test has read it
 
@@ -47,16 +47,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @dataclass
 class Driver:
-    """A program and the ways in which a test moves it."""
+    """A program, and the ways in which a test operates it."""
 
     program: Application
     qtbot: QtBot
     preferences: Preferences
     docks: QByteArray | None = None
-    """How the docks of a window that tests share stand after a start; None before that was looked up."""
+    """Positions of the docks of a shared window after a start; None until they have been recorded."""
 
     def settle(self) -> None:
-        """Let the window draw what is due, and what that brings about: a new height may show or hide a row."""
+        """Let the window draw everything that is due, including consequences: a new height can show or hide a row."""
         workspace = self.program.workspace
         for _ in range(MOST_FRAMES):
             workspace.request_frame()
@@ -67,7 +67,9 @@ class Driver:
                 return
 
     def rest(self) -> None:
-        """Wait until nothing is computed or replayed any more, then draw. A film that begins with that is cut short."""
+        """Wait until nothing is being computed or replayed, then draw. A film that starts during the wait is cut
+        short.
+        """
         self.qtbot.waitUntil(self._rests)
         self.settle()
         while not self.resting:
@@ -81,24 +83,24 @@ class Driver:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is computed or replayed."""
+        """Return whether nothing is being computed or replayed."""
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
         player = self.program.player
         return training and player.mode is Mode.RESTING and not player.film.playing
 
     def open(self, path: Path) -> None:
-        """Open a file as the menu does, and wait until it is open, or its refusal is said."""
+        """Open a file as the menu does, and wait until it is open or has been refused."""
         self.program.runs.open_path(path)
         self.opened()
 
     def opened(self) -> None:
-        """Wait until nothing is being opened or saved any more, then draw."""
+        """Wait until nothing is being opened or saved, then draw."""
         program = self.program
         self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy))
         self.settle()
 
     def run(self, updates: int) -> None:
-        """So many updates from where the cursor is."""
+        """Make the given number of updates, starting at the cursor."""
         self.program.player.run_n(updates)
         self.rest()
 
@@ -114,7 +116,7 @@ class Driver:
 
 
 def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
-    """A program whose folders are below ``home``."""
+    """Create a program whose folders are below ``home``."""
     application = QApplication.instance()
     assert isinstance(application, QApplication)
     application.setStyleSheet("")  # a window is made bare, as at a start, and dressed once
@@ -127,7 +129,7 @@ def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
 
 
 def take_down(driver: Driver) -> None:
-    """Close the window as a person would, and wait for the worker."""
+    """Close the window as a user would, and wait for the worker."""
     driver.program.window.close()
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
     driver.program.window.deleteLater()
@@ -137,9 +139,10 @@ def take_down(driver: Driver) -> None:
 
 @pytest.fixture
 def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
-    """A program with a new run in a window of its own, or, in a module marked ``one_window``, in the module's.
+    """A program with a new run in a new window, or in the module's window if the module is marked ``one_window``.
 
-    The marker names the panels made with the window that each test finds anew, as it does those made when first seen.
+    The marker names the panels created with the window that each test needs new. Panels created when first shown are
+    always new.
     """
     if (
         request.node.get_closest_marker("one_window") is not None
@@ -158,7 +161,7 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
 
 @pytest.fixture
 def unanswered(driver: Driver) -> Iterator[None]:
-    """Nobody answers what the model is asked."""
+    """Keeps questions to the model unanswered."""
     asked, answer = driver.program.workspace.asked, driver.program.run_manager.answer_asked
     asked.disconnect(answer)
     yield
@@ -169,7 +172,7 @@ def unanswered(driver: Driver) -> Iterator[None]:
 def window_of_module(
     request: pytest.FixtureRequest, qapp: QApplication, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Driver]:
-    """The window that :func:`shared` gives to one test after another."""
+    """The window that :func:`shared` passes from one test to the next."""
     before = alive()
     made = make(patient(QtBot(request)), tmp_path_factory.mktemp("shared") / "home")
     yield made
@@ -179,10 +182,10 @@ def window_of_module(
 
 @pytest.fixture
 def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBot) -> Iterator[Driver]:
-    """A program with a new run in the window that all tests of a module share: to make a window costs 0.3 s.
+    """A program with a new run in the window shared by all tests of a module, because creating a window takes 0.3 s.
 
-    For tests that say themselves which look, size and layout it has: those of the test before are kept, as are the
-    panels that were made. In a module marked ``one_window`` they are those of a start.
+    For tests that set their own theme, size and layout: those of the previous test are kept, as are the panels that
+    were created. In a module marked ``one_window``, they are reset to those of a start.
     """
     window_of_module.qtbot = qtbot
     yield window_of_module
@@ -199,7 +202,7 @@ def shared(request: pytest.FixtureRequest, window_of_module: Driver, qtbot: QtBo
 
 
 def _begin_again(driver: Driver) -> None:
-    """Leave the class and the lesson, and show a new run alone."""
+    """End the class and the lesson, and show only a new run."""
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
         typed.clearFocus()  # enters what stands in a field into this run, not into the next test's
@@ -219,7 +222,7 @@ def _begin_again(driver: Driver) -> None:
 
 
 def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
-    """Put back what tests choose, and let go of the panels ``anew`` and of those that a start does not make."""
+    """Restore what tests choose, and remove the panels ``anew`` and those that a start does not create."""
     program, window = driver.program, driver.program.window
     program.presenter.maximizer.restore()
     window.explain_homes.close()
@@ -240,7 +243,7 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
 
 
 def _put_docks_back(driver: Driver) -> None:
-    """Put the docks where they stand after a start. To arrange them anew costs 0.1 s, to leave them there nothing."""
+    """Restore the docks to their positions after a start. Arranging them again takes 0.1 s, leaving them no time."""
     window = driver.program.window
     if driver.docks is None:
         window.show_layout(driver.preferences.layout)
@@ -253,7 +256,7 @@ def _put_docks_back(driver: Driver) -> None:
 
 
 def _draw_until_docks_stand(driver: Driver) -> None:
-    """Draw: what a panel shows of the new run may ask for another height than what it showed of the one before."""
+    """Draw until the docks are at rest, since a panel can need another height for the new run."""
     window = driver.program.window
     for _ in range(ATTEMPTS):
         driver.settle()
@@ -268,7 +271,7 @@ def _draw_until_docks_stand(driver: Driver) -> None:
 
 
 def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
-    """Take these panels away; each is made anew, at once or when it is seen or asked for again, as at a start."""
+    """Remove these panels. Each is created again at once, or when it is shown or requested, as at a start."""
     for id in panels:
         panel = window.panels.made.pop(id)
         panel.dispose()

@@ -1,7 +1,7 @@
 """Each preset on numbers that a reader can check by hand.
 
-Two completions to one prompt, rewarded 1 and 0, of one and three tokens, unless a test says otherwise. Mean 0.5;
-standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707107 + 0.0001) = 0.707007.
+Unless stated otherwise: two completions of one prompt, with one and three tokens and rewards 1 and 0.
+Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707107 + 0.0001) = 0.707007.
 """
 
 from __future__ import annotations

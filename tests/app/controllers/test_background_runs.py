@@ -1,4 +1,4 @@
-"""Runs in the background: a process of their own, reported on as they go on, given up and gone on with at any time."""
+"""Runs in the background: a separate process reports on them, and they can be cancelled and resumed at any time."""
 
 from __future__ import annotations
 

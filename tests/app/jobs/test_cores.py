@@ -1,4 +1,4 @@
-"""How many processes a sweep may start follows from the cores that are free."""
+"""The number of processes that a sweep can start depends on the number of free cores."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Desk:
         self.run_manager.training.take()
 
     def run(self, updates: int) -> None:
-        """So many updates from where the cursor is."""
+        """Make the given number of updates, starting at the cursor."""
         self.player.run_n(updates)
         self.rest()
 

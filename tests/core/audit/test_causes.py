@@ -35,7 +35,7 @@ def other(**fields: Any) -> Plant:
 
 
 def reduced(reduction: str, count: Any, **more: Any) -> Plant:
-    """Plant another reduction, which divides each of the two micro-batches by ``count`` of its rows."""
+    """Plant another reduction, which divides each of the two micro-batches by twice the ``count`` of its rows."""
 
     def plant(step: Step, previous: Step | None, n: int) -> Step:
         divided = np.array([[2.0 * count(step, step.part[0] == m) for m in range(2)]] * 2)

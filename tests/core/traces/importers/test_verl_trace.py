@@ -1,4 +1,6 @@
-"""A trace of verl's own actor: every token that its loss saw, and the loss itself or why it is not recomputed."""
+"""A trace of verl's own actor: every token that its loss saw, and the loss itself or the reason it is not
+recomputed.
+"""
 
 from __future__ import annotations
 
