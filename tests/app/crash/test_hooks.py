@@ -142,7 +142,7 @@ def test_many_threads_lose_no_report(hooks: CrashHooks) -> None:
 
 
 class Window(QObject):
-    """A substitute for the window that shows a report."""
+    """A substitute for the window, on which a frame is requested."""
 
     def __init__(self) -> None:
         super().__init__()

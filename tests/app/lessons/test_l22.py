@@ -32,7 +32,7 @@ def read(name: str) -> tuple[tuple[Step, ...], Origin]:
 
 
 def right_shares(name: str) -> np.ndarray:
-    """Return (n,) the share of answers whose last number is right, counted independently of the rewards' checker."""
+    """Return the share of answers whose last number is right, according to their rewards, (n,)."""
     shares = [step.reward_parts[:, 0].mean() for step in read(name)[0] if step.reward_parts is not None]
     return np.array(shares)
 

@@ -1,4 +1,4 @@
-"""What the last row reads: the counter, the ring around the pointer, and words of a height that carries."""
+"""What the last row can read: the counter, the ring around the pointer, and large words."""
 
 from __future__ import annotations
 

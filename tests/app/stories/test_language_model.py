@@ -1,4 +1,4 @@
-"""A newcomer and a language model: choose it, run it, look into it, go back, score an answer of one's own."""
+"""A newcomer and a language model: choose it, run it, look into it, go back, score an answer."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_without_torch_it_learns_and_answers_all_the_same(without_torch: Path, d
 
 @pytest.fixture
 def run_of_torch(tmp_path: Path) -> Path:
-    """The file of two updates."""
+    """A run file with two updates computed by torch."""
     small = language_settings().replace({"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8})
     path = tmp_path / "torch.grpo"
     made = LanguageLearner(small, cancelled=lambda: False, make_policy=ENGINES[TORCH])

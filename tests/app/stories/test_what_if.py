@@ -1,4 +1,4 @@
-"""What if it had been another algorithm: one update, both sides, by keyboard, on a bandit and on a language model."""
+"""Comparing one update with another algorithm, both sides by keyboard, on a bandit and on a language model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.one_window
 
 
 def choose(driver: Driver, box: QComboBox, text: str) -> None:
-    """Walk to an entry with the arrows and take it."""
+    """Move to an entry with the arrow keys and select it."""
     box.setFocus()
     press(driver, Qt.Key.Key_Home)
     for _ in range(box.findText(text)):
@@ -35,7 +35,7 @@ def choose(driver: Driver, box: QComboBox, text: str) -> None:
 
 
 def cells(driver: Driver) -> dict[str, tuple[str, str]]:
-    """The table: title -> what stands in the two columns."""
+    """Return the table: title -> the contents of the two columns."""
     model = panel(driver, "what_if").table.table
     return {model.text(n, 0): (model.text(n, 1), model.text(n, 2)) for n in range(model.rowCount())}
 

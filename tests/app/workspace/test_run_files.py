@@ -1,4 +1,4 @@
-"""Run files behind the window: opened, written by others, gone, full."""
+"""Run files behind the window: opened, written by others, missing, full."""
 
 from __future__ import annotations
 
