@@ -33,7 +33,7 @@ def digest(path: Path) -> str:
 
 
 def as_recorded(name: str, digest: str) -> tuple[Settings, int]:
-    """Return the settings and updates of a recorded run's tool. ``digest`` is the digest of its model's files."""
+    """Return the settings and number of updates in the recording tool. ``digest`` is that of the model's files."""
     if name == EXAMPLES[0]:
         return ARITHMETIC.settings, UPDATES
     recording = make_real_examples.RECORDINGS[name]

@@ -151,7 +151,7 @@ def test_there_are_at_most_sixty_frames_a_second(qtbot: QtBot, monkeypatch: pyte
 
 
 def rest_after(qtbot: QtBot, frame_seconds: float, *, busy: bool, shared: bool = False) -> int:
-    """Return the milliseconds between frames that each take ``frame_seconds``, either computing or waiting."""
+    """Return the rest in milliseconds after a frame that takes ``frame_seconds``, either computing or waiting."""
     frames = FrameTimer()
     frames.shared = shared
     ticker = frames.findChild(QTimer)

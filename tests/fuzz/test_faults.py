@@ -1,4 +1,4 @@
-"""A full disk, a clock that goes backwards, a decimal comma, long and foreign paths: told, and nothing lost."""
+"""A full disk, a clock that goes backwards, a decimal comma, long and foreign paths: reported, with nothing lost."""
 
 from __future__ import annotations
 

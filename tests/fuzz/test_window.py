@@ -1,4 +1,4 @@
-"""Layouts that Qt itself would choke on, in a process of their own: it lives, and says what was wrong."""
+"""Layouts on which Qt itself would fail, in a separate process: the program survives, and says what was wrong."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def host(outlet: Reported) -> Iterator[Host]:
 
 @pytest.fixture
 def left(host: Host, outlet: Reported, tmp_path: Path) -> Host:
-    """A host whose process was killed after it had begun the run “a”; ``outlet`` has no record of that run."""
+    """A host whose process was killed after beginning the run “a”. The reports about that are removed from ``outlet``."""
     host.obey([begin(tmp_path)])
     turn(host, lambda: bool(outlet.reports))
     kill(host)
