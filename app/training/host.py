@@ -103,7 +103,7 @@ class Host:
         self._awaited: list[AnyQuestion | int] = []  # sent, and not answered yet: questions, and tokens of commands
         # what another process would need
         self._standing = {} if standing is None else standing
-        self._begins: dict[str, Begin] = {}  # as of now, of the runs whose file may be open; the current one is last
+        self._begins: dict[str, Begin] = {}  # current state of the runs whose file may be open, the current run last
         self._current = ""
         self._order = 0  # the highest of a command so far
         self._refusal: GrpoError = Cancelled()  # why the loop in this thread trains nothing

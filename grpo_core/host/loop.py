@@ -230,7 +230,7 @@ class Loop:
         try:
             action()
         except Cancelled:
-            pass  # the command for which the update was given up is the next to be read
+            pass  # the command that cancelled the update is read next
         except Exception as error:
             assert self._live is not None
             failure = failure_of(self._live, error)

@@ -37,7 +37,7 @@ SIZE = (1366, 768)
 LAST = pytest.StashKey[bool]()
 """Whether a test is the last one of its module in this process."""
 structural_changes.MERGE_MS = 80  # people take longer from one change to the next than tests do
-message.READ_MS = 10_000_000  # what is said stays until a test has read it
+message.READ_MS = 10_000_000  # messages stay until a test has read them
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -149,7 +149,7 @@ def driver(request: pytest.FixtureRequest, qtbot: QtBot, qapp: QApplication, tmp
         and request.node.get_closest_marker("own_window") is None
     ):
         one: Driver = request.getfixturevalue("shared")
-        if not one.program.window.isActiveWindow():  # the test before had a window of its own
+        if not one.program.window.isActiveWindow():  # the previous test had its own window
             one.program.window.activateWindow()
             qtbot.waitUntil(one.program.window.isActiveWindow)
         yield one
@@ -205,7 +205,7 @@ def _begin_again(driver: Driver) -> None:
     """End the class and the lesson, and show only a new run."""
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
-        typed.clearFocus()  # enters what stands in a field into this run, not into the next test's
+        typed.clearFocus()  # commits a field's text to this run, not to the next test's
     if program.lessons.is_open:
         program.lessons.player.leave()
     if program.presenter.active:

@@ -172,7 +172,7 @@ def test_an_older_film_stays_until_the_new_one_is_whole(
     with suppress(InterruptedError):
         for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
             raise InterruptedError
-    gc.collect()  # the film that nobody goes on with
+    gc.collect()  # the abandoned film
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [], "no picture is left behind"
     for _ in export_film(run, out, replace(choice, theme="dark"), force=True):

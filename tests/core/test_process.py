@@ -82,7 +82,7 @@ def by_hand(rewards: list[list[list[float]]], baseline: str, std: str, epsilon: 
 def test_every_library_gives_what_the_definition_says(backend: str, baseline: str, std: str) -> None:
     rng = np.random.default_rng(3)
     rewards = np.where(rng.random((2, 3, 4, 5)) < 0.3, np.nan, rng.integers(0, 3, (2, 3, 4, 5)) / 2)
-    rewards[0, 1] = np.where(np.isnan(rewards[0, 1]), np.nan, 0.5)  # a group whose steps were all paid alike
+    rewards[0, 1] = np.where(np.isnan(rewards[0, 1]), np.nan, 0.5)  # a group whose steps have equal rewards
     rewards[1, 2] = np.nan  # and one without any step
     objective = Objective(credit="process", baseline=baseline, std=std)
     there = cases.BACKENDS[backend]

@@ -396,7 +396,7 @@ def penalised(rewards: list[float], **objective: Any) -> Step:
 
 
 NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
-    # name: key, what was said and is not true, a step of which it was said, pass
+    # name: key, the false statement, a step it was made about, pass
     "an entropy bonus pulls on nothing where all is equally likely": (
         "dead_groups", "entropy bonus still pulls",
         lambda: trained_with(objective__entropy_bonus=0.1, task__landscape="custom", task__custom=(0.5,) * 10), 0,

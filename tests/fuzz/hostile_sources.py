@@ -447,7 +447,7 @@ def made(name: str, folder: Path) -> Path:
     raise AssertionError(f"{folder} is not empty")
 
 
-if __name__ == "__main__":  # in a process of its own, whose memory is not that of the window
+if __name__ == "__main__":  # in a separate process, so that its memory does not count as the window's
     for count, each in enumerate({**SOURCES, **(LONG if "--long" in sys.argv else {})}):
         (Path(sys.argv[1]) / f"{count:03d}").mkdir(parents=True)
         place = made(each, Path(sys.argv[1]) / f"{count:03d}")

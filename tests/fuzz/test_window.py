@@ -44,7 +44,7 @@ for _ in range(rounds):
         data = data or bytearray(b"{")
     path.write_bytes(bytes(data))
     refused += layouts.restore(window, "Mine") is not None
-for _ in range(rounds):  # with the right checksum, so that the values are looked at; the state for Qt itself is whole
+for _ in range(rounds):  # with the right checksum, so that the values are read; the state for Qt itself is intact
     state = json.loads(json.loads(good)["data"])
     key = chance.choice([*state, "more"])
     if key != "docks" or chance.random() < 0.5:

@@ -210,7 +210,7 @@ CASES = [
     (activity, end)
     for activity in ACTIVITIES
     for end in (ENDS if "bandit" in activity else SOME)
-    # a process that is stopped within its first moments, before it has asked to be let go on, stays stopped
+    # a process stopped in its first moments, before it has arranged to be continued, stays stopped
     if not (activity in STARTING and end == "it is killed with its processes stopped")
 ]
 

@@ -80,7 +80,7 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
         due = begun + len(curve) * EVERY
         driver.qtbot.waitUntil(partial(_past, due), timeout=round(EVERY + 60) * 1000)
         assert program.player.busy, driver.messages
-        program.workspace.move_to(chance.randrange(driver.head))  # somebody looks back, and goes on
+        program.workspace.move_to(chance.randrange(driver.head))  # somebody looks back, and continues
         driver.settle()
         assert program.workspace.view.step.step is not None
         program.workspace.follow()

@@ -76,7 +76,7 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
             for name in METRICS:
                 assert len(reader.series(name)) == reader.last
         assert [part for part in verified(folder / "run.grpo") if part.damaged or part.unchecked] == []
-        with RunWriter.open(folder / "run.grpo") as writer:  # and it can be gone on with
+        with RunWriter.open(folder / "run.grpo") as writer:  # and it can be continued
             assert writer.committed >= told["run"]
     session = folder / "x.grposession"
     if "session" in told or session.exists():

@@ -133,6 +133,6 @@ def test_the_first_update_that_is_shown_slowly_ends_at_enter_and_at_a_click_too(
     else:
         QTest.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.rect().center())
     assert not program.player.film.playing and program.workspace.view.cursor.stage is Stage.UPDATE
-    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour goes on
+    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour continues
     program.player.pause()
     driver.rest()

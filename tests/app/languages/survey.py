@@ -19,7 +19,7 @@ os.environ["QT_LOGGING_RULES"] = "*.debug=false"
 
 from app import language
 
-language.choose(["--language", sys.argv[1]])  # before the panels are imported, whose constants are texts
+language.choose(["--language", sys.argv[1]])  # before importing the panels, whose constants are strings
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
@@ -173,7 +173,7 @@ def clipped(widget: QWidget) -> bool:
     if widget.visibleRegion().isEmpty() or not widget.text().strip():  # type: ignore[attr-defined]
         return False
     if widget.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Ignored:
-        return False  # made to be cut, with the whole text beside it
+        return False  # meant to be cut, with the full text next to it
     if widget.minimumWidth() == 1:
         return False  # the same
     if isinstance(widget, QLabel):
@@ -224,7 +224,7 @@ def _panel(widget: QWidget) -> str:
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
     language.arrange(application)
-    wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # what is looked at stands still
+    wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # the window must not move
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)
     program.window.show()
@@ -321,7 +321,7 @@ def arrived(program: Application) -> None:
         if ready and not program.lessons.player.busy:
             break
     before: list[tuple[int, int]] = []
-    while time.monotonic() < until and (now := _sizes(program)) != before:  # what arrives late is laid out anew
+    while time.monotonic() < until and (now := _sizes(program)) != before:  # late results cause a new layout
         before = now
         settle(150)
 

@@ -304,7 +304,7 @@ def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver) -> N
 
 def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driver) -> None:
     driver.run(3)
-    driver.program.window.show_layout("Compare")  # plots beside each other keep no room for each other's labels
+    driver.program.window.show_layout("Compare")  # adjacent plots keep no space for each other's labels
     history = driver.program.window.show_panel(TRAINING_HISTORY)
     driver.settle()
     chart = history.charts[0]

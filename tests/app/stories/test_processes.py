@@ -33,7 +33,7 @@ class Told(app.application.Application):
         QTimer.singleShot(0, self, self.begin)
 
     def opened(self):
-        while self.run_files.busy:  # a run is read beside the window
+        while self.run_files.busy:  # a run is read in the background
             QApplication.processEvents()
 
     def begin(self):
@@ -201,7 +201,7 @@ def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
     assert run.stdout.startswith("There is no display")
     assert len(list(target.glob("*.png"))) == 3
     assert all(picture.stat().st_size > 10_000 for picture in target.glob("*.png"))
-    assert len({picture.read_bytes() for picture in target.glob("*.png")}) == 3  # each of its own update
+    assert len({picture.read_bytes() for picture in target.glob("*.png")}) == 3  # each of a different update
     with RunReader.open(target / "run.grpo") as reader:
         assert (reader.last, reader.meta.settings) == (200, Settings())
     named = re.findall(r"^  (.+)$", run.stdout, flags=re.MULTILINE)

@@ -171,7 +171,7 @@ def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: Com
     assert any("bit for bit" in message for message in driver.messages)
     assert (
         not race.controller.busy and race.controller.results is lanes
-    )  # the race stands although another run is shown
+    )  # the race is kept although another run is shown
     assert "press Race" not in race.says.text()
     driver.run(50)
     step = opened.step(50)

@@ -112,7 +112,7 @@ def host(outlet: Reported) -> Iterator[Host]:
 
 @pytest.fixture
 def left(host: Host, outlet: Reported, tmp_path: Path) -> Host:
-    """A host whose process was killed after beginning the run “a”. The reports about that are removed from ``outlet``."""
+    """A host whose process was killed after beginning the run “a”. ``outlet`` has been cleared of the reports."""
     host.obey([begin(tmp_path)])
     turn(host, lambda: bool(outlet.reports))
     kill(host)

@@ -280,7 +280,7 @@ def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> Langua
 
 STARTS: dict[str, dict[str, Any]] = {
     "shipped": {},
-    # all its rewards are equal: Adam would make whole steps of what rounding leaves of the gradient
+    # all its rewards are equal: Adam would turn the rounding errors of the gradient into full steps
     "untrained": {"model__checkpoint": "untrained", "optimizer__kind": "sgd"},
 }
 

@@ -40,7 +40,7 @@ def test_what_was_saved_is_opened_and_the_copies_are_whole_files_of_their_own(se
         assert (second.last, second.meta.ended) == (first.last, True)
         for step in range(1, 21):
             assert np.array_equal(second.step(step).logp, first.step(step).logp)
-    with RunWriter.open(copy) as writer:  # training goes on in the copy
+    with RunWriter.open(copy) as writer:  # training continues in the copy
         writer.append(list(random_steps(21))[-1])
     assert session.read_bytes() == before
     again, (other,) = open_session(session, folder)
@@ -90,7 +90,7 @@ def test_a_run_that_is_being_written_is_saved_as_far_as_it_is(run: Path, tmp_pat
 def test_nothing_is_left_beside_the_file_and_nothing_of_the_clock_in_it(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("time.time", lambda: -1e9)  # the clock stands before 1970, where a zip cannot follow
+    monkeypatch.setattr("time.time", lambda: -1e9)  # the clock is before 1970, which a zip cannot represent
     room = tmp_path / "room"
     room.mkdir()
     for name in ("a", "b"):

@@ -71,7 +71,7 @@ def agrees(now: object, before: object) -> bool:
         return True
     if isinstance(before, np.ndarray):
         assert isinstance(now, np.ndarray)
-        known = ~np.isnan(now)  # what cannot be computed anew is a gap
+        known = ~np.isnan(now)  # values that cannot be recomputed are a gap
         return len(now) == len(before) and np.array_equal(now[known], before[known])
     return same(now, before) if hasattr(before, "old_logp") else now == before  # type: ignore[arg-type]
 

@@ -187,7 +187,7 @@ def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: 
     with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
         writer.append(random_step(1))
         writer.commit()
-        writer.watch.number += 1  # as network drives number their files anew
+        writer.watch.number += 1  # as network drives renumber their files
         writer.append(random_step(2))
         writer.commit()
     with RunReader.open(path) as reader:
