@@ -67,7 +67,7 @@ def _of(widget: QWidget) -> list[str]:
         part = QStyle.SubControl.SC_ComboBoxEditField
         room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
         short = widget.fontMetrics().horizontalAdvance(widget.currentText()) - room
-        said = widget.toolTip() == plain_tip(widget.currentText())  # it ends in an ellipsis, and its tooltip is complete
+        said = widget.toolTip() == plain_tip(widget.currentText())  # an ellipsis, with a complete tooltip
         return [f"{_name(widget)} cuts “{widget.currentText()}” by {short}"] if short > 0 and not said else []
     if isinstance(widget, QAbstractButton) and not widget.visibleRegion().isEmpty():
         return _of_button(widget)
