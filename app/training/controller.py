@@ -30,7 +30,7 @@ __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
 RUN_LENGTH = 200
 """Number of updates after which a run pauses by itself, unless a command sets another number."""
 PATIENCE_MS = 5000
-"""Milliseconds that a shutdown may take before the window offers to wait or to quit."""
+"""Milliseconds allowed for a shutdown before the window offers to wait or to quit."""
 
 
 class Controller(QObject):

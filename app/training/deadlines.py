@@ -56,7 +56,7 @@ NEXT: Mapping[Phase, tuple[Phase, ...]] = {
     Phase.ENDED: (),
     Phase.UNAVAILABLE: (Phase.ENDED,),
 }
-"""The phases that may follow each phase."""
+"""The phases that can follow each phase."""
 
 
 class Deadlines:

@@ -83,7 +83,7 @@ class Driver:
 
     @property
     def resting(self) -> bool:
-        """Return whether nothing is being computed or replayed."""
+        """Whether nothing is being computed or replayed."""
         training = self.program.controller.state in (State.IDLE, State.PAUSED, State.FAILED)
         player = self.program.player
         return training and player.mode is Mode.RESTING and not player.film.playing

@@ -73,17 +73,17 @@ class Page(HTMLParser):
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
-        """Return the explanations."""
+        """The explanations."""
         return unpacked(self.data["script#explained"])
 
     @property
     def answers(self) -> list[dict[str, Any]]:
-        """Return the replies to the guesses."""
+        """The replies to the guesses."""
         return unpacked(self.data["script#questions"])
 
     @property
     def doors(self) -> list[int]:
-        """Return the indices of the explanations that a click opens."""
+        """Indices of the explanations that a click opens."""
         return [int(attrs["data-number"] or "") for _, attrs in self.tags if "data-number" in attrs]
 
 

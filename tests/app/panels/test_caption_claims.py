@@ -53,7 +53,7 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
 
 
 def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
-    """Claims that say something else."""
+    """Yield claims that say something else."""
     if isinstance(claim, Ranged):
         for name in ("low", "high"):
             yield dataclasses.replace(claim, **{name: getattr(claim, name) + 0.001})

@@ -52,7 +52,7 @@ class Case:
 
     @property
     def advantages(self) -> np.ndarray:
-        """Return the advantages of the samples, (n,)."""
+        """The advantages of the samples, (n,)."""
         gained = recompute.advantage(self.step)
         return gained[self.rows] if gained.ndim == 1 else gained[self.rows, self.tokens]
 

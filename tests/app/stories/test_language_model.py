@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_window
 
 
 def quick(driver: Driver) -> Driver:
-    """A small language model's run, loaded, at full speed."""
+    """Load a small language model's run, at full speed."""
     driver.program.actions["new_language_run"].trigger()
     assert driver.program.controller.state is State.PREPARING, "it loads at once, not with the first update"
     wait(driver)

@@ -28,7 +28,7 @@ UPDATES = 6
 
 
 def as_recorded(step: Step) -> Step:
-    """Return the step with held-out accuracy every third update, and never a sampled one."""
+    """Return the step with greedy held-out accuracy every third update, and never with sampled accuracy."""
     measured = {"accuracy_greedy": step.step / 10} if step.step % 3 == 1 else {}
     return dataclasses.replace(step, measurements={"grad_norm": 0.4, **measured})
 

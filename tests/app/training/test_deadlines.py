@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def started() -> Deadlines:
-    """A process that has just been started."""
+    """Return the deadlines of a process that has just been started."""
     process = Deadlines()
     process.enter(Phase.STARTING)
     return process

@@ -43,7 +43,7 @@ def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: lis
 
 
 class Asked:
-    """A reading that is requested ``wanted`` times, and the progress it has reported."""
+    """Cancels a reading after ``wanted`` checks, and records its progress."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted

@@ -42,7 +42,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def swept(model: Path, tmp_path: Path) -> tuple[Path, Queue]:
-    """Create a sweep of four runs with two seeds."""
+    """A sweep of four runs with two seeds."""
     folder = tmp_path / "sweep"
     return folder, write(folder, planned(small(model), AXES, (7, 8), 3))
 

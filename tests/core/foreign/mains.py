@@ -47,7 +47,7 @@ def _tried(attempt: Callable[[], object]) -> str:
 
 
 def fails(kind: str, *, poll: Poll) -> Iterator[int]:
-    """Raise an error that none of our readers raises, or never end."""
+    """Fail in a way that none of our readers does, or never end."""
     match kind:
         case "missing":
             Path("/nowhere/at all").read_bytes()

@@ -25,7 +25,7 @@ def update(folder: Path, **changes: Any) -> Step:
 
 @contextmanager
 def bytes_kept() -> Iterator[list[int]]:
-    """Collects the size of every tensor kept for the backward pass."""
+    """Collect the size of every tensor kept for the backward pass."""
     sizes: list[int] = []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,7 @@ def learner(settings: Settings, engine: str = NUMPY, history: tuple[Step, ...] =
 
 @pytest.fixture(scope="module")
 def first() -> Step:
-    """Return the first update of an agent."""
+    """The first update of an agent."""
     return next(learner(agent()))
 
 
