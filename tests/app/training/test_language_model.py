@@ -37,7 +37,7 @@ def until(trainer: Trainer, *states: State) -> None:
 
 @pytest.fixture(scope="module")
 def trainer_of_module(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Trainer]:
-    """A controller whose process imports torch once for all tests, except those of its start or end."""
+    """A controller whose process imports torch once for all tests except those of its start or end."""
     trainer = Trainer(patient(QtBot(request)), learners=None)
     trainer.setProperty(OUTLIVES_A_TEST, True)
     yield trainer

@@ -98,7 +98,7 @@ def test_a_what_if_of_a_language_model_loses_nothing_and_shows_both_sides(
 
 
 def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) -> None:
-    """Names at the ends would leave the curves a hundred pixels. The standings next to them show a sample of each."""
+    """Names at the ends would leave the curves only 100 pixels. The standings next to them show a sample of each."""
     driver.run(3)
     arranged(driver, *SIZES[0])
     shown = panel(driver, "comparison")

@@ -86,7 +86,7 @@ def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) ->
 
 
 def small_queue(folder: Path) -> queue.Queue:
-    """Return a queue of two runs of the language model, lasting one and one and a half snapshot intervals."""
+    """Create a queue of two runs of the language model, each lasting one and a half snapshot intervals."""
     settings = language_settings().replace(
         {
             "task.prompts": 2,
