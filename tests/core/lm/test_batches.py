@@ -23,7 +23,7 @@ from tests.core.lm.test_learner import small
 
 
 def never(done: int, total: int) -> None:
-    """Ignore the progress."""
+    """Do nothing when polled."""
 
 
 @pytest.fixture(scope="module")

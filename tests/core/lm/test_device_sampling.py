@@ -21,7 +21,7 @@ MODEL = lively(seed=4)
 
 
 def never(done: int, total: int) -> None:
-    """Ignore the progress."""
+    """Do nothing when polled."""
 
 
 def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Sampled, Sampled]:

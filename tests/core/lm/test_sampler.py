@@ -20,7 +20,7 @@ from tests.core.lm.models import CPU, TINY, lively, prompts
 
 
 def never(done: int, total: int) -> None:
-    """Ignore the progress."""
+    """Do nothing when polled."""
 
 
 def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Sampled:
