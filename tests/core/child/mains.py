@@ -29,7 +29,7 @@ def echo(connection: Connection) -> None:
 
 
 def tell(connection: Connection) -> None:
-    """Report the process's priority and open files, its main module, and the variable ``WORD``."""
+    """Report the process's priority, resource limits, main module and import path, and the variable ``WORD``."""
     import resource
 
     main = getattr(sys.modules["__main__"], "__file__", None)

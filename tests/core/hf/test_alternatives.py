@@ -1,5 +1,5 @@
-"""The most likely tokens at each position of a model's completions: chosen before the first pass and kept
-afterwards.
+"""The most likely tokens at each position of a model's completions: chosen before the first pass, and
+looked up again later.
 """
 
 from __future__ import annotations
