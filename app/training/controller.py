@@ -28,16 +28,16 @@ from grpo_core.text import tr
 __all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
 
 RUN_LENGTH = 200
-"""Updates after which a run pauses by itself, unless a command gives another number."""
+"""Number of updates after which a run pauses by itself, unless a command sets another number."""
 PATIENCE_MS = 5000
-"""Milliseconds that a shutdown may take before the window offers to wait or to quit."""
+"""Milliseconds allowed for a shutdown before the window offers to wait or to quit."""
 
 
 class Controller(QObject):
-    """Controls the one learner that trains. Every method returns at once except ``commit``, ``settle`` and
+    """Controls the learner of the current run. Every method returns at once except ``commit``, ``settle`` and
     ``shutdown``.
 
-    The states, and what leads from one to the next: :data:`app.training.transitions.TRANSITIONS`.
+    The states and their transitions are listed in :data:`app.training.transitions.TRANSITIONS`.
 
     To close the window, call :meth:`shutdown`; if that returns False, wait for ``finished``, and on ``still_busy`` ask
     the user. To quit anyway, end the process with ``os._exit``: the thread is never terminated, and every committed
@@ -45,20 +45,21 @@ class Controller(QObject):
 
     Attributes:
         state: the current state of training.
-        run_id: the current run, empty for none.
-        buffer: the current run's updates not taken yet, None before the first run; data taken from it stays valid.
-        group: number of the group whose completions are in :attr:`progress` while they are sampled.
+        run_id: id of the current run, empty if there is none.
+        buffer: the current run's updates that have not been taken yet, None before the first run; data taken from it
+            stays valid.
+        group: number of the group whose completions :attr:`progress` shows during sampling.
         worker: the thread that trains; it can be held while a frame is drawn, and knows its process and devices.
 
     Signals:
-        state_changed: a :class:`State`; emitted at changes only, never at an update.
+        state_changed: a :class:`State`; emitted only when the state changes, never for an update.
         failed: a :class:`Failure`.
-        reached: the breakpoint at which the current run has just stopped, in a sentence.
+        reached: message that names the breakpoint at which the current run has just stopped.
         closed: id of a run whose file has just been closed.
         finished: the worker thread has ended.
         still_busy: a shutdown has been waiting for five seconds.
-        answered: a question, and its answer or the sentence why there is none.
-        notified: a sentence that the user should know.
+        answered: a question, with its answer or an error message.
+        notified: a message for the user.
         progressed: :attr:`progress` has changed.
     """
 
@@ -80,12 +81,12 @@ class Controller(QObject):
         writers: Writers = run_writer,
         process: Main | None = None,
     ) -> None:
-        """Make a controller whose worker starts with the first run, or with :meth:`warm_up`.
+        """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
             parent: the Qt parent.
-            learners: makes the learners of runs that are computed in the worker's thread.
-            writers: makes the writers of their files.
+            learners: creates the learners of runs that are computed in the worker's thread.
+            writers: creates the writers of their files.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
         """
@@ -122,17 +123,17 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, at its head and paused, and close the one before. Returns the run's id.
+        """Make a run the current one, paused at its head, and close the previous run. Returns the run's id.
 
         Args:
-            settings: of the next update.
-            path: its file. An existing one is continued, otherwise one is created with the first update.
-            resume: the update to continue from, None at update 0.
-            parent: (file of the run it branches from, update) for a branch that has no file yet.
-            title: the name kept in the file.
-            limit: file size in bytes at which the run stops, None for the file's own default.
-            thin: at the limit, drop some older updates instead of stopping.
-            run_id: its id; by default a new one.
+            settings: the settings of the next update.
+            path: the run's file. An existing file is continued; otherwise one is created with the first update.
+            resume: the update to continue from, None to start at update 0.
+            parent: (file of the parent run, update) for a branch that has no file yet.
+            title: the name stored in the file.
+            limit: file size in bytes at which the run stops, None for the file's default.
+            thin: whether to drop some older updates at the limit instead of stopping.
+            run_id: id of the run; by default, a new one.
         """
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
         self._settings = settings
@@ -159,7 +160,9 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start the computing process, so that the first run need not wait for it. Does nothing in a closed window."""
+        """Start the process that computes runs, so that the first run need not wait for it. Does nothing once the
+        window is closing.
+        """
         if self.state not in (State.ENDING, State.ENDED):
             self._start()
 
@@ -175,18 +178,18 @@ class Controller(QObject):
 
     @property
     def progress(self) -> Progress | None:
-        """Progress of the current run's update. None where it is quick, over, or not being computed."""
+        """Progress of the current run's update. None if the update is quick, over, or not being computed."""
         return self._progress if self._progress is not None and self._progress.step > self.head else None
 
     def take(self) -> Fresh | None:
-        """The current run's updates since the last call, taken with each frame. None if nothing is new."""
+        """Return the current run's updates since the last call, or None if there are none. Called once per frame."""
         return self.buffer.take() if self.buffer is not None else None
 
     @Slot()
     def look(self) -> None:
-        """Request the updates finished since the last ones arrived, when a frame is drawn.
+        """Request the updates finished since the last bundle. Called when a frame is drawn.
 
-        The worker sends the request and handles the answer while this thread is idle. During a frame it would wait for
+        The worker sends the request and handles the reply while this thread is idle. During a frame it would wait for
         the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
         from the run's process.
         """
@@ -207,8 +210,8 @@ class Controller(QObject):
         return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
-        """Wait until the worker has obeyed every command so far, for at most ``timeout`` seconds. Returns whether it
-        has.
+        """Wait until the worker has carried out every command so far, for at most ``timeout`` seconds. Returns
+        whether it has.
 
         The update in progress is cancelled.
         """
@@ -217,7 +220,7 @@ class Controller(QObject):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, length: int | None = RUN_LENGTH) -> None:
-        """Make ``length`` further updates and pause. None for no limit. A run of one update is a single step."""
+        """Make ``length`` further updates, then pause. None for no limit. A run of one update is a single step."""
         if length == 1:
             self.step()
         else:
@@ -232,29 +235,29 @@ class Controller(QObject):
         self._post(commands.Pause(run_id=self.run_id))
 
     def ask(self, question: AnyQuestion) -> None:
-        """Ask the current run's model a question. ``answered`` follows between two updates."""
+        """Ask the current run's model a question. ``answered`` is emitted between two updates."""
         self.worker.go_on()
         self.worker.post(commands.Ask(run_id=self.run_id, question=question))
 
     def set_speed(self, speed: float | None) -> None:
-        """Set the updates per second. None for as many as possible.
+        """Set the number of updates per second. None for as many as possible.
 
         Raises:
-            SettingsError: not a number above 0.
+            SettingsError: ``speed`` is not a number above 0.
         """
         if speed is not None and not (math.isfinite(speed) and speed > 0):
             raise SettingsError("speed", speed, tr("allowed is a number of updates per second above 0, or no limit"))
         self.worker.post(commands.SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Set the conditions at which a run in training stops."""
+        """Set the breakpoints that stop a run in training."""
         self.worker.post(commands.SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:
         """Set the settings for the next update of the current run.
 
         Raises:
-            SettingsError: a structural setting differs, which needs a new run; nothing has changed.
+            SettingsError: a structural setting differs, which requires a new run; nothing is changed.
         """
         if self._settings is None or settings == self._settings:
             return
@@ -267,7 +270,7 @@ class Controller(QObject):
     def shutdown(self, timeout: float = 0.0) -> bool:
         """Close the run and end the worker. Returns whether that happened within ``timeout`` seconds.
 
-        If not, ``finished`` comes later, and ``still_busy`` after five seconds without it.
+        If not, ``finished`` is emitted later, and ``still_busy`` if the worker has not ended after five seconds.
         """
         if not self.worker.isRunning():
             if self.state is not State.ENDING:  # else its last reports and its end are still on their way
@@ -312,7 +315,7 @@ class Controller(QObject):
             self.worker.start()
 
     def _post(self, command: commands.Command) -> bool:
-        """Post a command that decides whether the run moves. Returns whether there was anything for it to act on."""
+        """Post a command that starts, stops or closes the run. Returns whether the command had anything to act on."""
         state = TRANSITIONS[self.state].get(type(command))
         if state is None:
             return False

@@ -14,24 +14,24 @@ STARTING, LOADING, LOADING_MODEL = 60.0, 60.0, 600.0
 """Seconds allowed for starting a process, for loading torch, and for reading a model from a folder: several GB,
 possibly from a slow disk."""
 QUIET = 20.0
-"""Seconds allowed for acknowledging a pause. The update in progress may take longer than that."""
+"""Seconds allowed for acknowledging a pause. The update in progress may take longer."""
 STARTED = 0.5
-"""Seconds allowed at the end of the program for a process that is still starting or loading."""
+"""Seconds that a process that is still starting or loading is given to end when the program quits."""
 
 
 class Phase(Enum):
-    """Phases of the process of a run.
+    """Phases of a run's process.
 
     Attributes:
-        HERE: there is none, and runs are computed in the worker's thread until one needs a process.
-        ABSENT: there is none.
-        STARTING: it has been started, and has not reported yet.
-        LISTENING: it takes commands.
-        LOADING: it loads torch, and cannot react.
-        LOADING_MODEL: it reads a model from a folder, and cannot react.
-        ENDING: it has taken the command to shut down, and closes its files.
-        ENDED: a shutdown has been completed.
-        UNAVAILABLE: none can be started, and runs are computed in the worker's thread.
+        HERE: there is no process; runs are computed in the worker's thread until one needs a process.
+        ABSENT: there is no process.
+        STARTING: the process has been started but has not reported yet.
+        LISTENING: the process accepts commands.
+        LOADING: the process is loading torch and cannot react.
+        LOADING_MODEL: the process is reading a model from a folder and cannot react.
+        ENDING: the process has received the command to shut down and is closing its files.
+        ENDED: the shutdown is complete.
+        UNAVAILABLE: no process can be started; runs are computed in the worker's thread.
     """
 
     HERE = "here"
@@ -56,15 +56,15 @@ NEXT: Mapping[Phase, tuple[Phase, ...]] = {
     Phase.ENDED: (),
     Phase.UNAVAILABLE: (Phase.ENDED,),
 }
-"""The phases that may follow each phase."""
+"""The phases that can follow each phase."""
 
 
 class Deadlines:
-    """The phase of a run's process, and by when the process must report.
+    """The phase of a run's process, and the time by which the process must report.
 
     Attributes:
         phase: the phase; only :meth:`enter` changes it.
-        loading: name of what is being loaded, torch or a model from a folder. Empty for nothing.
+        loading: name of what is being loaded, torch or a model from a folder; empty if nothing is.
     """
 
     def __init__(self, phase: Phase = Phase.ABSENT) -> None:
@@ -80,12 +80,12 @@ class Deadlines:
     def enter(self, phase: Phase, *, name: str = "", urgent: bool = False) -> None:
         """Enter ``phase``.
 
-        A model from a folder may be malicious and never finish loading, so urgent commands do not wait for that.
+        A model from a folder may be malicious and never finish loading, so urgent commands do not wait for it to load.
 
         Args:
             phase: the phase that begins.
-            name: name of what is loaded.
-            urgent: whether an urgent command waits for the process.
+            name: name of what is being loaded.
+            urgent: whether an urgent command is waiting for the process.
 
         Raises:
             ValueError: this phase cannot follow the current one.
@@ -109,7 +109,7 @@ class Deadlines:
                 self._leaving = False
 
     def rest(self) -> float | None:
-        """Seconds until the process is late. None if nothing is expected of it."""
+        """Return the seconds until the process is late, or None if nothing is expected of it."""
         moments = [moment for moment in (self._due, self._warn_at) if moment is not None]
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
@@ -134,18 +134,20 @@ class Deadlines:
             self.expect(urgent=False)
 
     def expect(self, urgent: bool) -> None:
-        """Expect nothing but the acknowledgement of an urgent command, if there is one."""
+        """Expect only the acknowledgement of an urgent command if ``urgent``, otherwise nothing."""
         self._due, self._warn_at, self._pausing = None, None, False
         if urgent:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """The exceeded time limit in seconds, after which the process is to be killed. None while it is in time."""
+        """Return the time limit, in seconds, that the process has exceeded and must be killed for, or None if it is
+        on time.
+        """
         return self._given if self._due is not None and time.monotonic() >= self._due else None
 
     def warning(self) -> str:
-        """A sentence, returned once, if a pause waits for loading, or if the process stays silent for long after a
-        pause. Else empty.
+        """Return a warning if a pause is waiting for something to load, or if the process has long been silent since a
+        pause. Otherwise empty. Each warning is returned once.
 
         A pause lets the update in progress finish, but the process acknowledges it at once.
         """
@@ -154,18 +156,18 @@ class Deadlines:
         self._warn_at = None
         if self.loading:
             return tr(
-                "“{name}” is still being loaded, for {seconds:.0f} seconds so far (at most {most:.0f}); then the run "
-                "pauses. Another run, or closing this one, ends the loading."
+                "“{name}” has been loading for {seconds:.0f} seconds (at most {most:.0f} are allowed). The run pauses "
+                "once it is loaded. To stop loading, start another run or close this one."
             ).format(
                 name=self.loading,
                 seconds=time.monotonic() - self._since,
                 most=LOADING_MODEL if self.phase is Phase.LOADING_MODEL else LOADING,
             )
         return tr(
-            "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
-            "then it is ended. Every finished update is kept."
+            "The training process has not answered for {seconds:.0f} seconds. If it does not answer within {more:.0f} "
+            "more, it is ended. Every finished update is kept."
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:
-        """Allow the process this many seconds from now on."""
+        """Allow the process this many seconds, starting now."""
         self._due, self._given = time.monotonic() + seconds, seconds

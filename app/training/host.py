@@ -1,8 +1,8 @@
 """The host of a run's loop: a separate process, or the worker's own thread.
 
-Commands are sent to the process as they come, new updates are received when the window requests them. If the process
-ends, or ignores an urgent command, the run is at its last finished update, held by a loop in this thread that trains
-nothing; the next command that needs a learner starts another process.
+Commands are sent to the process as they arrive; new updates are received when the window requests them. If the
+process ends or ignores an urgent command, the run stays at its last finished update, held by a loop in this thread
+that trains nothing. The next command that needs a learner starts another process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 LIMITS = Limits(nice=5)
-"""Limits of the process. On two busy cores, the window draws first."""
+"""Limits of the process. Its low priority lets the window draw first on two busy cores."""
 
 
 class HostOutlet(Outlet, Protocol):
@@ -66,11 +66,11 @@ class HostOutlet(Outlet, Protocol):
 class Host:
     """Passes commands to the process, or to a loop in this thread while there is none.
 
-    Where runs are computed in this thread, the loop trains them. Otherwise it stands in for a process that has ended:
-    it holds the current run, whose state is as its file and its buffer have it, and closes it.
+    If runs are computed in this thread, the loop trains them. Otherwise it stands in for a process that has ended:
+    it holds the current run, in the state given by its file and its buffer, and closes it.
 
     Attributes:
-        devices: devices for language models, in words; empty until one was loaded.
+        devices: descriptions of the devices for language models; empty until a model has been loaded.
     """
 
     def __init__(
@@ -83,15 +83,16 @@ class Host:
         interrupted: Callable[[], bool] = never,
         standing: dict[type[Command], Command] | None = None,
     ) -> None:
-        """Make a host without a process.
+        """Create a host without a process.
 
         Args:
             outlet: the receiver of results, reports and progress.
-            writers: makes the writers of run files that this process writes.
+            writers: creates the writers of run files that this process writes.
             main: main function of the process; None to compute bandits in this thread.
-            learners: makes learners in this thread; by default those that need no torch, and a process for the others.
+            learners: creates learners in this thread; by default, learners that need no torch, with a process for the
+                others.
             interrupted: whether to cancel an update in this thread.
-            standing: the last commands that set the speed and the breakpoints; the host keeps it up to date.
+            standing: the latest commands that set the speed and the breakpoints; the host keeps it up to date.
         """
         self.devices: tuple[str, ...] = ()
         self._outlet, self._writers, self._interrupted = outlet, writers, interrupted
@@ -102,7 +103,7 @@ class Host:
         self._awaited: list[AnyQuestion | int] = []  # sent, and not answered yet: questions, and tokens of commands
         # what another process would need
         self._standing = {} if standing is None else standing
-        self._begins: dict[str, Begin] = {}  # as of now, of the runs whose file may be open; the current one is last
+        self._begins: dict[str, Begin] = {}  # current state of the runs whose file may be open, the current run last
         self._current = ""
         self._order = 0  # the highest of a command so far
         self._refusal: GrpoError = Cancelled()  # why the loop in this thread trains nothing
@@ -115,7 +116,7 @@ class Host:
 
     @property
     def ended(self) -> bool:
-        """Whether a shutdown has been completed."""
+        """Whether the shutdown is complete."""
         return self.phase is Phase.ENDED
 
     @property
@@ -130,7 +131,7 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, None without one."""
+        """The id of the process, None if there is none."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
@@ -139,18 +140,19 @@ class Host:
             self._start()
 
     def rest(self) -> float | None:
-        """Seconds until there is something to do without a command or a message. None for never."""
+        """Return the seconds until there is something to do without a command or a message, or None for never."""
         return self._loop.rest() if self._process is None else self._deadlines.rest()
 
     def obey(self, commands: Sequence[Command]) -> None:
-        """Carry out ``commands`` in order, or send them to the process, which is started if one of them needs it."""
+        """Carry out ``commands`` in order, or send them to the process, starting it if one of them needs it."""
         for command in commands:
             self._note(command)
             self._pass_on(command)
 
     def advance(self) -> None:
-        """Handle the messages of the process, and detect whether it has ended or is late. Without a process, make an
-        update in this thread, if one is due."""
+        """Handle the messages from the process, and detect whether it has ended or is late. Without a process, make an
+        update in this thread if one is due.
+        """
         process = self._process
         if process is None:
             self._loop.advance()
@@ -171,7 +173,7 @@ class Host:
     # -- commands --------------------------------------------------------------------------------------------------
 
     def _note(self, command: Command) -> None:
-        """Keep the part of a command that outlives the process it is sent to."""
+        """Record the part of a command that outlives the process it is sent to."""
         self._order = max(self._order, command.order)
         match command:
             case Begin(run_id=run_id):
@@ -210,8 +212,11 @@ class Host:
                 self._deadlines.enter(Phase.ENDED)
 
     def _needs_process(self, command: Command) -> bool:
-        """Whether a process has to be started for ``command``: for the first language model where runs are computed in
-        this thread, and for whatever takes a learner where a process has ended."""
+        """Return whether a process has to be started for ``command``.
+
+        A process is needed for the first language model if runs are computed in this thread, and for every command that
+        needs a learner after a process has ended.
+        """
         match command:
             case Begin(settings=settings) if self.phase is Phase.HERE:
                 return settings.is_language and self._learners is None
@@ -284,7 +289,7 @@ class Host:
 
     @property
     def _urgent(self) -> bool:
-        """Whether an urgent command has not been acknowledged by the process yet."""
+        """Whether the process has yet to acknowledge an urgent command."""
         return any(command.urgent for command in self._unheard)
 
     # -- starting and ending the process ---------------------------------------------------------------------------
@@ -300,7 +305,7 @@ class Host:
             self._send(self._process, command)
 
     def _close(self, process: ChildProcess) -> None:
-        """Handle the messages of a process that was told to end, until its file is closed."""
+        """Handle the messages from a process that was told to end, until its file is closed."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING
         with suppress(EOFError, OSError):
@@ -318,15 +323,15 @@ class Host:
         name = self._deadlines.loading
         if not name:
             sentence = tr(
-                "The process that trains did not answer for {seconds:.0f} seconds and was ended. Every finished "
-                "update is kept; press Run to go on in another process."
+                "The training process did not answer for {seconds:.0f} seconds and was ended. Every finished update "
+                "is kept; press Run to continue in another process."
             )
         elif self._urgent:
-            sentence = tr("“{name}” was still being loaded {seconds:.0f} seconds later, and was given up.")
+            sentence = tr("“{name}” was still loading {seconds:.0f} seconds later, so loading was cancelled.")
         else:
             sentence = tr(
-                "“{name}” had not been loaded after {seconds:.0f} seconds, and was given up. Every finished update is "
-                "kept; press Run to load it again in another process."
+                "“{name}” had not loaded after {seconds:.0f} seconds, so loading was cancelled. Every finished update "
+                "is kept; press Run to load it again in another process."
             )
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
@@ -336,18 +341,20 @@ class Host:
         current = self._begins.get(self._current)
         if current is not None and current.settings.is_language:
             return tr(
-                "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run "
-                "to load the model again and go on. If that happens again, memory may be short: choose fewer prompts "
-                "or a smaller group."
+                "The language model's process has ended unexpectedly ({how}). Every finished update is kept; press "
+                "Run to reload the model and continue. If this happens again, memory may be short: choose fewer "
+                "prompts or a smaller group."
             ).format(how=how)
         return tr(
-            "The process that trains has ended unexpectedly ({how}). Every finished update is kept; press Run to go "
-            "on in another process."
+            "The training process has ended unexpectedly ({how}). Every finished update is kept; press Run to "
+            "continue in another process."
         ).format(how=how)
 
     def _on_end(self, sentence: str, *, gave_up_loading: bool = False) -> None:
-        """Handle the end of the process, for the reason in ``sentence``. No run is restarted by itself, except one that
-        was held up while another one loaded."""
+        """Handle the end of the process, whose reason is ``sentence``.
+
+        No run restarts by itself, except one that had to wait while another was loading.
+        """
         unheard, self._unheard = [*self._unheard], deque()
         leaving = any(isinstance(command, Shutdown) for command in unheard)
         starting, self._process = self.phase is Phase.STARTING, None
@@ -371,14 +378,18 @@ class Host:
             self._pass_on(command)
 
     def _held_up(self, unheard: Sequence[Command]) -> list[Command]:
-        """The commands of the current run, from its beginning on, if its process had not begun it. Empty otherwise."""
+        """Return the current run's commands, starting with ``Begin``, if its process had not begun it. Otherwise
+        empty.
+        """
         begun = [n for n, c in enumerate(unheard) if isinstance(c, Begin) and c.run_id == self._current]
         return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []
 
     def _take_over(self, sentence: str, held_up: Sequence[Command]) -> None:
-        """Begin the runs of the process in the loop of this thread, which closes all but the current one. That one has
-        failed with ``sentence``, also if the process had not begun it, because whatever ended the process may end the
-        next one as well."""
+        """Begin the runs of the process in this thread's loop, which closes all but the current one.
+
+        The current run fails with ``sentence``, even if the process had not begun it, because whatever ended the
+        process may end the next one as well.
+        """
         self._loop = self._new_loop(self._order)
         for run_id in [run_id for run_id in self._begins if run_id != self._current or not held_up]:
             begin, reason = recovered(self._begins[run_id], self._writers)
@@ -393,12 +404,12 @@ class Host:
         self._begins = {run_id: begin for run_id, begin in self._begins.items() if run_id == self._current}
 
     def _fall_back(self, sentence: str) -> None:
-        """Compute runs in this thread from now on, since no process can be started, for the reason in ``sentence``."""
+        """Compute runs in this thread from now on because no process can be started. ``sentence`` gives the reason."""
         self._deadlines.enter(Phase.UNAVAILABLE)
         self._outlet.tell(
             tr(
-                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
-                "answers later."
+                "{why} Runs are computed in the window's own process instead. The numbers are the same, but the "
+                "window responds more slowly."
             ).format(why=sentence)
         )
         self._loop = self._new_loop()
@@ -414,7 +425,7 @@ class Host:
     def _learner(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        """A learner in this thread, which never imports torch (:func:`grpo_core.learners.learner`).
+        """Create a learner in this thread without importing torch (:func:`grpo_core.learners.learner`).
 
         Raises:
             GrpoError: it is a language model, or runs are computed elsewhere.
@@ -426,8 +437,8 @@ class Host:
         if settings.is_language:
             raise GrpoError(
                 tr(
-                    "The language model trains in a process of its own, and the system lets the program start none; "
-                    "the bandit works without it."
+                    "The language model needs a separate process, but the system does not let the program start one. "
+                    "The bandit works without one."
                 )
             )
         return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)

@@ -1,4 +1,4 @@
-"""Commands on their way to the worker, which reads them between two updates, or at once while it waits."""
+"""Commands waiting for the worker, which reads them between two updates, or at once while it is idle."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from grpo_core.host.commands import Command
 
 
 class Mailbox:
-    """A queue of commands with one reader, and any number of writers. No writer ever waits.
+    """A queue of commands with one reader and any number of writers. Writers never wait.
 
-    A waiting reader can wait for a connection at the same time, because posting makes another connection, the bell,
-    readable.
+    The reader can wait for a command and for a connection at the same time, because posting makes another connection,
+    the bell, readable.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Mailbox:
         self._bell, self._button = Pipe(duplex=False)
 
     def post(self, command: Command) -> None:
-        """Leave a command. A thread that waits in :meth:`take` wakes at once."""
+        """Add a command. A thread waiting in :meth:`take` wakes at once."""
         with self._lock:
             if not self._commands:  # at most one byte is in the pipe, so that writing never blocks
                 self._button.send_bytes(b"!")
@@ -31,11 +31,11 @@ class Mailbox:
             self._urgent += command.urgent
 
     def take(self, timeout: float | None = 0.0, beside: Connection | None = None) -> list[Command]:
-        """All commands in the mailbox, oldest first.
+        """Return all commands in the mailbox, oldest first.
 
         Args:
-            timeout: seconds to wait for the first one; 0 not to wait, None without limit.
-            beside: a connection that also ends the wait when it becomes readable.
+            timeout: seconds to wait for the first command; 0 not to wait, None to wait without limit.
+            beside: another connection that ends the wait when it becomes readable.
         """
         if timeout != 0 and not self._commands:
             wait([self._bell] if beside is None else [self._bell, beside], timeout)
@@ -46,5 +46,5 @@ class Mailbox:
             return commands
 
     def interrupts(self) -> bool:
-        """Whether a command is waiting for which the update in progress has to be cancelled."""
+        """Return whether a waiting command requires the update in progress to be cancelled."""
         return self._urgent > 0

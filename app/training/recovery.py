@@ -1,4 +1,4 @@
-"""Recovery of a run whose process has ended unexpectedly, from its file and the updates held only by the window."""
+"""Recovery of a run whose process has ended unexpectedly, from its file and from updates that only the window has."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grpo_core.runs.run_file import RunReader
 
 
 def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
-    """The command that restarts a run after its process has ended, and the error because of which some of its updates
-    are in no file. None if all of them are.
+    """Return the command that restarts a run after its process has ended, and the error that kept some of its updates
+    from being written, or None if all of them are in the file.
 
-    Updates that the process wrote but did not report are taken into the run's buffer; those that it reported but did
+    Updates that the process wrote but did not report are added to the run's buffer; those that it reported but did
     not write are written now.
     """
     reason: GrpoError | None = None
@@ -33,7 +33,7 @@ def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
 
 
 def _take_from_file(begin: Begin) -> None:
-    """Add the updates in the file that the buffer lacks."""
+    """Add to the buffer the updates that only the file holds."""
     buffer = begin.buffer
     if not begin.path.exists():
         return
@@ -57,7 +57,7 @@ def _take_from_file(begin: Begin) -> None:
 
 
 def _standing(begin: Begin) -> Begin:
-    """The command that begins the run in the state of its buffer and file."""
+    """Return the command that begins the run in the state given by its buffer and file."""
     buffer = begin.buffer
     unwritten = tuple(step for step, _ in buffer.waiting(buffer.committed))
     resume = begin.resume

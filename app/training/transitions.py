@@ -1,4 +1,4 @@
-"""The states of the training that the window shows, and every transition between them."""
+"""The states of training that the window shows, and every transition between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grpo_core.host.commands import Begin, Close, Command, OneStep, Pause, Run, 
 from grpo_core.host.reports import State
 
 Event = type[Command] | State
-"""A command that is posted, or a state that the worker reports."""
+"""A command that was posted, or a state that the worker reported."""
 
 
 def _reported(*states: State) -> dict[Event, State]:
@@ -37,11 +37,13 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
     State.ENDING: {State.IDLE: State.ENDING},
     State.ENDED: _BEGIN,
 }
-"""By state, the state after each event. A command that is not listed has nothing to act on and is not posted."""
+"""For each state, the state that follows each event. A command that is not listed has nothing to act on and is not
+posted.
+"""
 
 
 def after(state: State, reported: State) -> State:
-    """The state in which ``reported`` leaves the window.
+    """Return the window's state after the worker has reported ``reported``.
 
     Raises:
         ValueError: the worker cannot report this in ``state``.

@@ -1,4 +1,4 @@
-"""The worker thread: it passes commands to the host that trains, and updates and reports back to the window."""
+"""The worker thread, which passes commands to the host that trains, and updates and reports back to the window."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds after which the interpreter lock is handed to the window's thread; ``benchmarks.bench_latency`` compares
-values."""
+"""Seconds after which the interpreter lock is handed to the window's thread. ``benchmarks.bench_latency`` compares
+values.
+"""
 LONGEST_FRAME = 0.1
-"""Longest time in seconds for which a loop in this thread waits for the window to draw."""
+"""Maximum time, in seconds, that a loop in this thread waits for the window to draw."""
 
 
 class Worker(QThread):
-    """Drives the host of the loop: the loop runs in this thread or, as soon as one is needed, in a process.
+    """Drives the host of the loop, which runs in this thread or, once a process is needed, in a process.
 
     The methods for the window's thread (:meth:`post` to :meth:`go_on`) return at once, except :meth:`carried_out`.
     Commands may be posted before the thread starts.
 
     Attributes:
         host: the host, None before the thread is started.
-        devices: devices for language models, in words; empty until one was loaded.
+        devices: descriptions of the devices for language models; empty until a model has been loaded.
 
     Signals:
-        reported: a :class:`~grpo_core.host.reports.Report`, at a change of state and never at an update.
-        answered: a question, and its answer or the sentence why there is none.
-        notified: a sentence that the user should know.
+        reported: a :class:`~grpo_core.host.reports.Report`, when the state changes; never for an update.
+        answered: a question, with its answer or an error message.
+        notified: a message for the user.
         progressed: id of a run, and the progress of its update (:class:`~grpo_core.progress.Progress`).
     """
 
@@ -57,11 +58,12 @@ class Worker(QThread):
         main: Main | None = None,
         parent: QObject | None = None,
     ) -> None:
-        """Make a thread that is not started yet.
+        """Create a thread without starting it.
 
         Args:
-            learners: makes learners in this thread; by default those that need no torch, and a process for the others.
-            writers: makes the writers of run files that this process writes.
+            learners: creates learners in this thread; by default, learners that need no torch, with a process for the
+                others.
+            writers: creates the writers of run files that this process writes.
             main: main function of the process that computes runs; None to compute bandits in this thread.
             parent: the Qt parent.
         """
@@ -80,15 +82,15 @@ class Worker(QThread):
     # -- called by the window's thread -----------------------------------------------------------------------------
 
     def post(self, command: Command) -> None:
-        """Leave a command for the thread to carry out."""
+        """Post a command for the thread to carry out."""
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
         """Wait until a command has been carried out, for at most ``timeout`` seconds. Returns whether it has.
 
         Args:
-            command: makes a command from a token, which is reported when the command is done.
-            timeout: in seconds.
+            command: creates the command from a token, which is reported when the command is done.
+            timeout: time limit in seconds.
         """
         token, done = next(self._tokens), threading.Event()
         self._awaited[token] = done
@@ -98,8 +100,11 @@ class Worker(QThread):
 
     @Slot()
     def hold(self) -> None:
-        """Make a loop in this thread wait before its next pass. Otherwise both threads would take turns with the
-        interpreter lock at every Qt call, which makes a frame ten times as long."""
+        """Make a loop in this thread wait before its next pass.
+
+        Otherwise both threads would take turns with the interpreter lock at every Qt call, which makes a frame ten
+        times as long.
+        """
         self._may_go_on.clear()
 
     @Slot()
@@ -109,7 +114,7 @@ class Worker(QThread):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices for language models, in words. Empty until one was loaded."""
+        """Descriptions of the devices for language models. Empty until a model has been loaded."""
         return () if self.host is None else self.host.devices
 
     @property
@@ -119,7 +124,7 @@ class Worker(QThread):
 
     @property
     def pid(self) -> int | None:
-        """The id of the process that computes the runs, None without one."""
+        """The id of the process that computes the runs, None if there is none."""
         return None if self.host is None else self.host.pid
 
     # -- the thread ------------------------------------------------------------------------------------------------
@@ -141,8 +146,9 @@ class Worker(QThread):
             host.advance()
 
     def _interrupted(self) -> bool:
-        """Wait while the window draws, though never for long. The learner calls this at every pass; returns whether to
-        cancel."""
+        """Return whether to cancel the update, after waiting briefly if the window is drawing. Called by the learner
+        at every pass.
+        """
         if not self._may_go_on.is_set():
             self._may_go_on.wait(LONGEST_FRAME)
         return self._mailbox.interrupts()
@@ -150,18 +156,18 @@ class Worker(QThread):
     # -- calls by the hosts ------------------------------------------------------------------------------------------
 
     def fresh(self, buffer: Buffer) -> None:
-        """Do nothing: the window takes new updates from the buffer that it shares with a loop in this thread."""
+        """Do nothing. The window takes new updates from the buffer that it shares with a loop in this thread."""
 
     def report(self, report: Report) -> None:
         """Forward a change of state."""
         self.reported.emit(report)
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Forward an answer, or the sentence why there is none."""
+        """Forward an answer or an error message."""
         self.answered.emit(question, answer)
 
     def tell(self, sentence: str) -> None:
-        """Forward a sentence for the user."""
+        """Forward a message for the user."""
         self.notified.emit(sentence)
 
     def progress(self, run_id: str, progress: Progress) -> None:

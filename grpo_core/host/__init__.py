@@ -1,3 +1,3 @@
-"""The loop that trains a run: it takes commands and emits finished updates and reports. It knows neither windows nor
-threads.
+"""The loop that trains a run: it accepts commands and emits finished updates and reports. It does not depend on windows
+or threads.
 """

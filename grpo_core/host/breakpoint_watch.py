@@ -1,4 +1,4 @@
-"""Breakpoints, compared with each update of the run in training, which stop it."""
+"""Breakpoints: compared with each update of the run in training to decide whether it stops."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class BreakpointWatch:
 
     @property
     def on(self) -> bool:
-        """Whether any breakpoint is enabled, so that the run must be checked after each update."""
+        """Whether any breakpoint is enabled, which means that the run must be checked after each update."""
         return any(one.on for one in self.breakpoints)
 
     def watch(self, live: LiveRun | None) -> None:
         """Compare the breakpoints with the updates of ``live`` from now on.
 
-        A condition that was true before does not stop it again, as determined from its record.
+        The run's record shows which conditions are already true; these do not stop it again.
         """
         self._watch = Watch((), nothing_before)
         if live is None or not self.on:
@@ -44,7 +44,7 @@ class BreakpointWatch:
             self._watch = Watch(self.breakpoints, nothing_before)
 
     def reached(self, live: LiveRun) -> str:
-        """The reason why ``live`` should stop at the update that it has just finished. Empty if there is none."""
+        """Return why ``live`` should stop at the update that it has just finished. Empty if it should go on."""
         if live.head == self._seen or live.scalars is None:
             return ""
         self._seen = live.head

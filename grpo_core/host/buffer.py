@@ -18,7 +18,7 @@ from grpo_core.text import tr
 NAMES = tuple(METRICS)
 MakeStep = Callable[[], Step]
 CAPACITY = 8192
-"""Maximum number of updates whose scalars wait for the window (0.7 MB): some seconds at full speed."""
+"""Maximum number of updates whose scalars wait for the window (0.7 MB), enough for some seconds at full speed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,11 +26,11 @@ class Fresh:
     """Updates that arrived since the last call, without a gap.
 
     Attributes:
-        run_id: the run it belongs to.
+        run_id: id of the run they belong to.
         first: number of the first new update.
-        head: number of the last.
-        scalars: name -> (n,) float64, one entry a new update.
-        changes: (first update under them, settings) for every change of settings among the new updates.
+        head: number of the last one.
+        scalars: name -> (n,) float64, one entry per new update.
+        changes: (first update under the new settings, settings) for every change to the settings among the new updates.
         last: the last update itself.
     """
 
@@ -44,16 +44,16 @@ class Fresh:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bundle:
-    """Changes of a buffer since its last bundle, with which the buffer of another process is updated.
+    """Changes to a buffer since its last bundle, used to update the buffer of another process.
 
     Attributes:
-        run_id: the run it belongs to.
+        run_id: id of the run it belongs to.
         head: number of the last finished update.
         committed: number of the last update in the file.
-        scalars: (n, K) float64, one row an update of the n newest, one column a name of ``NAMES``.
-        changes: (first update under them, settings) for every change of settings among them.
-        steps: (number, function that makes it) of those that the file does not hold, and always of the last, oldest
-            first. Few of them are looked at, and only those are decoded.
+        scalars: (n, K) float64, one row for each of the n newest updates, one column for each name in ``NAMES``.
+        changes: (first update under the new settings, settings) for every change to the settings among them.
+        steps: (number, function that decodes the update) for the updates that the file lacks, and always for the last
+            one, oldest first. Only the few that are displayed get decoded.
         thinned: stretches of updates dropped from the file, None if unchanged.
     """
 
@@ -67,17 +67,17 @@ class Bundle:
 
 
 class Buffer:
-    """The updates of one run that the window has not seen, or that its file does not hold yet. Thread-safe.
+    """The updates of one run that the window has not seen, or that its file does not contain yet. Thread-safe.
 
-    It stays small on both sides: whole updates leave with the commit that puts them on disk, and the loop rests
-    while :attr:`full`.
+    It stays small on both sides: updates are removed once a commit has put them on disk, and the loop pauses while
+    the buffer is :attr:`full`.
 
     Attributes:
-        run_id: the run.
-        version: grows with everything new; equal versions cost one comparison.
+        run_id: id of the run.
+        version: number that grows with every change, so that an unchanged buffer is recognized by one comparison.
         head: number of the last finished update.
         committed: number of the last update in the file.
-        thinned: where the file has dropped updates to stay below its size limit.
+        thinned: stretches of updates that the file has dropped to stay below its size limit.
     """
 
     def __init__(self, run_id: str, settings: Settings, *, head: int = 0, capacity: int = CAPACITY) -> None:
@@ -97,12 +97,12 @@ class Buffer:
 
     @property
     def full(self) -> bool:
-        """Whether the window is so far behind that no more updates may be added."""
+        """Whether the window is so far behind that no more updates can be added."""
         return self._count >= len(self._scalars)
 
     @property
     def space(self) -> int:
-        """Number of updates that may be added before the window takes some."""
+        """Number of updates that can be added before the window takes some."""
         return len(self._scalars) - self._count
 
     def put(self, step: Step, scalars: Mapping[str, float]) -> None:
@@ -126,7 +126,7 @@ class Buffer:
             self.version += 1
 
     def restore(self, steps: Sequence[Step]) -> None:
-        """Add updates that are finished and known to the window, but not yet in a file (loop)."""
+        """Add finished updates that the window has seen but no file contains yet (loop)."""
         with self._lock:
             for step in steps:
                 self._waiting[step.step] = _maker(step), metrics(step)
@@ -134,7 +134,9 @@ class Buffer:
             self._sent = self.head, self.committed, self.thinned
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
-        """The updates after number ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
+        """Return the updates after number ``after`` not known to be in the file, with their metrics, oldest first
+        (loop).
+        """
         if after >= self.head:
             return []
         with self._lock:
@@ -143,12 +145,12 @@ class Buffer:
         return [(make(), _named(scalars)) for make, scalars in reversed(kept)]
 
     def mark_committed(self, number: int) -> None:
-        """The file holds everything up to ``number`` now (loop)."""
+        """Record that the file contains every update up to ``number`` (loop)."""
         with self._lock:
             self._drop(number)
 
     def uncommitted(self, number: int) -> Step | None:
-        """Update ``number`` if it is the last one or not in the file yet, else None (window)."""
+        """Return update ``number`` if it is the last one or not in the file yet, otherwise None (window)."""
         with self._lock:
             if self._last is not None and self._last.step == number:
                 return self._last
@@ -156,7 +158,7 @@ class Buffer:
         return None if kept is None else kept[0]()
 
     def take(self) -> Fresh | None:
-        """Everything since the last call. None if nothing is new (window)."""
+        """Return everything since the last call, or None if nothing is new (window)."""
         if not self._count:
             return None
         with self._lock:
@@ -172,7 +174,9 @@ class Buffer:
             )
 
     def bundle(self) -> Bundle | None:
-        """Everything since the last call, for the buffer of another process. None if nothing is new (loop)."""
+        """Return everything since the last call, for the buffer of another process, or None if nothing is new
+        (loop).
+        """
         now = self.head, self.committed, self.thinned
         if now == self._sent:
             return None
@@ -193,7 +197,7 @@ class Buffer:
             )
 
     def extend(self, bundle: Bundle) -> None:
-        """Take in what another process has finished (window's side). There is always room for it."""
+        """Add the updates that another process has finished (window's side). The buffer always has room for them."""
         last = bundle.steps[-1][1]() if bundle.steps else None
         with self._lock:
             count = self._count + len(bundle.scalars)
@@ -213,7 +217,7 @@ class Buffer:
             self.version += 1
 
     def _emptied(self) -> tuple[np.ndarray, tuple[tuple[int, Settings], ...]]:
-        """The scalars (n, K) and the changes of settings that waited for the window."""
+        """Remove and return the scalars (n, K) and the changes to the settings that are waiting for the window."""
         rows, changes = self._scalars[: self._count].copy(), tuple(self._changes)
         self._count = 0
         self._changes.clear()

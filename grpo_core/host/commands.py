@@ -1,4 +1,4 @@
-"""Commands to a run's loop, as plain data: JSON for a process, the objects themselves for a thread."""
+"""Commands to a run's loop, as plain data: sent to a process as JSON, to a thread as objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Command:
 
     Attributes:
         urgent: whether it interrupts the update in progress, within one token.
-        order: counts the commands that decide whether the run moves; 0 for the others.
+        order: serial number of the commands that start, stop or close the run; 0 for the others.
     """
 
     urgent: ClassVar[bool] = False
@@ -31,16 +31,16 @@ class Begin(Command):
     """Prepare a run at its last update. The previous run is closed.
 
     Attributes:
-        run_id: its id in later commands and reports.
-        path: its file. A file that exists is continued, otherwise one is created with the first update.
-        settings: of the next update.
-        buffer: where its updates go.
-        resume: the last update that is in a file, None for a run that has none.
-        unwritten: finished updates after ``resume`` that could not be written; the run goes on from the last of them.
+        run_id: id of the run in later commands and reports.
+        path: the run's file. An existing file is continued; otherwise one is created with the first update.
+        settings: the settings of the next update.
+        buffer: the buffer that receives its updates.
+        resume: the last update that is in a file, None for a run without one.
+        unwritten: finished updates after ``resume`` that could not be written; the run continues from the last of them.
         start: number of the update at which the run's own file begins: its branch point, or 0.
-        parent: (file of the run it branches from, update) for a branch that has no file yet.
-        title: the name kept in the file.
-        limit: bytes at which the run is stopped, None for the file's own default.
+        parent: (file of the parent run, update) for a branch that has no file yet.
+        title: the name stored in the file.
+        limit: file size in bytes at which the run stops, None for the file's default.
         thin: whether to thin out older updates at the limit instead.
     """
 
@@ -67,15 +67,15 @@ class RunCommand(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunCommand):
-    """Make a number of further updates. None for no limit."""
+    """Make the given number of further updates. None for no limit."""
 
     updates: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneStep(RunCommand):
-    """Make one update at once, regardless of the speed. Steps in quick succession add up, and a free run stops after
-    one.
+    """Make one update at once, regardless of the speed. Steps in quick succession add up; a run without limit stops
+    after one.
     """
 
 
@@ -86,7 +86,7 @@ class Pause(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSettings(RunCommand):
-    """Sets the settings of the next update."""
+    """Set the settings of the next update."""
 
     settings: Settings
 
@@ -115,17 +115,17 @@ class Ask(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Close(RunCommand):
-    """Give up the update in progress and close the file."""
+    """Cancel the update in progress and close the file."""
 
     urgent: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look(Command):
-    """Requests the updates finished since the last bundle. Sent once per bundle, and when another group is shown.
+    """Request the updates finished since the last bundle. Sent once per bundle, and when another group is shown.
 
     Attributes:
-        run_id: the run.
+        run_id: id of the run.
         group: index of the group whose completions are shown during sampling.
     """
 
@@ -135,14 +135,14 @@ class Look(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSpeed(Command):
-    """Sets the number of updates per second. None for as many as possible."""
+    """Set the number of updates per second. None for as many as possible."""
 
     speed: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetBreakpoints(Command):
-    """Sets the breakpoints of the run in training."""
+    """Set the breakpoints of the run in training."""
 
     breakpoints: tuple[Breakpoint, ...]
 

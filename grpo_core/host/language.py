@@ -1,4 +1,4 @@
-"""A language model in the process that trains it, with training and answers. Torch is imported only if needed."""
+"""A language model in the process that trains it and answers questions about it. Torch is imported only if needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AnsweringLearner:
-    """A learner (:class:`grpo_core.learners.Learner`) that can be asked about any of its updates.
+    """A learner (:class:`grpo_core.learners.Learner`) that can answer questions about any of its updates.
 
     Attributes:
         note: note for the user on how the run was resumed; empty if there is nothing to say.
@@ -50,34 +50,34 @@ class AnsweringLearner:
         return next(self._learner)
 
     def first_answers(self) -> FixedAnswers:
-        """The model's answers to its fixed prompts now. Asked before the first update."""
+        """Return the model's current answers to its fixed prompts. Called before the first update."""
         rows = self._learner.watched_tokens()
         return FixedAnswers(tokens=tuple(tuple(token for token in row if token >= 0) for row in rows.tolist()))
 
     def update_time(self) -> UpdateTime:
-        """Time of an update here. Asked before the first update.
+        """Return the time that an update takes on this machine. Called before the first update.
 
         Raises:
             GrpoError: for the built-in model, whose updates are quick.
         """
         if not self.settings.model.folder:
-            raise GrpoError(tr("How long an update takes is measured for models from folders only."))
+            raise GrpoError(tr("Update times are measured only for models from folders."))
         from grpo_core.hf.learner import FolderLearner
 
         assert isinstance(self._learner, FolderLearner)
         return self._learner.update_time()
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
-        """Answer a question about ``step``: for the character model on a copy, for a model from a folder on the model
-        itself.
+        """Answer a question about ``step``, on a copy of a character model, or on the model itself if it comes from
+        a folder.
 
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
         if isinstance(question, FirstAnswers):
-            raise GrpoError(tr("The run has an update; its answers before any training are recorded with that."))
+            raise GrpoError(tr("The run already has an update; its answers before any training are recorded with it."))
         if isinstance(question, UpdateTimeQuestion):
-            raise GrpoError(tr("The run has an update; how long each took is recorded with it."))
+            raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
             from grpo_core.hf.answers import answered
@@ -89,13 +89,15 @@ class AnsweringLearner:
 
 
 class LanguageModels:
-    """Creates the language models of one process. One is in memory at a time, and a copy of it for questions."""
+    """Creates the language models of one process. Only one is in memory at a time, with one copy for questions."""
 
     def __init__(self) -> None:
         self._answering: Answering | None = None
 
     def devices(self, settings: Settings, resume: Step | None) -> tuple[str, ...]:
-        """What models can be computed on, in words. Imports torch, which takes seconds, if it computes this run."""
+        """Return descriptions of the devices that can compute models. If torch computes this run, imports it, which
+        takes seconds.
+        """
         from grpo_core.lm.engines import chosen_engine, torch_is_there
         from grpo_core.lm.recorded_engine import TORCH
 
@@ -119,8 +121,10 @@ class LanguageModels:
         progress: Callable[[Progress], None] = unreported,
         group: Callable[[], int] = lambda: 0,
     ) -> AnsweringLearner:
-        """A language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`). ``progress``
-        takes how far a long update is, with the completions of ``group`` as they are sampled."""
+        """Create a language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`).
+
+        ``progress`` receives the progress of a long update, with the completions of ``group`` as they are sampled.
+        """
         from grpo_core.lm.answers import Answering
 
         if self._answering is None:
@@ -130,22 +134,22 @@ class LanguageModels:
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:
-    """Sentence on a run continued by another engine, or replayed with a difference. Otherwise empty."""
+    """Return a note on a run continued by another engine, or replayed with a difference. Otherwise empty."""
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(
-            "The run was computed with {before}; here {now} goes on with it. On the recorded completions the two "
-            "differ by up to {drift:.1g} nats, so what follows is a continuation of its own."
+            "The run was computed with {before}; here it continues with {now}. On the recorded completions, the two "
+            "differ by up to {drift:.1g} nats, so its further updates will differ from those of {before}."
         ).format(before=learner.recorded_by, now=engine, drift=drift)
     if drift == 0:
         return ""
     if settings.model.folder:
         return tr(
-            "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: another "
-            "machine, another version of torch or of this program, or another number of threads adds up in another "
-            "order. What follows is a continuation of its own."
+            "Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: a "
+            "different machine, version of torch or of this program, or number of threads adds numbers in a different "
+            "order. Its further updates will differ from those made there."
         ).format(drift=drift)
     return tr(
-        "The run was recorded on another machine or by another version: replayed here, its log-probabilities differ by "
-        "up to {drift:.1g} nats, so what follows is a continuation of its own."
+        "The run was recorded on another machine or by another version. Replayed here, its log-probabilities differ "
+        "by up to {drift:.1g} nats, so its further updates will differ from those made there."
     ).format(drift=drift)

@@ -1,4 +1,4 @@
-"""A run in training: its learner, and the updates and answers that it makes. Used by one thread."""
+"""A run in training: its learner, its updates and its answers. Used by one thread."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 TOGETHER = 0.008
-"""Seconds for which updates may be made before their metrics are computed together: half a frame of the window."""
+"""Seconds for which updates can be made before their metrics are computed together: half a frame of the window."""
 
 
 class Learners(Protocol):
-    """Makes a learner, at its start or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
+    """Creates a learner at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
 
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
@@ -36,7 +36,7 @@ class Learners(Protocol):
 
 @runtime_checkable
 class Answers(Protocol):
-    """A learner that can be asked."""
+    """A learner that can answer questions."""
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer: ...
     def first_answers(self) -> FixedAnswers: ...
@@ -46,13 +46,13 @@ class Answers(Protocol):
 class LiveRun:
     """A run that can be continued, one update at a time.
 
-    After any exception it is at its last finished update.
+    After any exception, the run is at its last finished update.
 
     Attributes:
-        id: its id in commands and reports.
+        id: id of the run in commands and reports.
         buffer: buffer that receives its updates.
         output: the file that the buffer's updates are written to.
-        scalars: the metrics of the last update, None before one was made here.
+        scalars: the metrics of the last update, None until an update has been made here.
     """
 
     def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
@@ -72,7 +72,7 @@ class LiveRun:
         return self._last.step if self._last is not None else 0
 
     def prepare(self) -> None:
-        """Create a learner at the last update, if there is none.
+        """Create a learner at the last update if there is none yet.
 
         Raises:
             GrpoError: the run cannot be continued.
@@ -84,11 +84,11 @@ class LiveRun:
 
     @property
     def note(self) -> str:
-        """A note for the user on how the run was taken up. Empty for nothing."""
+        """A note for the user on how the run was resumed. Empty if there is nothing to say."""
         return str(getattr(self._learner, "note", ""))
 
     def answer(self, question: AnyQuestion) -> AnyAnswer:
-        """The answer to a question about a recorded update, which is kept in the run.
+        """Answer a question about a recorded update, and store the answer in the run.
 
         Raises:
             GrpoError: it cannot be answered; the message says why.
@@ -96,7 +96,7 @@ class LiveRun:
         self.prepare()
         if not isinstance(self._learner, Answers):
             raise GrpoError(
-                tr("Only a language model can be asked for another update.")
+                tr("Only a language model can redo an update under other settings.")
                 if isinstance(question, Replay)
                 else tr("Only a language model can score a completion.")
             )
@@ -121,7 +121,7 @@ class LiveRun:
 
     @property
     def recorded(self) -> Path:
-        """The file with the recorded updates: the parent's before the first own update."""
+        """The file with the recorded updates: the parent's file until this run has one."""
         own = self._begin.path
         return self._begin.parent[0] if self._begin.parent is not None and not own.exists() else own
 
@@ -129,18 +129,19 @@ class LiveRun:
         """Set the settings of the next update.
 
         Raises:
-            SettingsError: a structural setting differs; the settings stay as they were.
+            SettingsError: a structural setting differs; the settings are unchanged.
         """
         if self._learner is not None:
             self._learner.settings = settings
         self._settings = settings
 
     def update(self, most: int = 1) -> None:
-        """One more update, or up to ``most`` within :data:`TOGETHER` seconds, into the buffer and on their way to the
-        file. What was finished before an error is kept.
+        """Make one update, or up to ``most`` within :data:`TOGETHER` seconds, and pass them to the buffer and the file.
+
+        Updates finished before an error are kept.
 
         Raises:
-            Cancelled: an urgent command waits.
+            Cancelled: an urgent command is waiting.
             NonFiniteError: a number of the update is not finite.
             RunFileError: the update is finished, but could not be written.
         """

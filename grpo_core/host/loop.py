@@ -1,7 +1,7 @@
-"""The training loop: makes updates when it may, waits when it may not, and survives every error of a run.
+"""The training loop, which makes updates while a run is running and survives every error of a run.
 
-It is the same in a process of its own and in a thread of the window: commands come from whoever drives it, results go
-to an :class:`~grpo_core.host.reports.Outlet`. It starts no thread, and everything in it lives in the one that calls it.
+It is the same in a separate process and in a thread of the window: commands come from whoever drives it, and results
+are passed to an :class:`~grpo_core.host.reports.Outlet`. It starts no threads; everything runs in the calling thread.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ WINDOW_BEHIND = 0.05
 
 
 MOST_TOGETHER = 64
-"""Number of updates whose metrics are computed in one call, if they are not displayed individually."""
+"""Maximum number of updates whose metrics are computed in one call, if they are not displayed individually."""
 
 
 class Loop:
-    """One run after the other: a learner and the one writing connection of its file.
+    """Trains one run after the other, each with a learner and the only writing connection to its file.
 
     Its driver waits for commands for up to :meth:`rest` seconds, then calls :meth:`obey` and :meth:`advance`, until
-    it has :attr:`ended`.
+    the loop has :attr:`ended`.
 
     Attributes:
-        ended: a shutdown has been carried out.
+        ended: whether a shutdown has been carried out.
     """
 
     def __init__(
         self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool], order: int = 0
     ) -> None:
-        """Make a loop without a run.
+        """Create a loop without a run.
 
         Args:
             outlet: the receiver of results and reports.
-            learners: makes the learners of runs.
-            writers: makes the writers of run files.
+            learners: creates the learners of runs.
+            writers: creates the writers of run files.
             interrupted: whether to cancel the update in progress; called for every token and every pass.
-            order: of the last command that was carried out before, elsewhere.
+            order: ``order`` of the last command that another loop carried out before this one.
         """
         self.ended = False
         self._outlet = outlet
@@ -81,7 +81,7 @@ class Loop:
         self._breakpoints = BreakpointWatch()
 
     def rest(self) -> float | None:
-        """Seconds until the next action without a command. None for never. Commits before a wait."""
+        """Return the seconds until the next action without a command, or None for never. Commits before a wait."""
         if self._patience() != 0:
             self._try(self._commit)
         return self._patience()
@@ -97,7 +97,7 @@ class Loop:
             self._report()
 
     def advance(self) -> None:
-        """Make one update, or a few if nothing needs checking between them, if one is due."""
+        """Make an update if one is due, or a few if nothing needs checking between them."""
         live = self._live
         if live is None or self._state is not State.RUNNING or self._patience() != 0:
             return
@@ -153,7 +153,7 @@ class Loop:
             case Commit(token=token) | Settle(token=token):
                 self._outlet.done(token)
             case Ask(question=question):
-                self._outlet.answer(question, tr("The question was given up."))
+                self._outlet.answer(question, tr("The question was cancelled."))
             case Look() | RunCommand():  # the window shares the buffer; the run has been left
                 pass
             case _:
@@ -198,7 +198,7 @@ class Loop:
         try:
             self._outlet.answer(question, live.answer(question))
         except Cancelled:
-            self._outlet.answer(question, tr("The question was given up."))
+            self._outlet.answer(question, tr("The question was cancelled."))
         except GrpoError as error:
             self._outlet.answer(question, str(error))
         except Exception as error:
@@ -226,11 +226,11 @@ class Loop:
     # -- reports ---------------------------------------------------------------------------------------------------
 
     def _try(self, action: Callable[[], None]) -> None:
-        """Run ``action``. An error stops the run, not the loop."""
+        """Run ``action``. An error stops the run, but not the loop."""
         try:
             action()
         except Cancelled:
-            pass  # the command for which the update was given up is the next to be read
+            pass  # the command that cancelled the update is read next
         except Exception as error:
             assert self._live is not None
             failure = failure_of(self._live, error)
@@ -250,18 +250,18 @@ class Loop:
 
 
 def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """``error`` as the sentence with which ``live`` is still. An unexpected one is logged with its traceback."""
+    """Return ``error`` as the failure that stopped ``live``. An unexpected error is logged with its traceback."""
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
     if isinstance(error, MemoryError):
         sentence = tr(
-            "The run was stopped after update {head}: memory is short. Nothing finished is lost; close other programs, "
-            "or choose fewer prompts or a smaller group, and run again."
+            "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
+            "programs, or choose fewer prompts or a smaller group, and run again."
         ).format(head=live.head)
         return Failure(run_id=live.id, sentence=sentence, step=live.head)
     logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
     sentence = tr(
-        "The run was stopped after update {head} by an unexpected error ({name}: {error}). "
-        "Nothing finished is lost; run again, or branch from an earlier update."
+        "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is "
+        "kept; run again, or branch from an earlier update."
     ).format(head=live.head, name=type(error).__name__, error=error)
     return Failure(run_id=live.id, sentence=sentence, step=live.head)

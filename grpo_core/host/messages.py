@@ -1,4 +1,4 @@
-"""Commands, bundles of fresh updates and reports as messages, and back."""
+"""Conversion of commands, bundles of new updates and reports to and from messages."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ COMMANDS: dict[str, type[Command]] = {
         commands.Shutdown,
     )
 }
-"""Every command that can be sent, by its name."""
+"""Every command that can be sent, by name."""
 
 
 @lru_cache(maxsize=64)
 def cached_settings(text: str) -> Settings:
-    """Settings from JSON, cached so that the same text gives the same object and unchanged settings compare quickly."""
+    """Return settings parsed from JSON. Equal strings give the same cached object, so unchanged settings compare
+    quickly.
+    """
     return settings_from_json(text)
 
 
@@ -60,13 +62,13 @@ _CODERS: dict[str, Coder] = {
         lambda stored: tuple(breakpoint_from_json(one) for one in stored),
     ),
 }
-"""Conversions of a command's fields to and from JSON, by name. The others are numbers and texts already."""
+"""Conversions of a command's fields to and from JSON, by name. The other fields are already numbers or strings."""
 _IN_BYTES = ("resume", "unwritten", "buffer")
-"""Fields of ``Begin`` with steps, from which the other side makes the buffer."""
+"""Fields of ``Begin`` with steps, from which the receiver builds the buffer."""
 
 
 def from_command(command: Command) -> tuple[Message, list[bytes]]:
-    """A command as a message and its blobs."""
+    """Convert a command to a message and its blobs."""
     fields: Message = {}
     for field in dataclasses.fields(command):
         value = getattr(command, field.name)
@@ -82,7 +84,7 @@ def from_command(command: Command) -> tuple[Message, list[bytes]]:
 
 
 def to_command(message: Message) -> Command:
-    """The inverse of :func:`from_command`. A run that begins gets a buffer of its own."""
+    """Invert :func:`from_command`. A run that begins gets its own buffer."""
     kind = COMMANDS[message["do"]]
     stored = dict(message["fields"])
     steps = to_steps(message["steps"], message.get("blobs", []))
@@ -101,7 +103,7 @@ def to_command(message: Message) -> Command:
 
 
 def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
-    """A bundle as a message and its blobs."""
+    """Convert a bundle to a message and its blobs."""
     head, blobs = from_steps([make() for _, make in bundle.steps])
     message = {
         "is": "fresh",
@@ -116,7 +118,7 @@ def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
 
 
 def to_bundle(message: Message) -> Bundle:
-    """The inverse of :func:`from_bundle`."""
+    """Invert :func:`from_bundle`."""
     *blobs, scalars = message["blobs"]
     thinned = message["thinned"]
     return Bundle(
@@ -131,12 +133,12 @@ def to_bundle(message: Message) -> Bundle:
 
 
 def from_report(report: Report) -> Message:
-    """A report as a message."""
+    """Convert a report to a message."""
     return {"is": "report", **dataclasses.asdict(report), "state": report.state.value}
 
 
 def to_report(message: Mapping[str, Any]) -> Report:
-    """The inverse of :func:`from_report`."""
+    """Invert :func:`from_report`."""
     fields = {field.name: message[field.name] for field in dataclasses.fields(Report)}
     failure = fields["failure"]
     fields |= {"state": State(fields["state"]), "failure": None if failure is None else Failure(**failure)}
@@ -144,14 +146,14 @@ def to_report(message: Mapping[str, Any]) -> Report:
 
 
 def from_progress(run_id: str, progress: Progress) -> Message:
-    """The progress of the update in progress of a run, as a message."""
+    """Convert the progress of a run's current update to a message."""
     written = None if progress.written is None else vars(progress.written)  # asdict copies every token by itself
     fields = {**vars(progress), "phase": progress.phase.value, "written": written}
     return {"is": "progress", "run_id": run_id, **fields}
 
 
 def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
-    """The inverse of :func:`from_progress`: (id of the run, how far its update is)."""
+    """Invert :func:`from_progress`. Returns (id of the run, progress of its update)."""
     fields = {field.name: message[field.name] for field in dataclasses.fields(Progress)}
     written = fields["written"]
     if written is not None:
@@ -163,7 +165,7 @@ def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
 
 
 def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:
-    """Steps as what describes them, each text once, and a record for each."""
+    """Encode steps as a header that holds each distinct string once, and one record per step."""
     texts: dict[str, int] = {}
     written: dict[int, str] = {}  # by identity: most share one object, and to hash it takes as long as to write it
     places, blobs = [], []
@@ -179,12 +181,12 @@ def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:
 
 
 def to_steps(head: Message, blobs: Sequence[bytes]) -> list[Step]:
-    """The inverse of :func:`from_steps`."""
+    """Invert :func:`from_steps`."""
     return [make() for _, make in _makers(head, blobs)]
 
 
 def _makers(head: Message, blobs: Sequence[bytes]) -> list[tuple[int, MakeStep]]:
-    """(number, function that decodes it) of every step."""
+    """Return (number, function that decodes it) for every step."""
     texts = head["texts"]
     return [
         (number, partial(_decoded, texts[layout], record, number, texts[settings]))

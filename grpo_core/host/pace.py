@@ -1,4 +1,4 @@
-"""The pace of a run, a number of updates per second on a monotonic clock."""
+"""The pace of a run: a number of updates per second on a monotonic clock."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ class Pace:
         self.set_speed(speed)
 
     def set_speed(self, speed: float | None) -> None:
-        """Updates per second, above 0. None for as many as possible. Acts on the wait in progress."""
+        """Set the number of updates per second, above 0. None for as many as possible. Applies to the wait in
+        progress.
+        """
         began = self._due - self._interval
         self._interval = 1 / speed if speed else 0.0
         self._due = began + self._interval
 
     @property
     def limited(self) -> bool:
-        """Whether there is a speed, rather than as many updates as possible."""
+        """Whether a speed is set, rather than as many updates as possible."""
         return self._interval > 0
 
     def restart(self) -> None:
@@ -31,11 +33,13 @@ class Pace:
         self._due = self._clock()
 
     def delay(self) -> float:
-        """Seconds until the next update is due. 0 if it is."""
+        """Return the seconds until the next update is due. 0 if it is due now."""
         return max(0.0, self._due - self._clock()) if self._interval else 0.0
 
     def began(self) -> None:
-        """An update begins now. Small delays are caught up, so that the average holds; long ones are forgotten."""
+        """Record that an update begins now. Small delays are made up for, so that the average holds; long ones are
+        ignored.
+        """
         now = self._clock()
         late = now - self._due
         self._due = (self._due if 0 <= late < self._interval else now) + self._interval

@@ -1,7 +1,7 @@
 """A run's loop in a separate process, with commands and results sent over a connection.
 
-The process ends when the connection does, so it never outlives the one that started it; a watchdog ends it where the
-loop does not listen (``grpo_core/child``). A bandit's process never imports torch.
+The process ends when the connection does, so it never outlives its parent; if the loop does not listen, a watchdog
+ends it (``grpo_core/child``). A bandit's process never imports torch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 LOOK = 0.002
-"""Seconds between two checks of the connection during an update: a check costs a few percent of a pass."""
+"""Seconds between two checks of the connection during an update. A check costs a few percent of a pass."""
 
 MakeLearners = Callable[["Outgoing"], Learners]
 
@@ -41,8 +41,8 @@ MakeLearners = Callable[["Outgoing"], Learners]
 class Outgoing:
     """Sends the loop's results (:class:`grpo_core.host.reports.Outlet`).
 
-    Fresh updates go out in one bundle when the window has asked for one, and before everything else that is said. The
-    window asks for those of one run: what another one, which is being closed, has finished does not answer that.
+    New updates are sent in one bundle when the window has requested one, and before every other message. The window
+    requests the updates of one run; those that another run finishes while it is being closed do not fulfil the request.
 
     Attributes:
         group: the group shown by the window, whose completions are sent during sampling.
@@ -55,31 +55,34 @@ class Outgoing:
         self.group = 0
 
     def look(self, run_id: str, group: int) -> None:
-        """Handle the window's request for updates of the run ``run_id`` since the last bundle, or the next one, while
-        it shows ``group``."""
+        """Handle the window's request for the updates of run ``run_id`` since the last bundle, while it shows
+        ``group``.
+
+        If there are none yet, the next ones are sent when they are finished.
+        """
         self._wanted, self.group = run_id, group
         if self._buffer is not None:
             self.fresh(self._buffer)
 
     def fresh(self, buffer: Buffer) -> None:
-        """Send a finished update if the window has requested more of this run, or else when it does."""
+        """Send a finished update if the window has requested updates of this run, otherwise once it does."""
         self._buffer = buffer
         if self._wanted == buffer.run_id and self._flush():
             self._wanted = ""
 
     def report(self, report: Report) -> None:
-        """Send a changed state."""
+        """Send a report of a changed state."""
         self._flush()
         self.send(from_report(report))
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Send a question's answer, or the sentence why there is none."""
+        """Send the answer to a question, or an error message."""
         refused = isinstance(answer, str)
         text = answer if isinstance(answer, str) else answer.to_json()
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
 
     def tell(self, sentence: str) -> None:
-        """Send a sentence that the user should know."""
+        """Send a message for the user."""
         self.send({"is": "note", "text": sentence})
 
     def progress(self, progress: Progress) -> None:
@@ -93,7 +96,7 @@ class Outgoing:
         self.send({"is": "done", "token": token})
 
     def send(self, message: Message) -> None:
-        """Any other message."""
+        """Send a message to the window."""
         send(self._connection, message)
 
     def _flush(self) -> bool:
@@ -106,7 +109,7 @@ class Outgoing:
 
 
 class Incoming:
-    """Commands from the connection. They are acknowledged when they are taken, a pause also on receipt."""
+    """Commands from the connection, acknowledged when they are taken. A pause is acknowledged on receipt as well."""
 
     def __init__(self, connection: Connection, outgoing: Outgoing) -> None:
         self._connection = connection
@@ -118,10 +121,10 @@ class Incoming:
         self._looked = 0.0
 
     def take(self, timeout: float | None) -> list[Command]:
-        """All commands that are there, oldest first. Waits up to ``timeout`` seconds for one.
+        """Return all commands that have arrived, oldest first. Waits up to ``timeout`` seconds for one.
 
         Raises:
-            EOFError, OSError: nobody is there any more.
+            EOFError, OSError: the other side has closed the connection.
         """
         if self._gone:
             raise EOFError
@@ -138,8 +141,11 @@ class Incoming:
         return taken
 
     def _together(self) -> int:
-        """Number of waiting commands to carry out together: all, or those before the start of a run that a later urgent
-        command cancels, so that no model is loaded for it."""
+        """Return the number of waiting commands to carry out together.
+
+        All of them, or those up to the start of a run that a later urgent command cancels, so that no model is
+        loaded for it.
+        """
         commands = [*self._waiting]
         for n, command in enumerate(commands, 1):
             if isinstance(command, Begin) and any(later.urgent for later in commands[n:]):
@@ -147,7 +153,7 @@ class Incoming:
         return len(commands)
 
     def interrupts(self) -> bool:
-        """Whether to interrupt the update in progress. Called for every token and every pass."""
+        """Return whether to interrupt the update in progress. Called for every token and every pass."""
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now
@@ -171,7 +177,7 @@ class Incoming:
 
 
 class ProcessLearners:
-    """Creates the learners of a run's process, and imports torch only for those that need it."""
+    """Creates the learners of a run's process. Imports torch only for those that need it."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -181,7 +187,7 @@ class ProcessLearners:
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        """See :func:`grpo_core.learners.learner`."""
+        """Create a learner. See :func:`grpo_core.learners.learner`."""
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
         models = self._models = self._models or LanguageModels()
@@ -205,7 +211,9 @@ class ProcessLearners:
 
     @contextmanager
     def _loading(self, name: str, *, model: bool = False) -> Iterator[Callable[[], None]]:
-        """Report that ``name`` is being loaded, and that it is: at the end, or when the yielded function is called."""
+        """Report that ``name`` is being loaded, and that it has been: at the end, or when the yielded function is
+        called.
+        """
         self._outgoing.send({"is": "loading", "model": model, "name": name})
         loading = True
 
@@ -240,9 +248,9 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
     """Run the process until the connection closes.
 
     Args:
-        connection: the window's end of it sends commands.
-        make_learners: makes what makes learners; tests put in learners that misbehave.
-        writers: makes the writers of run files; tests put in writers that refuse.
+        connection: connection to the window, which sends commands.
+        make_learners: creates the factory of learners; tests pass learners that misbehave.
+        writers: creates the writers of run files; tests pass writers that refuse.
     """
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))

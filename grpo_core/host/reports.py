@@ -11,17 +11,17 @@ from grpo_core.questions import AnyAnswer, AnyQuestion
 
 
 class State(Enum):
-    """States of the training. A loop is in one of the first four; the window adds those in which it waits for the loop.
+    """States of training. A loop is in one of the first four; the window adds those in which it waits for the loop.
 
     Attributes:
         IDLE: there is no run.
-        RUNNING: updates are made.
+        RUNNING: updates are being made.
         PAUSED: the run is at its last finished update.
-        FAILED: the run is there because of an error, and may be run again.
-        PREPARING: a run begins.
+        FAILED: the run is at its last finished update because of an error, and can be run again.
+        PREPARING: a run is beginning.
         STOPPING: the update in progress is the last one.
-        CLOSING: the run is left, and its file is being closed.
-        ENDING: the run is left, and the worker ends.
+        CLOSING: the run's file is being closed.
+        ENDING: the run has been left, and the worker is ending.
         ENDED: the worker has ended.
     """
 
@@ -41,9 +41,9 @@ class Failure:
     """The reason why a run has stopped.
 
     Attributes:
-        run_id: the run.
-        sentence: what was wrong and what would be right.
-        step: the last finished update, at which the run is and from which it may go on.
+        run_id: id of the run.
+        sentence: message that says what was wrong and what would be right.
+        step: number of the last finished update, from which the run can continue.
     """
 
     run_id: str
@@ -56,12 +56,12 @@ class Report:
     """State of the loop.
 
     Attributes:
-        run_id: the run, empty for none.
-        order: of the last command it has carried out, so that reports overtaken by a newer command can be told.
+        run_id: id of the run, empty if there is none.
+        order: ``order`` of the last command carried out, so that reports overtaken by a newer command are recognized.
         state: IDLE, RUNNING, PAUSED or FAILED.
-        failure: what has just gone wrong, else None.
-        closed: the run whose file has just been closed, else empty.
-        reached: the breakpoint at which the run has just stopped, in a sentence, else empty.
+        failure: what has just gone wrong, otherwise None.
+        closed: id of the run whose file has just been closed, otherwise empty.
+        reached: message that names the breakpoint at which the run has just stopped, otherwise empty.
     """
 
     run_id: str
@@ -73,19 +73,19 @@ class Report:
 
 
 class Outlet(Protocol):
-    """Outlet for a loop's results and reports. Every method is called from the loop and returns soon."""
+    """Receiver of a loop's results and reports. Every method is called from the loop and returns soon."""
 
     def fresh(self, buffer: Buffer) -> None:
-        """An update was finished, or its run begun. It lies in ``buffer``."""
+        """Handle a finished update, or the beginning of its run. The update is in ``buffer``."""
 
     def report(self, report: Report) -> None:
-        """The state has changed. Every update up to here lies in the run's buffer."""
+        """Handle a change of state. Every update up to this point is in the run's buffer."""
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """A question's answer, or the sentence why there is none."""
+        """Handle the answer to a question, or an error message."""
 
     def tell(self, sentence: str) -> None:
-        """Take a sentence that the user should know."""
+        """Handle a message for the user."""
 
     def done(self, token: int) -> None:
-        """The command with this token, and every one before it, has been carried out."""
+        """Handle the completion of the command with this token and of all commands before it."""

@@ -42,7 +42,7 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
     """Open the writer of a run file.
 
     Raises:
-        RunFileError: it cannot be written, or another window writes it.
+        RunFileError: the file cannot be written, or another window is writing it.
     """
     limit = LIMIT if begin.limit is None else begin.limit
     if not new:
@@ -59,12 +59,12 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
 class RunOutput:
     """Writes the finished updates of a run to its file, and marks in the buffer which ones the file contains.
 
-    After any error the file is closed; what could not be written stays in the buffer. The next call opens the file
-    again, counts what it holds, and writes from there on.
+    After any error, the file is closed and unwritten updates stay in the buffer. The next call reopens the file,
+    counts its updates, and continues writing after them.
 
     Args:
         begin: names the file, and the buffer that the updates come from.
-        writers: makes the writer of the file.
+        writers: creates the writer of the file.
     """
 
     def __init__(self, begin: Begin, writers: Writers) -> None:
@@ -78,7 +78,7 @@ class RunOutput:
         return self._writer is not None
 
     def catch_up(self) -> None:
-        """Write what was finished and could not be written, and open the file if there is one.
+        """Write the finished updates that could not be written before, and open the file if it exists.
 
         Raises:
             RunFileError: it cannot be written, or the file or the disk is full.
@@ -90,7 +90,7 @@ class RunOutput:
                 self._opened(self._begin.settings)
 
     def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None:
-        """Write the answer to a question. Not before the run has a file.
+        """Write the answer to a question, if the run has a file.
 
         Raises:
             RunFileError: it cannot be written.
@@ -127,7 +127,7 @@ class RunOutput:
                 self._note_committed()
 
     def close(self) -> None:
-        """Close the file with everything in it.
+        """Write everything to the file and close it.
 
         Raises:
             RunFileError: some updates could not be written; the message says how many.
@@ -163,10 +163,10 @@ class RunOutput:
             if not self._buffer.committed <= writer.committed <= self._buffer.head:
                 raise RunFileError(
                     plural(
-                        "{name} holds {committed} update, but this run goes on from update {head}; open the file "
-                        "again, or branch into a new one.",
-                        "{name} holds {committed} updates, but this run goes on from "
-                        "update {head}; open the file again, or branch into a new one.",
+                        "{name} contains {committed} update, but this run continues from update {head}; reopen the "
+                        "file, or branch into a new one.",
+                        "{name} contains {committed} updates, but this run continues from update {head}; reopen the "
+                        "file, or branch into a new one.",
                         writer.committed,
                     ).format(name=self._begin.path.name, committed=writer.committed, head=self._buffer.committed)
                 )
@@ -184,7 +184,9 @@ class RunOutput:
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """Context that closes the file on an error. It is reopened, and its content counted, when the run continues."""
+        """Close the file if an error occurs in this context. It is reopened, and its updates counted, when the run
+        continues.
+        """
         try:
             yield
         except BaseException:

@@ -39,8 +39,8 @@ SIZE = (1366, 768)
 """Size of a new window."""
 LAST = pytest.StashKey[bool]()
 """Whether a test is the last one of its module in this process."""
-structural_changes.MERGE_MS = 80  # users need more time between two changes than tests do
-message.READ_MS = 10_000_000  # messages remain until a test has read them
+structural_changes.MERGE_MS = 80  # people take longer from one change to the next than tests do
+message.READ_MS = 10_000_000  # messages stay until a test has read them
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -174,7 +174,7 @@ def unanswered(driver: Driver) -> Iterator[None]:
 def window_of_module(
     request: pytest.FixtureRequest, qapp: QApplication, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Driver]:
-    """The window that :func:`shared` gives to one test after another."""
+    """The window that :func:`shared` passes from one test to the next."""
     before = alive()
     made = make(patient(QtBot(request)), tmp_path_factory.mktemp("shared") / "home")
     yield made
@@ -207,7 +207,7 @@ def _begin_again(driver: Driver) -> None:
     """Leave the class and the lesson, and replace all runs by a new one."""
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
-        typed.clearFocus()  # applies the content of a field to this run instead of the next test's
+        typed.clearFocus()  # commits a field's text to this run, not to the next test's
     if program.lessons.is_open:
         program.lessons.player.leave()
     if program.presenter.active:

@@ -1,4 +1,4 @@
-"""What a window in some state loses: texts cut, things scrolled sideways, words over other words."""
+"""Defects of a window in a given state: cut text, horizontal scrolling, and overlapping words."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from app.widgets.panel import Panel, in_window
 from tests.app.painted import painted_words
 
 TOUCH = 2.5
-"""Pixels by which the boxes of two words may meet: a box is higher than its letters."""
+"""Pixels by which the boxes of two words may overlap, since a box is higher than its letters."""
 
 
 def box_of(widget: QWidget) -> QRect:
-    """Where a widget lies in its window."""
+    """Return the rectangle of a widget in its window."""
     return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
 
 
 def losses(window: QWidget) -> list[str]:
-    """Sentences on everything that is lost in ``window``; none where nothing is."""
+    """Return a message for every defect in ``window``."""
     shown = [widget for widget in window.findChildren(QWidget) if widget.isVisible() and in_window(widget)]
     found = [sentence for widget in shown for sentence in _of(widget)]
     panels = [widget for widget in shown if isinstance(widget, Panel) and widget.id]
@@ -67,7 +67,7 @@ def _of(widget: QWidget) -> list[str]:
         part = QStyle.SubControl.SC_ComboBoxEditField
         room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
         short = widget.fontMetrics().horizontalAdvance(widget.currentText()) - room
-        said = widget.toolTip() == plain_tip(widget.currentText())  # it ends in an ellipsis, and hovering says it whole
+        said = widget.toolTip() == plain_tip(widget.currentText())  # an ellipsis, with a complete tooltip
         return [f"{_name(widget)} cuts “{widget.currentText()}” by {short}"] if short > 0 and not said else []
     if isinstance(widget, QAbstractButton) and not widget.visibleRegion().isEmpty():
         return _of_button(widget)
@@ -75,7 +75,7 @@ def _of(widget: QWidget) -> list[str]:
 
 
 def _of_table(table: TableTwin) -> list[str]:
-    """Numbers that have no room in their column; a longer text may be cut, for its cell says all of it."""
+    """Return numbers that do not fit into their column. Longer text may be cut, since its cell gives all of it."""
     found = []
     for place, column in enumerate(table.table.columns):
         room = table.columnWidth(place) - 16 * table.factor
@@ -105,7 +105,7 @@ def _of_button(button: QAbstractButton) -> list[str]:
 
 
 def _of_painted(widget: QWidget) -> list[str]:
-    """Words that leave a painted widget, lie over one another, or end in an ellipsis."""
+    """Return words that extend beyond a painted widget, overlap, or end in an ellipsis."""
     cut = [word.text for word in painted_words(widget) if "…" in word.text]
     return [*_of_words(widget, _name(widget)), *(f"{_name(widget)} cuts “{text}”" for text in cut)]
 

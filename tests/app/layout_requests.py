@@ -1,4 +1,4 @@
-"""How often a widget is asked to lay out what is in it."""
+"""Counts how often a widget is asked to lay out its content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QObject
 
 
 class LayoutRequests(QObject):
-    """Counts how often a widget is asked to lay out what is in it."""
+    """Counts how often a widget is asked to lay out its content."""
 
     def __init__(self, watched: QObject) -> None:
         super().__init__(watched)

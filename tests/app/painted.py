@@ -1,4 +1,4 @@
-"""The words that a widget paints, wherever they come from: read from the widget drawn as SVG."""
+"""The words that a widget paints, wherever they come from, read from the widget drawn as SVG."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DPI = 96
 
 
 class PaintedWord(NamedTuple):
-    """A text, the size of its type in pixels, and the rectangle that it takes in the widget."""
+    """A string, its font size in pixels, and the rectangle that it occupies in the widget."""
 
     text: str
     pixels: float
@@ -25,7 +25,7 @@ class PaintedWord(NamedTuple):
 
 
 def painted_words(widget: QWidget) -> list[PaintedWord]:
-    """Every text that ``widget`` and what stands in it paint, in the order in which they are painted."""
+    """Return every string that ``widget`` and its children paint, in painting order."""
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

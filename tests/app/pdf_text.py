@@ -1,4 +1,4 @@
-"""The text of a PDF that Qt wrote, page by page: what its fonts say each glyph stands for."""
+"""The text of a PDF written by Qt, page by page, decoded with the character maps of its fonts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 
 
 def pages_of(data: bytes) -> list[str]:
-    """The texts of the pages, without spaces: Qt places words, and writes no character for some gaps."""
+    """Return the text of each page without spaces, because Qt positions words and writes no character for some gaps."""
     objects = {int(found[1]): found[2] for found in re.finditer(rb"(\d+) 0 obj\s(.*?)endobj", data, re.DOTALL)}
     fonts = {}
     for number, body in objects.items():
@@ -21,7 +21,7 @@ def pages_of(data: bytes) -> list[str]:
 
 
 def sizes_of(data: bytes) -> set[tuple[int, int]]:
-    """Widths and heights of the pages, in points."""
+    """Return the widths and heights of the pages, in points."""
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\s*\]", data)
     return {(round(float(width)), round(float(height))) for width, height in boxes}
 
@@ -32,7 +32,7 @@ def _stream(body: bytes) -> bytes:
 
 
 def _letters(table: bytes) -> dict[int, str]:
-    """The letter of each glyph, from ranges <first> <last> [<letter> …], or <first> <last> <letter>."""
+    """Return the letter of each glyph, from ranges <first> <last> [<letter> …], or <first> <last> <letter>."""
     letters = {}
     for block in re.findall(rb"beginbfrange(.*?)endbfrange", table, re.DOTALL):
         for first, last, listed, one in re.findall(rb"<(\w+)>\s*<(\w+)>\s*(?:\[([^\]]*)\]|<(\w+)>)", block):

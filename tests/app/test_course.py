@@ -1,4 +1,6 @@
-"""A course from the command line to the class: a session that leads from lesson to lesson, and what is handed in."""
+"""A course from the command line to the class: a session that leads from lesson to lesson, and the homework handed
+in.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def digest(path: Path) -> str:
 
 
 def as_recorded(name: str, digest: str) -> tuple[Settings, int]:
-    """Settings and updates that the tool of a recorded run records; ``digest`` is that of its model's files."""
+    """Return the settings and number of updates in the recording tool. ``digest`` is that of the model's files."""
     if name == EXAMPLES[0]:
         return ARITHMETIC.settings, UPDATES
     recording = make_real_examples.RECORDINGS[name]

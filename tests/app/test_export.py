@@ -1,4 +1,4 @@
-"""Pictures and tables on the command line: real files of the size asked for, and a sentence for everything else."""
+"""Pictures and tables on the command line: real files of the requested size, and an error message otherwise."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OTHERS = (
     "diagnosis",
     "homework",
 )
-"""Panels that compute, or are texts."""
+"""Panels that compute, or that contain text."""
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -78,7 +78,7 @@ def export(*arguments: object) -> None:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one sentence with which the command ends."""
+    """Return the one error message with which the command ends."""
     capsys.readouterr()
     try:
         status: object = main([str(argument) for argument in arguments])
@@ -90,7 +90,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def texts(svg: Path) -> str:
-    """Every text of an SVG file, in order; where the font changes there is a space."""
+    """Return all text in an SVG file, in order, with a space at each change of font."""
     return " ".join(" ".join("".join(each.itertext()) for each in ET.parse(svg).iter(f"{SVG}text")).split())
 
 

@@ -47,7 +47,7 @@ def picture(place: int, width: int = 101, height: int = 51) -> QImage:
 
 
 def read(path: Path) -> list[tuple[QImage, int]]:
-    """(picture, milliseconds) of every frame, as Qt reads them."""
+    """Return (picture, milliseconds) of every frame, as Qt reads them."""
     reader = QImageReader(str(path))
     frames = []
     while reader.canRead():
@@ -130,7 +130,7 @@ def test_an_update_becomes_an_animated_webp_that_is_not_replaced_unasked(
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
 def test_an_exported_file_is_readable_by_whoever_the_users_umask_allows(tmp_path: Path, umask: int, mode: int) -> None:
-    """The group that owns the folder could not read a film in it."""
+    """The group that owns the folder used to be unable to read a film in it."""
     out = tmp_path / "film.webp"
     before = os.umask(umask)
     try:
@@ -163,7 +163,7 @@ def test_several_updates_become_numbered_pictures_in_a_folder_of_their_own(
 def test_an_older_film_stays_until_the_new_one_is_whole(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], qapp: object
 ) -> None:
-    """All its pictures were deleted before the first of the new ones was drawn."""
+    """All pictures of the old film used to be deleted before the first new one was drawn."""
     out = tmp_path / "pictures"
     choice = FilmChoice(steps=range(1, 4), speed=10.0, rate=10.0)
     for _ in export_film(run, out, choice):
@@ -172,7 +172,7 @@ def test_an_older_film_stays_until_the_new_one_is_whole(
     with suppress(InterruptedError):
         for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
             raise InterruptedError
-    gc.collect()  # the film that nobody goes on with
+    gc.collect()  # the abandoned film
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [], "no picture is left behind"
     for _ in export_film(run, out, replace(choice, theme="dark"), force=True):

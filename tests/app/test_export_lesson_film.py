@@ -27,7 +27,7 @@ STEPS = 3
 
 @dataclass
 class Filmed:
-    """A picture, what it shows, and every text that can be seen in it."""
+    """A picture, what it shows, and every string visible in it."""
 
     image: QImage
     shot: LessonShot
@@ -36,7 +36,7 @@ class Filmed:
 
 @pytest.fixture(scope="module")
 def lesson() -> Lesson:
-    """The first steps of a lesson that is cheap: one told, one asked for a number, one for a direction."""
+    """The first steps of a quick lesson: one that explains, one that asks for a number, one for a direction."""
     whole = lesson_called("build_group")
     return Lesson(
         id=whole.id,

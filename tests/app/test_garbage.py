@@ -1,4 +1,4 @@
-"""What holds Qt objects is collected in the window's thread, whatever other threads make meanwhile."""
+"""Cycles with Qt objects are collected in the window's thread, whatever other threads create in the meantime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.garbage import collect_at, collect_if_due
 
 @pytest.fixture
 def collecting() -> Iterator[None]:
-    """Garbage is collected as in a window; before, as Python does by itself."""
+    """Collects garbage as a window does, and restores Python's own collection afterwards."""
     gc.collect()
     gc.enable()
     about_to_wait = QAbstractEventDispatcher.instance().aboutToBlock
@@ -26,7 +26,7 @@ def collecting() -> Iterator[None]:
 
 
 def _in_a_cycle(destroyed_in: list[threading.Thread]) -> None:
-    """Make an object that nothing but the collector destroys."""
+    """Create an object that only the garbage collector destroys."""
     thing = QObject()
     thing.destroyed.connect(lambda: destroyed_in.append(threading.current_thread()), Qt.ConnectionType.DirectConnection)
     thing.itself = thing  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Questions for Moodle, read back: GIFT's own letters mean themselves, and the right answer is the run's."""
+"""Questions for Moodle, read back: GIFT's special characters are escaped, and the right answer is the run's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NASTY = r"~a = #1: {π} \ → 50%"
 
 @dataclass
 class Question:
-    """One question as a reader of GIFT has it."""
+    """One question as parsed from GIFT."""
 
     title: str
     text: str
@@ -32,12 +32,12 @@ def unescaped(text: str) -> str:
 
 
 def cut(text: str, mark: str) -> list[str]:
-    """``text`` between marks that no backslash precedes."""
+    """Split ``text`` at every ``mark`` that is not preceded by a backslash."""
     return re.split(rf"(?<!\\)(?:\\\\)*{mark}", text)
 
 
 def read(source: str) -> tuple[list[str], list[Question]]:
-    """The categories and the questions of a GIFT file, by its published grammar."""
+    """Return the categories and the questions of a GIFT file, parsed by its published grammar."""
     categories, found = [], []
     for part in source.strip().split("\n\n"):
         if part.lstrip().startswith("$CATEGORY: "):

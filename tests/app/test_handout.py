@@ -1,4 +1,4 @@
-"""A lesson on paper: read back from the PDF, questions and scales but no answer, and the answers apart."""
+"""A lesson on paper, read back from the PDF: questions and scales without answers, and the answers separately."""
 
 from __future__ import annotations
 

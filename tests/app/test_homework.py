@@ -21,7 +21,7 @@ pytestmark = pytest.mark.one_window
 
 
 def sat(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, lesson: str) -> Homework:
-    """A lesson taken to its end, each question answered or skipped, and what is saved there."""
+    """Take a lesson to its end, with each question answered or skipped. Returns the homework saved there."""
     program, player = driver.program, driver.program.lessons.player
     player.reveal.moves = False
     pupil = Pupil(driver)

@@ -1,4 +1,4 @@
-"""Lessons held against their runs by the command line: a draft that says something false is refused."""
+"""Lessons checked against their runs by the command line: a draft with a false statement is refused."""
 
 from __future__ import annotations
 

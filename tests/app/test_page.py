@@ -1,4 +1,4 @@
-"""A page that stands alone, read back: its numbers are the record's, and nothing in it leads outside."""
+"""A self-contained page, read back: its numbers are the record's, and nothing in it links to the outside."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Page(HTMLParser):
 
     @property
     def answers(self) -> list[dict[str, Any]]:
-        """What is said of the guesses."""
+        """The replies to the guesses."""
         return unpacked(self.data["script#questions"])
 
     @property
     def doors(self) -> list[int]:
-        """The places of the explanations that a click opens."""
+        """Indices of the explanations that a click opens."""
         return [int(attrs["data-number"] or "") for _, attrs in self.tags if "data-number" in attrs]
 
 
@@ -104,7 +104,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reachable(numbers: Numbers, asked: list[Quantity]) -> dict[str, float]:
-    """The engine's value of everything that ``asked`` comes from, by its name."""
+    """Return the engine's value of everything that ``asked`` is derived from, by name."""
     found: dict[Quantity, str] = {}
     waiting = [numbers.canonical(quantity) for quantity in asked]
     while waiting:
@@ -173,13 +173,13 @@ def test_the_step_table_the_lanes_and_the_settings_are_those_of_the_window(run: 
 
 
 def outward(text: str) -> list[str]:
-    """What in a page, a style or a program would load or lead to something outside."""
+    """Return everything in a page, a style sheet or a program that would load or link to something outside."""
     pattern = r"https?:|ftp:|//[a-z]|\burl\(|@import|\bsrc=|\bimport\b|fetch\(|XMLHttp|WebSocket|sendBeacon|eval\("
     return re.findall(pattern, text)
 
 
 def test_the_button_that_skips_a_question_is_seen() -> None:
-    """It shared its class with the link that is out of sight until the keyboard reaches it."""
+    """It used to share a class with the link that is hidden until the keyboard reaches it."""
     css = resource("page/page.css").read_text("utf-8")
     hidden = re.findall(r"([^{}]+)\{[^{}]*-999rem", css)
     assert [rule.strip() for rule in hidden] == ["a.skip"]

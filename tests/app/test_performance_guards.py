@@ -1,4 +1,4 @@
-"""What keeps the window quick, as behaviour: the times themselves are the benchmarks' business."""
+"""Behaviour that keeps the window quick. The benchmarks measure the times themselves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_panel_behind_a_tab_draws_when_it_comes_to_the_front(driver: Driver) -
 
 
 def test_while_a_run_goes_on_the_window_is_not_laid_out_again(driver: Driver) -> None:
-    """One request from one label places all docks anew and paints the window's own ground a second time."""
+    """A request from a single label arranges all docks again and paints the window's background a second time."""
     driver.run(12)
     driver.settle()
     requests = LayoutRequests(driver.program.window)
@@ -151,7 +151,7 @@ def test_there_are_at_most_sixty_frames_a_second(qtbot: QtBot, monkeypatch: pyte
 
 
 def rest_after(qtbot: QtBot, frame_seconds: float, *, busy: bool, shared: bool = False) -> int:
-    """Milliseconds from a frame's end to the next, of one that computes, or waits, for so long."""
+    """Return the rest in milliseconds after a frame that takes ``frame_seconds``, either computing or waiting."""
     frames = FrameTimer()
     frames.shared = shared
     ticker = frames.findChild(QTimer)

@@ -1,4 +1,6 @@
-"""The shipped files: found wherever the program runs from, and all that the interface shows can be drawn with them."""
+"""The shipped files: found wherever the program runs from, and sufficient to draw everything that the interface
+shows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ ICONS = sorted({path.stem for path in resource("icons").glob("*.svg")} - {PROGRA
 
 
 def families(text: str, family: str) -> set[str]:
-    """The families whose glyphs draw ``text`` in ``family``."""
+    """Return the font families whose glyphs draw ``text`` in ``family``."""
     layout = QTextLayout(text, QFont(family))
     layout.beginLayout()
     layout.createLine()
@@ -28,7 +30,7 @@ def families(text: str, family: str) -> set[str]:
 
 
 def inked(image: QImage) -> list[QColor]:
-    """The colours of the pixels that are opaque."""
+    """Return the colours of the opaque pixels."""
     colours = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
     return [colour for colour in colours if colour.alpha() == 255]
 

@@ -1,4 +1,4 @@
-"""The self-test holds on a whole copy, and says what is wrong with one that is not."""
+"""The self-test passes on a complete copy, and says what is wrong with an incomplete one."""
 
 from __future__ import annotations
 

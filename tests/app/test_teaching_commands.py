@@ -1,4 +1,4 @@
-"""The commands of docs/teaching.md, run one after the other in an empty folder by somebody who has nothing yet."""
+"""The commands of docs/teaching.md, run one after the other in an empty folder, as by a new user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_A_WINDOW = ("--present",)
 
 
 def commands() -> list[list[str]]:
-    """The lines of the page's blocks, as a shell has them, without the interpreter."""
+    """Return the commands in the page's code blocks as argument lists, without the interpreter."""
     blocks = re.findall(r"```\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
     assert all(line[:2] == [".venv/bin/python", "-m"] for line in lines)

@@ -1,4 +1,4 @@
-"""The settings that are said to act are those that change something."""
+"""The settings reported as having an effect are those that change something."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.core.explain_cases import random_objective
 from tests.core.steps import random_step
 
 FIELDS = [field.name for field in dataclasses.fields(Objective) if field.name not in ("credit", "entropy_bonus")]
-"""Without the two that this batch has no numbers for: rewards of steps, and full distributions that change."""
+"""Fields tested with this batch. It lacks the step rewards and changing full distributions that the other two need."""
 
 
 def batch() -> Step:
@@ -30,7 +30,7 @@ def batch() -> Step:
 
 
 def numbers(step: Step, objective: Objective) -> list[np.ndarray]:
-    """Advantage, loss and gradient of the second pass."""
+    """Return the advantage, loss and gradient of the second pass."""
     push, pull = recompute.token_gradient(step, 1, objective)
     return [
         recompute.advantage(step, objective),
@@ -40,7 +40,7 @@ def numbers(step: Step, objective: Objective) -> list[np.ndarray]:
 
 
 def others(objective: Objective, name: str) -> list[Objective]:
-    """The objective with other values of one field, as far as they are allowed."""
+    """Return the objective with every other allowed value of one field."""
     rule, value = about(Objective, name), getattr(objective, name)
     values: list[Any] = [choice for choice in rule.choices if choice != value]
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What the array libraries are asked for beyond the standard."""
+"""Functions required of the array libraries beyond the standard."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ FIRST = Breakpoint(series="dead_groups", relation="first")
 
 
 def stops(one: Breakpoint, values: list[float]) -> list[int]:
-    """The places at which a watch that sees one value after the other stops."""
+    """Return the indices at which a watch that reads the values one by one stops."""
     watch = Watch([one], nothing_before)
     rest = dict.fromkeys(METRICS, NAN)
     return [place for place, value in enumerate(values) if watch.reached(rest | {one.series: value})]

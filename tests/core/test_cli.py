@@ -1,4 +1,4 @@
-"""The command line: train, inspect, lists, and errors in one sentence."""
+"""The command line: train, inspect, lists, and errors as one message."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def trained(tmp_path: Path) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """What a command prints."""
+    """Return what a command prints."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 0
     return capsys.readouterr().out
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one sentence with which a command ends."""
+    """Return the one error message with which a command ends."""
     capsys.readouterr()
     try:
         code: object = main([str(argument) for argument in arguments])

@@ -1,4 +1,4 @@
-"""A setting that is one of some words: a word that nobody knows is an error wherever it acts, never the last branch."""
+"""Settings with a fixed set of values: an unknown value is an error wherever it is used, never the last branch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ UNKNOWN = "unheard of"
 
 
 def holding(part: Any, **words: Any) -> Any:
-    """``part`` with words that its checks would refuse: as if the settings knew a choice that nothing else does."""
+    """Return ``part`` with values that its checks would refuse, as if the settings knew a choice that nothing else
+    does.
+    """
     for name, word in words.items():
         object.__setattr__(part, name, word)
     return part
@@ -168,7 +170,7 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
     "model.device": (on_device,),
     "model.precision": (lambda: holding(Model(), precision=UNKNOWN).in_bfloat16, loaded),
 }
-"""Where each of the words acts; a setting that is one of some words needs a row."""
+"""Functions in which each such setting is used. A new setting with a fixed set of values needs a row."""
 
 
 def test_every_setting_that_is_one_of_some_words_stands_in_the_table() -> None:

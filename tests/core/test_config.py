@@ -77,7 +77,7 @@ def test_replace_changes_several_paths_at_once() -> None:
     assert changed.get("learner.critic") is True
     assert changed.get("seed") == 9
     assert set(Settings().differences(changed)) == {"objective.baseline", "objective.beta", "learner.critic", "seed"}
-    # a whole part and one of its fields together
+    # an entire part and one of its fields together
     both = Settings().replace({"objective.clip_low": 0.1, "objective": Objective(beta=0.7)})
     assert both.objective == Objective(beta=0.7, clip_low=0.1)
 

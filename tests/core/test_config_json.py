@@ -1,4 +1,4 @@
-"""Settings as JSON: there and back, and every mistake named by its path."""
+"""Settings as JSON: round trips, and every mistake named by its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No cell of a table that the program writes is run by a spreadsheet."""
+"""No cell of a table that the program writes is executed by a spreadsheet."""
 
 from __future__ import annotations
 

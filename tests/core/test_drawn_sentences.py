@@ -1,4 +1,4 @@
-"""Sentences on cards and in what-ifs, over updates drawn at random, are held against the raw arrays of the update."""
+"""Sentences on cards and in what-ifs for random updates, checked against the raw arrays of the update."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ BEGAN = re.compile(rf"A range that began above {NUMBER} would make the clip act\
 BOTH = re.compile(rf"A range that ended below {NUMBER}, or began above {NUMBER}, would make the clip act\.")
 CAP = re.compile(rf"A cap below {NUMBER} would act\.")
 SLACK = 1e-6
-"""By how much of its distance from 1 a bound is moved past the ratio that is named."""
+"""Share of its distance from 1 by which a bound is moved past the named ratio."""
 
 
 def updates(count: int, seed: int) -> Iterator[Step]:
-    """Updates of every kind: made up, and trained; many at small rates, where no ratio leaves the band."""
+    """Yield updates of every kind, synthetic and trained, many with small learning rates at which no ratio leaves
+    the clip range.
+    """
     numbers = np.random.default_rng(seed)
     for number in range(count):
         if number % 3 == 0:
@@ -43,8 +45,9 @@ def updates(count: int, seed: int) -> Iterator[Step]:
 
 
 def acts(step: Step, passed: int, *, low: float | None = None, high: float | None = None) -> bool:
-    """Whether the clip acts on a token of the pass, with a range that begins just above ``low`` or ends just below
-    ``high``."""
+    """Return whether the clip acts on a token of the pass if the range begins just above ``low`` or ends just below
+    ``high``.
+    """
     objective = step.settings.objective
     gmpo = objective.surrogate == "gmpo"  # its range is one of log-ratios
     if high is not None:
@@ -58,7 +61,7 @@ def acts(step: Step, passed: int, *, low: float | None = None, high: float | Non
 
 
 def is_true_of_clip(sentence: str, step: Step, passed: int) -> bool:
-    """Whether what the card says of a clip that acts on nothing holds."""
+    """Return whether the card's statement about a clip that acts on nothing is true."""
     if not recompute.terms(step, passed).clipped[recompute.used(step, passed)].any():
         if found := BOTH.search(sentence):
             return acts(step, passed, high=float(found[1])) and acts(step, passed, low=float(found[2]))
@@ -132,7 +135,7 @@ def test_where_nothing_is_said_to_be_pushed_no_logit_has_a_gradient(count: int) 
 
 
 def pairs(count: int, seed: int) -> Iterator[tuple[Step, Settings]]:
-    """Updates of a bandit, and settings that differ from theirs in one switch or in all of them."""
+    """Yield updates of a bandit, with settings that differ from theirs in one switch or in all of them."""
     numbers = np.random.default_rng(seed)
     for number in range(count):
         settings = random_settings(numbers)
@@ -157,12 +160,12 @@ def pairs(count: int, seed: int) -> Iterator[tuple[Step, Settings]]:
 
 
 def pushes_of(sentences: tuple[str, ...]) -> str:
-    """Those of the sentences that are about pushes."""
+    """Return those of the sentences that are about pushes."""
     return " ".join(s for s in sentences if "push" in s)
 
 
 def is_true_of_pushes(said: str, ran: Step, other: Step, passed: int) -> bool:
-    """Whether what is said of the pushes of two updates holds on the tokens and on the logits."""
+    """Return whether a statement about the pushes of two updates is true of the tokens and of the logits."""
     pairs = [(step, min(passed, step.passes - 1)) for step in (ran, other)]
     tokens = [_on_tokens(step, nearest) for step, nearest in pairs]
     switches = [step.settings.objective for step in (ran, other)]

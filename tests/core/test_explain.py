@@ -1,4 +1,4 @@
-"""Every number explains itself: the second computation agrees with the first, down to what was recorded."""
+"""Every number explains itself: the second computation agrees with the first, down to the recorded inputs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ with warnings.catch_warnings():
     import ziamath
 
 NOT_FROM_TRAINING = ("new_probability", "grad_norm")
-"""What a made-up step cannot get right: its later policies were drawn, not trained."""
+"""Quantities that a synthetic step cannot get right, because its later policies were sampled, not trained."""
 
 
 SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 12))]
-"""Of the drawn cases; with five of them every choice is drawn."""
+"""Seeds of the random cases. The first five cover every choice."""
 
 
 def disagreements(step: Step, leave_out: tuple[str, ...] = ()) -> list[Node]:
@@ -166,7 +166,7 @@ def test_the_dual_clip_is_said_in_words() -> None:
 
 
 def with_ratio(ratio: float, advantage: float) -> Step:
-    """One completion of one token that has moved by ``ratio``."""
+    """Return a completion with one token that has moved by ``ratio``."""
     step = random_step(group_size=1, passes=1, settings=Settings(objective=Objective(baseline="none", std="none")))
     moved = step.old_logp + math.log(ratio)
     return dataclasses.replace(step, logp=np.stack([moved, moved]), rewards=np.array([advantage]))

@@ -1,4 +1,4 @@
-"""What explanations say of a direction, a size or a cause, held against the engine under several settings."""
+"""Statements in explanations about a direction, a size or a cause, checked against the engine with several settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.core.test_explain import with_ratio
 
 
 def sapo_slope(ratio: float, tau: float) -> float:
-    """dS / d log r at A = 1, from the engine."""
+    """Return dS / d log r at A = 1, from the engine."""
     objective = Objective(surrogate="sapo", sapo_temperature_pos=tau, beta=0.0)
     step, one = np.array([[math.log(ratio)]]), np.ones((1, 1), bool)
     return -float(gradient(objective, step, np.zeros((1, 1)), np.array([1.0]), one)[0, 0])
@@ -65,9 +65,9 @@ def log_softmax(z: np.ndarray) -> np.ndarray:
 
 
 def expected_gradient(kind: str, level: str, tokens: int, importance: bool = True, moved: bool = True) -> np.ndarray:
-    """E over completions drawn from π_old of the engine's pull, on the logits of a policy of one or two tokens.
+    """Return the engine's gradient with respect to the logits, averaged over completions sampled from π_old.
 
-    ``moved``: the policy has left the one that sampled. The weight of every token is 1.
+    The policy has one or two tokens, each with weight 1. ``moved`` says whether it differs from the sampling policy.
     """
     now, ref = (log_softmax(Z0), log_softmax(Z1)), (log_softmax(REF0), log_softmax(REF1))
     old = (log_softmax(OLD0), log_softmax(OLD1)) if moved else now
@@ -99,7 +99,7 @@ def kl_of_completions(z0: np.ndarray, z1: np.ndarray, tokens: int) -> float:
 
 
 def true_gradient(tokens: int) -> np.ndarray:
-    """Central differences of the exact KL of whole completions."""
+    """Return central differences of the exact KL of entire completions."""
     found, h = np.zeros((SIZE + 1, SIZE)), 1e-6
     for row in range(SIZE + 1):
         for action in range(SIZE):
@@ -154,7 +154,7 @@ def test_k1_times_the_ratio_is_not_said_to_have_no_gradient() -> None:
 
 
 def bracket(latex: str, r: float, a: float, o: Objective) -> bool:
-    """The condition of the formula of “clipped”, evaluated as it is written."""
+    """Evaluate the condition in the formula of “clipped” as it is written."""
     condition = latex.partition("[")[2].rpartition("\\right]")[0]
     for text, value in (
         (r"1 + \varepsilon^{+}", f"{1 + o.clip_high!r}"),

@@ -1,4 +1,4 @@
-"""Homework files: read with care, their numbers computed once more, and a table that a spreadsheet does not run."""
+"""Homework files: read with care, their numbers recomputed, and a table that a spreadsheet does not execute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KL estimators: values, derivatives, and what they are on average, by enumerating a categorical with five arms."""
+"""KL estimators: values, derivatives, and expectations, by enumerating a categorical with five arms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIVERGENCE = float(sum(p * math.log(p / q) for p, q in zip(P, Q, strict=True)))
 
 
 def expected_gradient(kind: str, importance: bool, old_logp: np.ndarray = LOGP) -> np.ndarray:
-    """Gradient on the logits of β = 1 times the estimate, averaged exactly over the arms drawn from π_old."""
+    """Return the gradient with respect to the logits for β = 1, averaged exactly over the arms sampled from π_old."""
     objective = Objective(beta=1.0, kl=kind, kl_importance=importance)
     arm = np.arange(5)
     column = (slice(None), None, None)  # one run an arm: (5, 1, 1)

@@ -1,4 +1,4 @@
-"""What the lessons say, held against the code that trains, over many seeds and without a window."""
+"""Statements of the lessons, checked against the training code over many seeds, without a window."""
 
 from __future__ import annotations
 
@@ -234,7 +234,9 @@ OVER = (0.2, 0.5, 1.0)
 
 
 def final_kl(first: int, **changes: object) -> tuple[np.ndarray, np.ndarray]:
-    """Mean final KL at every β of ``OVER``, and its standard error, over sixteen seeds from ``first`` on."""
+    """Return the mean final KL at every β of ``OVER``, and its standard error, over sixteen seeds starting at
+    ``first``.
+    """
     points = [AGAINST_KL.replace({**changes, "objective.beta": beta}) for beta in OVER]
     last = np.array([runs.measures["kl"][-1] for runs in ensembles(points, range(first, first + 16), 400)])
     return last.mean(axis=-1), last.std(axis=-1, ddof=1) / 4
@@ -281,13 +283,13 @@ def raced(first: int, fairness: str, **changes: object) -> dict[str, Ensemble]:
 
 
 def best(runs: Ensemble) -> tuple[float, float]:
-    """Mean probability of the best action at the end, and its standard error."""
+    """Return the mean final probability of the best action, and its standard error."""
     last = runs.measures["best_prob"][-1]
     return float(last.mean()), float(last.std(ddof=1) / math.sqrt(len(last)))
 
 
 def ahead(one: Ensemble, other: Ensemble) -> float:
-    """How many standard errors the first is ahead by."""
+    """Return by how many standard errors the first is ahead."""
     (a, spread), (b, other_spread) = best(one), best(other)
     return (a - b) / math.hypot(spread, other_spread)
 

@@ -1,4 +1,6 @@
-"""Lesson files: read whole, or refused with file, line, key and what would be right; predictions held against a run."""
+"""Lesson files: read completely, or refused with file, line, key and what would be right; predictions checked
+against a run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core as a library: its public names, the example that its page shows, and what its functions refuse."""
+"""The core as a library: its public names, the example on its page, and the arguments that its functions refuse."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_what_runs_share_counts_for_each_of_them(shared: dict[str, tuple[int, ..
 
 
 def _of_run(name: str, x: np.ndarray, run: int) -> np.ndarray:
-    """The share of one run in ``x``, whose leading axis may be missing, or 1."""
+    """Return the part of ``x`` that belongs to one run. The leading axis of ``x`` can be missing, or 1."""
     alone = {"denominator": (1, 1), "advantage": x.shape[-2:] if x.ndim == 3 else x.shape[-1:]}.get(name, x.shape[-2:])
     return x if x.ndim == len(alone) or x.ndim == 0 else x[min(run, len(x) - 1)]
 

@@ -1,4 +1,4 @@
-"""The loss on numbers that can be checked by hand: its value at the first pass, its weights, what it refuses."""
+"""The loss on numbers that can be checked by hand: its value at the first pass, its weights, and invalid input."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_with_a_reference_the_first_loss_is_beta_times_the_mean_estimate() -> No
 
 def test_the_loss_is_zero_and_its_gradient_is_not() -> None:
     found = gradient(Objective(beta=0.0), LOGP, LOGP, ADVANTAGE, MASK)
-    # −A / (B L): the whole weight of a completion is 1/2, spread over its tokens
+    # −A / (B L): the total weight of a completion is 1/2, spread over its tokens
     np.testing.assert_allclose(found, [[-1 / 2, 0, 0], [1 / 6, 1 / 6, 1 / 6]])
 
 

@@ -1,4 +1,4 @@
-"""NumPy, torch and array_api_strict give the same numbers, whatever stands in the padding."""
+"""NumPy, torch and array_api_strict give the same numbers, whatever the padding contains."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_the_closed_form_equals_autograd(surrogate: str, level: str) -> None:
 
 
 def held_weight(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The constant factor of a surrogate sg(w) A log π, (B, T): its value over that of A log π."""
+    """Return the constant factor of a surrogate sg(w) A log π, (B, T): its value divided by that of A log π."""
     bare = {**arrays, "gate": np.ones_like(arrays["gate"])}
     value, plain = (evaluate(o, **bare).surrogate for o in (objective, objective.replace(surrogate="log_prob")))
     return np.where(plain == 0, 1.0, value / np.where(plain == 0, 1.0, plain))
@@ -54,7 +54,7 @@ def test_the_constant_weights_are_those_of_their_papers(surrogate: str, level: s
 
 
 def weight_by_hand(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The weight of cispo and vespo by their formulas, (B, T)."""
+    """Return the weights of cispo and vespo from their formulas, (B, T)."""
     o, mask = objective, arrays["mask"]
     log_ratio = cases.token_log_ratio(arrays)
     if o.log_ratio_limit is not None:
@@ -71,7 +71,7 @@ def weight_by_hand(objective: Objective, arrays: dict[str, np.ndarray]) -> np.nd
 
 
 def finite_differences(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Central differences of the loss, every perturbed copy one run of a single call."""
+    """Return central differences of the loss, with every perturbed copy as one run of a single call."""
     if SURROGATES[objective.surrogate].path is Path.LOG_PROB:  # the factor stays at its base value: a gate of log_prob
         arrays = arrays | {"gate": arrays["gate"] * held_weight(objective, arrays)}
         objective = objective.replace(surrogate="log_prob")
@@ -105,7 +105,7 @@ def single(logp: float, old_logp: float, advantage: float) -> dict[str, Any]:
 
 
 def both(objective: Objective, arrays: dict[str, np.ndarray]) -> float:
-    """The gradient, once autograd and the closed form have agreed on it."""
+    """Return the gradient after asserting that autograd and the closed form agree."""
     np.testing.assert_allclose(closed(objective, arrays), autograd(objective, arrays), rtol=1e-14)
     return float(closed(objective, arrays).sum())
 

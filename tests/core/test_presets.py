@@ -1,6 +1,6 @@
 """Each preset on numbers that a reader can check by hand.
 
-Two completions to one prompt, rewarded 1 and 0, of one and three tokens, unless a test says otherwise.
+Unless stated otherwise: two completions of one prompt, with one and three tokens and rewards 1 and 0.
 Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707107 + 0.0001) = 0.707007.
 """
 
@@ -31,12 +31,12 @@ def advantage(name: str, rewards: Any = ((1.0, 0.0),), **more: Any) -> list[floa
 
 
 def first_loss(name: str, **more: Any) -> float:
-    """The loss at the first pass over the two completions."""
+    """Return the loss of the first pass over the two completions."""
     return float(evaluate(objective(name), LOGP, LOGP, np.array(advantage(name)), MASK, **more).loss)
 
 
 def one(name: str, log_ratio: list[float], a: float) -> tuple[list[float], list[float]]:
-    """(surrogate, −gradient) of the tokens of a single completion."""
+    """Return (surrogate, −gradient) of the tokens of a single completion."""
     old = np.full((1, len(log_ratio)), -1.0)
     arguments = (objective(name), old + np.array([log_ratio]), old, np.array([a]), np.full(old.shape, True))
     return evaluate(*arguments, ref_logp=old).surrogate[0].tolist(), (-gradient(*arguments, ref_logp=old))[0].tolist()

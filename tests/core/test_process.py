@@ -1,4 +1,4 @@
-"""Rewards for steps: against a plain loop over the definition, in every library, and in everything that is shown."""
+"""Rewards for steps: against a plain loop over the definition, in every library, and everywhere they are shown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ CHAIN = Settings().replace(
 
 
 def by_hand(rewards: list[list[list[float]]], baseline: str, std: str, epsilon: float) -> list[list[list[float]]]:
-    """DeepSeekMath 4.1.3 in plain Python: rewards of steps [prompt][completion][token], NaN where no step ends."""
+    """Compute DeepSeekMath 4.1.3 in plain Python: rewards of steps [prompt][completion][token], NaN where no step
+    ends.
+    """
 
     def steps(groups: list[list[list[float]]]) -> list[float]:
         return [r for group in groups for row in group for r in row if not math.isnan(r)]
@@ -80,7 +82,7 @@ def by_hand(rewards: list[list[list[float]]], baseline: str, std: str, epsilon: 
 def test_every_library_gives_what_the_definition_says(backend: str, baseline: str, std: str) -> None:
     rng = np.random.default_rng(3)
     rewards = np.where(rng.random((2, 3, 4, 5)) < 0.3, np.nan, rng.integers(0, 3, (2, 3, 4, 5)) / 2)
-    rewards[0, 1] = np.where(np.isnan(rewards[0, 1]), np.nan, 0.5)  # a group whose steps were all paid alike
+    rewards[0, 1] = np.where(np.isnan(rewards[0, 1]), np.nan, 0.5)  # a group whose steps have equal rewards
     rewards[1, 2] = np.nan  # and one without any step
     objective = Objective(credit="process", baseline=baseline, std=std)
     there = cases.BACKENDS[backend]
@@ -127,7 +129,9 @@ def test_every_number_explains_itself(baseline: str, std: str) -> None:
 
 
 def _one_silent(step: Step) -> Step:
-    """A group whose steps were all paid alike, and a completion with one step of two tokens."""
+    """Return the step with one group whose steps have equal rewards, and one completion with a single step of two
+    tokens.
+    """
     assert step.step_rewards is not None
     paid = np.where(step.group[:, None] == 0, 1.0, step.step_rewards)
     paid[-1, :1] = np.nan
@@ -170,7 +174,9 @@ def test_the_same_batch_can_be_asked_for_the_other_credit() -> None:
 
 @pytest.mark.parametrize("credit", ["outcome", "process"])
 def test_a_what_if_turns_one_into_the_other(credit: str) -> None:
-    """The first update of both runs draws the same batch, so the what-if of one is the other, to its last pass."""
+    """The first update of both runs samples the same batch, so the what-if of one equals the other, up to its last
+    pass.
+    """
     other = {"outcome": "process", "process": "outcome"}[credit]
     ran, wanted = (CHAIN.replace({"objective.credit": kind}) for kind in (credit, other))
     asked = what_if(trained(ran), wanted)

@@ -1,4 +1,4 @@
-"""How far an update is, is reported where it takes long, and not too often."""
+"""The progress of long updates is reported, and not too often."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress,
 
 
 class Watched:
-    """Reports of an update under a clock that is set by hand."""
+    """Reports of an update, with a clock set by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0

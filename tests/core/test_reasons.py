@@ -1,4 +1,4 @@
-"""Each reason appears on a step that has it, is true of its numbers, and stays away from one that has not."""
+"""Each reason appears on a step that has it, is true of its numbers, and does not appear on other steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.core.steps import random_step
 
 
 def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: int = 1, **objective: Any) -> Step:
-    """An update whose first pass is on-policy and whose reference is the policy itself, with given rewards."""
+    """Return an update with given rewards whose first pass is on-policy and whose reference is the policy itself."""
     tokens = max(lengths or [1])
     step = random_step(
         prompts=groups,
@@ -37,14 +37,14 @@ def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: i
 
 
 def moved(step: Step, by: list[float], passed: int = 1) -> Step:
-    """The same update with log-ratios ``by`` in a pass."""
+    """Return the same update with log-ratios ``by`` in a pass."""
     logp = step.logp.copy()
     logp[passed] = step.old_logp + np.array(by)[:, None]
     return dataclasses.replace(step, logp=logp)
 
 
 def far_reference(step: Step, by: float = 1.0) -> Step:
-    """The same update with the reference elsewhere."""
+    """Return the same update with another reference."""
     assert step.ref_logp is not None
     return dataclasses.replace(step, ref_logp=step.ref_logp + by)
 
@@ -54,7 +54,7 @@ DEAD = [0.0] * 4
 
 
 def said(step: Step, key: str, passed: int = 0, objective: Objective | None = None) -> str:
-    """The chip beside a number, empty where there is none."""
+    """Return the text of the chip next to a number, empty if there is none."""
     reason = reasons(step, passed, objective).get(key)
     return reason.chip if reason else ""
 
@@ -195,7 +195,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
 
 
 def still(rewards: list[float]) -> Step:
-    """An update that has not measured any gradient."""
+    """Return an update without a measured gradient."""
     return dataclasses.replace(first_pass(rewards), measurements={"grad_norm": 0.0})
 
 
@@ -212,7 +212,7 @@ def test_a_reason_is_not_given(name: str) -> None:
 
 
 def every_reason(count: int = 60) -> list[tuple[Step, int, Reason]]:
-    """Reasons of many random updates."""
+    """Return the reasons of many random updates."""
     rng = np.random.default_rng(4)
     found = []
     for number in range(count):
@@ -379,24 +379,24 @@ def test_with_an_entropy_bonus_equal_rewards_are_not_said_to_push_nothing_at_all
 
 
 def given_no_advantage(step: Step) -> Step:
-    """The same update from a source that gave every completion an advantage of 0."""
+    """Return the same update from a source that gave every completion an advantage of 0."""
     return dataclasses.replace(step, advantage=np.zeros(len(step.rewards)))
 
 
 def in_two_batches(step: Step) -> Step:
-    """The same update whose pass was divided in two micro-batches of other sizes."""
+    """Return the same update with the pass divided into two micro-batches of different sizes."""
     part = np.array([[0, 1, 1, 1]] * step.passes)
     return dataclasses.replace(step, part=part)
 
 
 def penalised(rewards: list[float], **objective: Any) -> Step:
-    """An update with the KL in the reward, and a reference from which completions lie at different distances."""
+    """Return an update with the KL in the reward, whose completions are at different distances from the reference."""
     step = first_pass(rewards, kl_in="reward", kl="k1", beta=0.5, **objective)
     return dataclasses.replace(step, ref_logp=step.old_logp + np.linspace(0, 1, len(rewards))[:, None])
 
 
 NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
-    # name: key, what was said and is not true, a step of which it was said, pass
+    # name: key, the false statement, a step it was made about, pass
     "an entropy bonus pulls on nothing where all is equally likely": (
         "dead_groups", "entropy bonus still pulls",
         lambda: trained_with(objective__entropy_bonus=0.1, task__landscape="custom", task__custom=(0.5,) * 10), 0,
@@ -452,7 +452,7 @@ NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
 
 
 def swayed(step: Step) -> Step:
-    """The same update, the tokens of whose completions have moved against each other in the second pass."""
+    """Return the same update, with the tokens of each completion moved in opposite directions in the second pass."""
     logp = step.logp.copy()
     logp[1] = step.old_logp + np.array([0.125, -0.125])
     return dataclasses.replace(step, old_logp=step.old_logp, logp=logp)

@@ -1,4 +1,4 @@
-"""What follows from a recorded step: groups, advantages, micro-batches, what-if."""
+"""Quantities derived from a recorded step: groups, advantages, micro-batches, what-if."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 
 
 def across_ranks(reduction: str) -> Step:
-    """Two micro-batches on each of two ranks, as a trainer records them: one denominator of the pass for all four."""
+    """Return two micro-batches on each of two ranks, as a trainer records them, with one denominator for all four."""
     step = step_of(under(reduction=reduction, max_tokens=6, beta=0.0), part=RANKS)
     used = RANKS >= 0
     size = (used @ step.mask.sum(-1)) if reduction == "token" else used.sum(-1)

@@ -1,4 +1,4 @@
-"""The numbers of a recorded run: those that the trainer reported stand beside ours and agree with them."""
+"""The numbers of a recorded run: those reported by the trainer are shown next to ours and agree with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordinary files only, read as far as is allowed, and nothing is waited for."""
+"""Only ordinary files are read, up to a limit, and nothing blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded step whose reward functions are weighted otherwise: advantages, groups and pushes, and what is said."""
+"""A recorded step with other weights for its reward functions: advantages, groups, pushes and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shipped files are found in the source tree and beside an installed copy, under the name that a wheel gives them."""
+"""Shipped files are found in the source tree and in an installed copy, with the names that a wheel gives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that claim a direction, a size or a cause, held against the engine over many settings."""
+"""Sentences that claim a direction, a size or a cause, checked against the engine with many settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RATIOS = np.array([0.05, 0.3, 0.6, 0.9, 1.0, 1.1, 1.3, 1.7, 2.06, 2.5, 4.0, 9.0]
 
 
 def pushes(objective: Objective, a: float) -> np.ndarray:
-    """−∂loss/∂log π of completions of one token at :data:`RATIOS`, each alone in its batch, (12,)."""
+    """Return −∂loss/∂log π of completions with one token at :data:`RATIOS`, each alone in its batch, (12,)."""
     logp = np.log(RATIOS)[:, None, None]  # (12, 1, 1): twelve runs
     ones = np.ones((12, 1))
     return -np.asarray(gradient(objective, logp, 0 * logp, a * ones, ones[..., None] > 0))[:, 0, 0]
@@ -70,7 +70,9 @@ def test_what_is_said_of_sapo_compares_with_the_unclipped_push(where: str) -> No
 
 @pytest.mark.parametrize("seed", range(6))
 def test_times_the_ratio_k1_and_k3_get_the_gradient_of_the_kl_and_k2_loses_it(seed: int) -> None:
-    """The expected token gradient on the policy's own samples, against ∇KL(π‖π_ref) on the logits."""
+    """The expected token gradient on the policy's own samples, compared with ∇KL(π‖π_ref) with respect to the
+    logits.
+    """
     draw = np.random.default_rng(seed)
     policy, reference = draw.dirichlet(np.ones(5), size=2) * 0.9 + 0.02
     logp, ref = np.log(policy)[:, None, None], np.log(reference)[:, None, None]  # (5, 1, 1): an action a run
@@ -108,7 +110,7 @@ def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_tak
 
 
 def test_no_advantage_of_a_divided_group_is_in_the_thousands() -> None:
-    """(G − 1) / √G at most, and a group with one reward apart reaches it, however small its std is."""
+    """The maximum is (G − 1) / √G, reached by a group in which one reward differs, however small its std is."""
     for size in (2, 4, 8, 64):
         for spread in (1.0, 1e-3, 1e-9):
             rewards = np.array([[spread] + [0.0] * (size - 1)])

@@ -1,4 +1,4 @@
-"""The step-detail table holds what the engine computed, at addresses that explain knows."""
+"""The step-detail table contains what the engine computed, at addresses that ``explain`` knows."""
 
 from __future__ import annotations
 

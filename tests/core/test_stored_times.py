@@ -1,4 +1,4 @@
-"""Times of updates are kept from one start to the next, for the same model under settings that take as long."""
+"""Update times are kept between starts, for the same model with settings that take equally long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Value and derivative of each surrogate, the formulas written out by hand (loops, no arrays)."""
+"""Value and derivative of each surrogate, with the formulas written out by hand (loops, no arrays)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(objective: Objective, log_ratio: Any = LOG_RATIO, advantage: Any = ADVAN
 
 
 def by_row(values: Callable[[int, int], float]) -> np.ndarray:
-    """(B, T) of d loss / d x from a formula of (row, token); 0 in padding."""
+    """Return d loss / d x, (B, T), from a formula of (row, token); 0 in padding."""
     return np.array([[values(i, t) if t < LENGTH[i] else 0.0 for t in range(3)] for i in range(B)])
 
 

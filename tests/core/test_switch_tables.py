@@ -1,6 +1,6 @@
-"""Every row of every table of switches: known to the settings, and the same algorithm wherever it is read.
+"""Every row of every table of switches is known to the settings, and means the same algorithm wherever it is read.
 
-A new row is tested here and in the tests of objective, explain and script without any of them being edited.
+A new row is tested here and in the tests of objective, explain and script without changing any of them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def settings_of(surrogate: str, **changes: Any) -> dict[str, Any]:
 
 
 def trained_under(surrogate: str, **changes: Any) -> Step:
-    """The second update of a run of several tokens and passes: advantages differ, ratios leave 1, some are clipped."""
+    """Return the second update of a run with several tokens and passes: advantages differ, ratios leave 1, some are
+    clipped.
+    """
     return trained_with(2, **(settings_of(surrogate) | TASK | changes))
 
 

@@ -1,4 +1,4 @@
-"""What was asked is read from a prompt without the chat template around it."""
+"""The question is extracted from a prompt without the chat template around it."""
 
 from __future__ import annotations
 

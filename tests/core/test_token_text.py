@@ -1,4 +1,4 @@
-"""The text of tokens from a saved tokenizer, whichever way it writes bytes and spaces."""
+"""The text of tokens from a saved tokenizer, however it encodes bytes and spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What-if: one recorded update under other settings. Numbers that a reader can check by hand."""
+"""What-if: one recorded update with other settings, on numbers that a reader can check by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bandit(changes: dict[str, Any] | None = None, count: int = 3) -> list[Step]:
 
 
 def two_of_three(**changes: Any) -> Step:
-    """One prompt, G = 2: a right completion of two tokens and a wrong one of three, at ratio 1."""
+    """Return one prompt with G = 2: a right completion of two tokens and a wrong one of three, at ratio 1."""
     step = lm_step(1, prompts=1, group_size=2, settings=lm_settings(**{"learner.group_size": 2, **changes}))
     mask = np.array([[True, True, False], [True, True, True]])
     cut: dict[str, Any] = {
@@ -124,7 +124,7 @@ def test_gradients_are_compared_by_angle_and_length() -> None:
 
 
 def across_ranks(reduction: str) -> Step:
-    """Two micro-batches on each of two ranks and an unused row, divided by what the whole pass counts."""
+    """Return two micro-batches on each of two ranks and an unused row, divided by the count of the entire pass."""
     part = np.array([[0, 1, 2, 3, 0, 1, 2, -1, 3, 0, 1, 2]] * 2)
     settings = Settings().replace({"objective.reduction": reduction, "objective.max_tokens": 6})
     step = random_step(4, prompts=3, group_size=4, tokens=6, passes=2, bare=True, settings=settings)
@@ -260,7 +260,7 @@ def test_what_the_record_lacks_is_refused_in_a_sentence() -> None:
 
 
 def odd_steps() -> dict[str, Step]:
-    """Records that are unusual and allowed."""
+    """Return unusual but valid records."""
     step, several = lm_step(2), random_step(3, prompts=3, group_size=4, tokens=6, passes=2)
     part = np.array([np.repeat([0, 1], 6), np.repeat([0, -1], [5, 7])])
     return {

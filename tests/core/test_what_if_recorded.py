@@ -1,4 +1,4 @@
-"""What-ifs on runs that other programs trained: each pass is asked where it stood, and only the loss is another one."""
+"""What-ifs on runs that other programs trained: each pass keeps its recorded policy, and only the loss changes."""
 
 from __future__ import annotations
 

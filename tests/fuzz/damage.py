@@ -1,4 +1,4 @@
-"""Content that no program has written: any bytes, a good file damaged, a good one with odd values."""
+"""Content that no program has written: random bytes, damaged files, and files with odd values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ ODD: SearchStrategy[Any] = st.one_of(
 JSON = st.recursive(
     ODD, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
 )
-"""Values that JSON can hold, also where another kind is expected."""
+"""JSON values, including types that are not expected."""
 
 
 @st.composite
 def damaged(draw: DrawFn, whole: bytes) -> bytes:
-    """``whole`` with bytes flipped, a stretch cut out, doubled or replaced, or the end missing; sometimes any bytes."""
+    """Draw ``whole`` with bytes flipped, a stretch cut out, doubled or replaced, or the end missing; sometimes
+    random bytes.
+    """
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=400))
     data = bytearray(whole)
@@ -50,7 +52,7 @@ def damaged(draw: DrawFn, whole: bytes) -> bytes:
 
 @st.composite
 def odd_json(draw: DrawFn, whole: Any) -> str:
-    """The JSON value ``whole`` in which some places hold another value, or are gone, or are there twice."""
+    """Draw the JSON value ``whole`` with some parts replaced, removed or duplicated."""
     value = json.loads(json.dumps(whole))
     for _ in range(draw(st.integers(1, 3))):
         value = _changed(draw, value)
@@ -58,7 +60,7 @@ def odd_json(draw: DrawFn, whole: Any) -> str:
 
 
 def _changed(draw: DrawFn, value: Any) -> Any:
-    """``value`` with one place changed, chosen on the way down."""
+    """Return ``value`` with one part changed, chosen at random on the way down."""
     if isinstance(value, dict) and value and draw(st.integers(0, 7)):
         key = draw(st.sampled_from(sorted(value)))
         kind = draw(st.sampled_from(["within", "within", "gone", "more"]))

@@ -1,4 +1,4 @@
-"""Folders of models that somebody made to bring down whoever looks at them. No library of models makes them."""
+"""Malicious folders of models, built to bring down whatever inspects them, without any model library."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GGUF = b"GGUF" + struct.pack("<I", 3)
 
 
 def weights(shapes: dict[str, list[int]], **changes: Any) -> bytes:
-    """A safetensors file of zeros."""
+    """Return a safetensors file of zeros."""
     header: dict[str, Any] = {}
     end = 0
     for name, shape in shapes.items():
@@ -53,7 +53,7 @@ def weights(shapes: dict[str, list[int]], **changes: Any) -> bytes:
 
 
 def sound(folder: Path) -> Path:
-    """A model that can be looked at, in a new folder."""
+    """Create a folder with a model that can be inspected."""
     home = folder / "model"
     home.mkdir(parents=True)
     (home / "config.json").write_text(json.dumps(CONFIG))
@@ -65,7 +65,7 @@ def sound(folder: Path) -> Path:
 
 
 def adapter(folder: Path) -> Path:
-    """An adapter with its model beside it."""
+    """Create an adapter with its model next to it."""
     sound(folder).rename(folder / "base")
     home = folder / "adapter"
     home.mkdir()
@@ -76,7 +76,7 @@ def adapter(folder: Path) -> Path:
 
 
 def changed(folder: Path, file: str, name: str, value: Any) -> Path:
-    """A value of a JSON file is another; of the adapter's configuration in the folder of an adapter."""
+    """Change a value in a JSON file of the folder. For an adapter, the file is the adapter's configuration."""
     home = adapter(folder) if file.startswith("adapter") else sound(folder)
     read = json.loads((home / file).read_text())
     place = read["model"] if name in ("vocab", "merges") else read
@@ -98,7 +98,7 @@ def content(folder: Path, file: str, data: bytes) -> Path:
 
 
 def enormous() -> bytes:
-    """A tokenizer whose vocabulary has a million words."""
+    """Return a tokenizer whose vocabulary has a million words."""
     return b'{"model": {"vocab": {' + b",".join(b'"%d": %d' % (n, n) for n in range(1_000_000)) + b"}}}"
 
 

@@ -1,4 +1,4 @@
-"""Recorded runs that somebody made to bring a reader down: pipes, endless devices, absurd counts, files that unfold."""
+"""Malicious recorded runs, built to bring a reader down: pipes, endless devices, absurd counts, files that expand."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.core.sources import DATA, source_path
 from tests.core.trace_files import copied
 
 Make = Callable[[Path], Path]
-"""Makes the source in an empty folder."""
+"""Function that creates a source in an empty folder."""
 ENDLESS = ("pipe", "/dev/zero", "/dev/urandom", "/dev/full", "folder", "loop")
-"""What may be in the place of a file."""
+"""Things that can replace a file."""
 NUMBERS: dict[str, Any] = {
     "10^9": 10**9,
     "-5": -5,
@@ -42,7 +42,7 @@ BAD_LINES = 15_000_000
 
 
 def instead(path: Path, what: str) -> None:
-    """Something that is no ordinary file in the place of ``path``."""
+    """Replace ``path`` by something that is not an ordinary file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     if what == "pipe":
@@ -56,7 +56,7 @@ def instead(path: Path, what: str) -> None:
 
 
 def trace_with(folder: Path, place: str, name: str, value: Any) -> Path:
-    """A trace in which one value of its description, its settings or its index is another."""
+    """Create a trace with a changed value in its description, its settings or its index."""
     trace = copied("grpo", folder)
     if place == "index":
         index = trace / "rank0" / "attempt0" / "index.jsonl"
@@ -112,7 +112,7 @@ def step_parquet(folder: Path, make: Callable[[Path], object]) -> Path:
 
 
 def equal_rows(path: Path, count: int, text: str = "x") -> None:
-    """A file of a few megabytes whose rows are all alike."""
+    """Write a file of a few megabytes whose rows are all identical."""
     part = min(count, 1_000_000)
     indices = pa.array([0], pa.int32()).take(pa.array([0] * part, pa.int32()))
     words = pa.DictionaryArray.from_arrays(indices, pa.array([text]))
@@ -140,7 +140,7 @@ def nested(depth: int) -> Any:
 
 
 def damaged(path: Path, begin: float, end: float, byte: int | None) -> None:
-    """A sound file of which a stretch is overwritten, or, where ``byte`` is None, missing."""
+    """Overwrite a stretch of an intact file, or remove it if ``byte`` is None."""
     columns(path)
     content = path.read_bytes()
     first, last = int(begin * len(content)), int(end * len(content))
@@ -204,7 +204,7 @@ MESSAGES: dict[str, Any] = {
     "calls of no tool": {"role": "assistant", "tool_calls": [None, {"function": []}]},
     "a hundred thousand calls": {"role": "assistant", "tool_calls": [{"name": "a", "arguments": ""}] * 100_000},
 }
-"""Messages that no chat template takes."""
+"""Messages that no chat template accepts."""
 
 
 def of_trace(**values: Any) -> Callable[[dict[str, Any]], None]:
@@ -421,7 +421,7 @@ SOURCES: dict[str, Make] = {
         for word in words
     },
 }
-"""Each is made within a second or two."""
+"""Sources that are created within a second or two."""
 
 LONG: dict[str, Make] = {
     "trace: 15 million bad lines of the index": lambda folder: trace_file(folder, OF_TRACE[1], b"x\n" * BAD_LINES),
@@ -436,18 +436,18 @@ LONG: dict[str, Make] = {
     ),
     "trackio: 500,000 rows": partial(many_rows, count=500_000),
 }
-"""Those that take longer to make or to read."""
+"""Sources that take longer to create or to read."""
 
 
 def made(name: str, folder: Path) -> Path:
-    """The source ``name``, in ``folder``, which is made."""
+    """Create the source ``name`` in ``folder``, which is created as well."""
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         return {**SOURCES, **LONG}[name](folder)
     raise AssertionError(f"{folder} is not empty")
 
 
-if __name__ == "__main__":  # in a process of its own, whose memory is not that of the window
+if __name__ == "__main__":  # in a separate process, so that its memory does not count as the window's
     for count, each in enumerate({**SOURCES, **(LONG if "--long" in sys.argv else {})}):
         (Path(sys.argv[1]) / f"{count:03d}").mkdir(parents=True)
         place = made(each, Path(sys.argv[1]) / f"{count:03d}")

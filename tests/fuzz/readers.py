@@ -1,4 +1,6 @@
-"""Every file that the program reads: a good one, and what reads it. A reader returns, or raises a sentence."""
+"""Every kind of file that the program reads: an intact one, and its reader, which returns or raises an error with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from grpo_core.runs.session import Manifest, open_session, save_session
 
 
 def sentence(read: Callable[[], object]) -> bool:
-    """Whether ``read`` refused; anything but a sentence of ours fails the test."""
+    """Return whether ``read`` refused. Any error other than ours fails the test."""
     try:
         read()
     except GrpoError as error:
@@ -57,7 +59,7 @@ def good_session() -> bytes:
 
 
 def read_run(path: Path) -> None:
-    """Everything that the window asks of a run file."""
+    """Read everything that the window requests from a run file."""
     with RunReader.open(path) as reader:
         _ = reader.origin.settings
         reader.settings_changes()
@@ -68,7 +70,7 @@ def read_run(path: Path) -> None:
 
 
 def poke_record(content: bytes, path: Path, step: int, changes: list[tuple[int, int]]) -> None:
-    """A run file in which bytes of one update's arrays are others, under a checksum that says they should be."""
+    """Change bytes of one update's arrays in a run file, under a matching checksum."""
     path.write_bytes(content)
     with closing(sqlite3.connect(path)) as connection:
         data = bytearray(connection.execute("SELECT record FROM step WHERE step = ?", (step,)).fetchone()[0])
@@ -79,7 +81,7 @@ def poke_record(content: bytes, path: Path, step: int, changes: list[tuple[int, 
 
 
 def compute(path: Path, number: int) -> None:
-    """What the window computes of an update. Its numbers may be anything; its indices lead somewhere."""
+    """Compute what the window computes for an update. Its numbers can be arbitrary, but its indices are valid."""
     with RunReader.open(path) as reader:
         step = reader.step(number)
     with np.errstate(all="ignore"):
@@ -100,7 +102,7 @@ GOOD_ANSWER: dict[str, Any] = json.loads(
 
 
 def read_answer(path: Path, text: str) -> None:
-    """An answer that is kept in a run file."""
+    """Read an answer stored in a run file."""
     path.write_bytes(good_run())
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("INSERT INTO answer VALUES (1, ?, ?)", (QUESTION.to_json(), text.replace("\ud800", "")))
@@ -133,7 +135,7 @@ def read_manifest(text: str) -> None:
 
 
 def poke(content: bytes, path: Path, table: str, place: int, column: int, value: object) -> None:
-    """A run file in which one cell holds ``value``; checksums of records are made to match, so that it is looked at."""
+    """Set one cell of a run file to ``value``, with matching checksums of records, so that the cell is read."""
     path.write_bytes(content)
     with closing(sqlite3.connect(path)) as connection:
         names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]

@@ -1,4 +1,4 @@
-"""A full disk, a clock that goes backwards, a decimal comma, long and foreign paths: told, and nothing lost."""
+"""A full disk, a clock that goes backwards, a decimal comma, long and foreign paths: reported, with nothing lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(
         driver.program.presenter.notes.save()
         said = driver.program.layout_files.save(driver.program.window, "Mine")
         assert said is None or said.endswith(".")
-    driver.run(10)  # space again: it goes on
+    driver.run(10)  # space again: it continues
     assert driver.head >= 10
     driver.program.controller.commit()
     with RunReader.open(run.path) as reader:

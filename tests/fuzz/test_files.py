@@ -1,4 +1,4 @@
-"""Whatever is in a file, its reader gives a result or a sentence. Each test has a short share and a long one."""
+"""Whatever a file contains, its reader gives a result or a message. Each test has a short and a long version."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ JSONL = b'{"prompt": "2+3=", "answer": "5"}\n{"prompt": "1+1=", "answer": 2}\n'
 
 
 def tried(examples: int, content: st.SearchStrategy[Any], check: Callable[[Any], object]) -> None:
-    """``check`` on so many contents; the short share tries the same ones every day."""
+    """Apply ``check`` to ``examples`` contents. The short version uses the same ones every day."""
 
     @settings(
         max_examples=examples,
@@ -73,7 +73,7 @@ def tried(examples: int, content: st.SearchStrategy[Any], check: Callable[[Any],
 
 
 def every_way(path: Path) -> None:
-    """The file is opened by the reader, the window, the writer and whoever copies it; what that leaves is deleted."""
+    """Open the file with the reader, the window, the writer and everything that copies it, then delete the results."""
     for way in WAYS:
         sentence(lambda way=way: way(path))  # type: ignore[misc]
     for beside in path.parent.iterdir():
@@ -182,7 +182,7 @@ def test_a_prompt_file(tmp_path: Path, name: str, good: bytes, examples: int) ->
 
 @SHARES
 def test_a_checkpoint(tmp_path: Path, examples: int) -> None:
-    """The directory at its head is where the reader can be led astray; the weights behind it are numbers."""
+    """Only the directory at its head can mislead the reader; the weights after it are numbers."""
     pytest.importorskip("torch")
     from grpo_core.lm.checkpoint import load
     from grpo_core.lm.model import Transformer

@@ -1,4 +1,4 @@
-"""Sources and models that were made to bring a reader down, opened in the window and by the command line."""
+"""Malicious sources and models, opened in the window and on the command line."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no pipes and devices in folders"),
 ]
 LONGEST_SILENCE = 5.0
-"""Seconds in which the window, whatever it reads, draws and takes a key."""
+"""Maximum number of seconds, whatever is being read, until the window draws and handles a key."""
 MOST_MEMORY = 350 << 20
-"""Bytes by which the process grows, the window's or the command line's. A window of its own has some 250 MB, and may
-have 600."""
+"""Bytes by which the window's or the command's process can grow. A window takes about 250 MB, and can take up to
+600.
+"""
 GIVEN_UP = 20.0
 """Seconds of reading after which Cancel is pressed."""
 MODES = [pytest.param(False, id="quick"), pytest.param(True, id="long")]
 
 
 def made(kind: str, folder: Path, *more: str) -> list[tuple[str, Path]]:
-    """What the harness ``kind`` makes: names and paths."""
+    """Return the names and paths of everything that the harness ``kind`` creates."""
     command = [sys.executable, "-m", f"tests.fuzz.{kind}", str(folder), *more]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
@@ -51,7 +52,7 @@ def made(kind: str, folder: Path, *more: str) -> list[tuple[str, Path]]:
 
 
 class Pulse(QTimer):
-    """Beats as long as the window's thread is free; its longest silence and the most memory on top are kept."""
+    """Ticks while the window's thread is free, and records its longest silence and the peak increase in memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,13 +70,13 @@ class Pulse(QTimer):
         self._last = time.monotonic()
 
     def begin(self) -> None:
-        """Forget what was before."""
+        """Forget earlier measurements."""
         self.silence, self.memory, self._last = 0.0, 0, time.monotonic()
 
 
 @pytest.fixture
 def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]:
-    """A program with processes of its own, as a user starts it."""
+    """A program with its own processes, as a user starts it."""
     preferences = Preferences(theme="light", speed=None)
     program = Application(qapp, find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")}), preferences, own_process=True)
     program.window.show()
@@ -91,7 +92,7 @@ def busy(driver: Driver) -> bool:
 
 
 def opened(driver: Driver, path: Path) -> bool:
-    """Open what is at ``path``, look at it, and close it; whether it came to an end without Cancel."""
+    """Open ``path``, inspect it, and close it. Returns whether that finished without Cancel."""
     program, begun = driver.program, time.monotonic()
     program.runs.open_path(path)
     while busy(driver) and time.monotonic() - begun < GIVEN_UP:
@@ -173,7 +174,7 @@ def test_the_command_line_s_reader_says_a_sentence_of_every_model(tmp_path: Path
 
 
 def said(row: tuple[str, float, float, int, bool]) -> None:
-    """A line of the report, for ``pytest -s``."""
+    """Print a line of the report, for ``pytest -s``."""
     name, seconds, silence, memory, ended = row
     how = "" if ended else ", cancelled"
     print(f"{seconds:6.1f} s, silent {silence:4.2f} s, {memory >> 20} MB: {name}{how}", flush=True)

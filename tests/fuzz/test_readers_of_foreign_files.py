@@ -1,4 +1,4 @@
-"""Each importer, and the look at a model's folder, on files that are damaged at random: an answer, or a sentence."""
+"""Every importer, and the inspection of a model's folder, on randomly damaged files: a result or a message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.fuzz.hostile_sources import SOURCES, made
 
 pytestmark = pytest.mark.long
 SECONDS = 5_000
-"""Milliseconds of one example."""
+"""Time limit for one example, in milliseconds."""
 bounded = settings(
     max_examples=150, deadline=SECONDS, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -45,7 +45,7 @@ def converted() -> bytes:
 
 @contextmanager
 def whole(name: str) -> Iterator[Path]:
-    """A sound source of a format, to be damaged."""
+    """Yield an intact source of a format, to be damaged."""
     with tempfile.TemporaryDirectory() as folder:
         if name == "trace":
             yield copied("grpo", Path(folder))
@@ -60,13 +60,13 @@ def whole(name: str) -> Iterator[Path]:
 
 
 def told(read: Callable[[], object]) -> None:
-    """An answer or none: nothing but an error of ours may be raised."""
+    """Assert that reading gives a result or raises one of our errors."""
     with suppress(GrpoError):
         read()
 
 
 def read(path: Path) -> None:
-    """Everything that is asked of a source."""
+    """Read everything that is requested from a source."""
     source = open_source(path)
     for position in range(1, min(len(source), 3) + 1):
         for what in ("step", "texts", "completions", "measured", "reports"):
@@ -107,7 +107,7 @@ def test_a_seed_is_read_or_said_here_too(name: str, tmp_path: Path) -> None:
 
 
 def look_at(path: Path) -> None:
-    """Everything that is asked of a model."""
+    """Inspect everything that is requested of a model."""
     files = look(path)
     vocabulary(files)
     assert files.description.endswith(".")

@@ -1,4 +1,4 @@
-"""Layouts that Qt itself would choke on, in a process of their own: it lives, and says what was wrong."""
+"""Layouts on which Qt itself would fail, in a separate process: the program survives, and says what was wrong."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ for _ in range(rounds):
         data = data or bytearray(b"{")
     path.write_bytes(bytes(data))
     refused += layouts.restore(window, "Mine") is not None
-for _ in range(rounds):  # with the right checksum, so that the values are looked at; the state for Qt itself is whole
+for _ in range(rounds):  # with the right checksum, so that the values are read; the state for Qt itself is intact
     state = json.loads(json.loads(good)["data"])
     key = chance.choice([*state, "more"])
     if key != "docks" or chance.random() < 0.5:

@@ -1,7 +1,8 @@
-"""A process that saves whatever the program saves until it is killed: for each folder on standard input it forks one.
+"""A process that saves everything the program saves until it is killed: it forks one saver for each folder on
+standard input.
 
-On standard output it says, once that is acknowledged, ``run n``: updates up to n are committed; ``session n``,
-``preferences n``, ``lessons n``: the n-th was saved.
+On standard output, it prints each acknowledged save: ``run n`` if updates up to n are committed; ``session n``,
+``preferences n`` or ``lessons n`` for the n-th save of that kind.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ thinning.BLOCK, thinning.NEWEST = 32, 64
 
 
 def save(folder: Path, seed: int) -> None:
-    """Saves in any order until killed."""
+    """Save in random order until killed."""
     chance = random.Random(seed)
     progress = LessonProgress(folder / "lessons.json")
     writer = RunWriter.create(folder / "run.grpo", Settings(), limit=LIMIT, thin=True)
@@ -61,12 +62,12 @@ def save(folder: Path, seed: int) -> None:
 
 
 def say(deed: str, number: int) -> None:
-    """One line in one write, so that a kill leaves no half of it."""
+    """Print one line in a single write, so that a kill never leaves half of it."""
     os.write(1, f"{deed} {number}\n".encode())
 
 
 def main() -> None:
-    """Serves folders until standard input ends."""
+    """Serve folders until standard input ends."""
     for line in sys.stdin:
         seed, folder = line.rstrip("\n").split(" ", 1)
         child = os.fork()

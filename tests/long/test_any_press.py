@@ -1,4 +1,4 @@
-"""Whatever is pressed, clicked, chosen or typed, in any order: no exception, no complaint of Qt, and whole files."""
+"""Random key presses, clicks, choices and typing: no exception, no complaint from Qt, and intact files."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ TASKS = ("single_peak", "double_peak", "linear", "custom", "length", "chain")
 
 
 class Hands:
-    """A person who presses anything.
+    """A user who presses anything.
 
     Attributes:
-        did: what was pressed, in order, for whoever has to find out why it failed.
+        did: what was pressed, in order, to help find the cause of a failure.
     """
 
     def __init__(self, driver: Driver, seed: int) -> None:
@@ -71,7 +71,7 @@ class Hands:
         self.did: list[tuple[Any, ...]] = []
 
     def act(self) -> None:
-        """One press of something."""
+        """Press something at random."""
         deeds = (
             self.command,
             self.key,

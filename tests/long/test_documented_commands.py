@@ -1,4 +1,4 @@
-"""Every command that README and docs/ show runs as it stands there, in the order in which it stands there."""
+"""Every command in README and docs/ runs exactly as printed, in the printed order."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ SHORTER = {"pretrain": ("--steps", "2", "--batch", "8"), "watch": ("--idle", "1"
 HERE = {"tcp://HOST:8786": "local:2"}
 """Replacements for words that stand for something on the reader's network."""
 VERDICTS = ("audit", "diagnose")
-"""Commands that end with 1 where they find something."""
+"""Commands that exit with status 1 if they find something."""
 SETUP = ("make ", "python3.11 -m venv ", ".venv/bin/pip install ")
-"""What makes the environment in which the tests themselves run; that its targets exist is tested elsewhere."""
+"""Prefixes of commands that create the environment in which the tests themselves run. Other tests check that their
+targets exist.
+"""
 
 
 def commands(path: Path) -> list[str]:
-    """The command lines of a document's blocks, without their remarks."""
+    """Return the command lines in a document's code blocks, without their comments."""
     blocks = re.findall(r"^```\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     lines = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
     return [line for line in lines if line.startswith((PYTHON, *SETUP))]

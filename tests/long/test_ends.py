@@ -1,4 +1,4 @@
-"""However the program ends and whatever it does then, none of its processes outlives it."""
+"""However the program ends, and whatever it is doing then, none of its processes outlives it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if os.name != "posix":
     pytest.skip("ends by signals", allow_module_level=True)
 
 PATIENCE = 120.0
-"""Seconds in which whatever is waited for comes, on a busy machine too."""
+"""Time limit in seconds for every wait, sufficient on a busy machine."""
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 SCRIPT = """
@@ -101,13 +101,13 @@ FILM = """from app.export.process import ExportProcess
 
 @dataclass(frozen=True, kw_only=True)
 class Activity:
-    """What the program is at.
+    """An activity of the program.
 
     Attributes:
-        begin: how that is begun.
-        ready: when it may end, in the program's own words.
-        process: a part of the command line of a process that has to be at work then; empty for none.
-        torch: it takes a language model.
+        begin: code that starts it.
+        ready: condition for ending the program, as code that runs in the program.
+        process: part of the command line of a process that must be working by then, empty for none.
+        torch: whether it needs a language model.
     """
 
     begin: str
@@ -155,11 +155,11 @@ ACTIVITIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """How the program ends.
+    """A way in which the program ends.
 
     Attributes:
         happens: what is done to it.
-        status: the exit status that follows.
+        status: the resulting exit status.
     """
 
     happens: Callable[[subprocess.Popen[str], Path], None]
@@ -176,7 +176,7 @@ def told(word: str) -> End:
 
 
 def signalled(number: signal.Signals, before: Callable[[psutil.Process], None] | None = None, status: int = 0) -> End:
-    """A signal, after ``before`` has been done to each other process of the program."""
+    """Return an end by a signal, after ``before`` has been applied to each other process of the program."""
 
     def happens(window: subprocess.Popen[str], home: Path) -> None:
         for process in processes(home):
@@ -204,13 +204,13 @@ ENDS = {
     "it is asked to end with its processes killed": signalled(signal.SIGTERM, psutil.Process.kill),
 }
 STARTING = ("a bandit is made ready", "a language model is loaded")
-"""Activities at whose beginning a process may have been started a moment ago."""
+"""Activities at the beginning of which a process may just have been started."""
 SOME = ("the window is closed", "it is asked to end", "it is killed", "it is killed with its processes stopped")
 CASES = [
     (activity, end)
     for activity in ACTIVITIES
     for end in (ENDS if "bandit" in activity else SOME)
-    # a process that is stopped within its first moments, before it has asked to be let go on, stays stopped
+    # a process stopped in its first moments, before it has arranged to be continued, stays stopped
     if not (activity in STARTING and end == "it is killed with its processes stopped")
 ]
 
@@ -222,7 +222,7 @@ def command(process: psutil.Process) -> str:
 
 
 def processes(home: Path) -> list[psutil.Process]:
-    """Every process of the program whose folders are at ``home``, whoever started it."""
+    """Return every process of the program whose folders are at ``home``, whoever started it."""
     alive = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -240,7 +240,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """The program's folders; what is left of it after a test that failed is ended."""
+    """The program's folders. Processes left behind by a failed test are killed."""
     folder = tmp_path / "home"
     folder.mkdir()
     yield folder

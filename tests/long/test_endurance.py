@@ -1,6 +1,6 @@
-"""A bandit at full speed with the window open: memory stays bounded, handles stay flat, nothing is lost unsaid.
+"""A bandit at full speed with the window open: bounded memory, constant number of handles, no unreported loss.
 
-``GRPO_LAB_ENDURANCE=3600`` makes it an hour; ``GRPO_LAB_ENDURANCE_CURVE=curve.csv`` keeps what was measured.
+``GRPO_LAB_ENDURANCE=3600`` makes it an hour; ``GRPO_LAB_ENDURANCE_CURVE=curve.csv`` saves the measurements.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from tests.app.conftest import Driver, make, take_down
 
 SECONDS = int(os.environ.get("GRPO_LAB_ENDURANCE", "180"))
 EVERY = min(60.0, SECONDS / 6)
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 GROWTH = 280
-"""Megabytes on top of what a window takes that has just been opened, about 220: 500 in all, in a process of its own."""
+"""Megabytes allowed beyond those of a newly opened window (about 220), so 500 in all for a separate process."""
 SIZE = max(SECONDS * 1e6, 18e6)
-"""Bytes of the file: a tenth or so of what the updates would take, and more than their curves, which stay whole: some
-140 bytes an update, at 4,000 updates a second at most."""
+"""Size of the file in bytes: about a tenth of what the updates would need, but more than their curves, which are
+kept completely: about 140 bytes per update, at up to 4,000 updates per second.
+"""
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3 * SECONDS + 300)]
 COLUMNS = ("seconds", "updates", "rss_mb", "handles", "threads", "widgets", "file_mb")
@@ -46,7 +47,7 @@ def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]
 
 
 def look(driver: Driver, begun: float) -> dict[str, float]:
-    """What the process holds now."""
+    """Return measurements of the process's resources."""
     gc.collect()
     process, run = psutil.Process(), driver.program.workspace.run
     assert run is not None
@@ -79,7 +80,7 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
         due = begun + len(curve) * EVERY
         driver.qtbot.waitUntil(partial(_past, due), timeout=round(EVERY + 60) * 1000)
         assert program.player.busy, driver.messages
-        program.workspace.move_to(chance.randrange(driver.head))  # somebody looks back, and goes on
+        program.workspace.move_to(chance.randrange(driver.head))  # somebody looks back, and continues
         driver.settle()
         assert program.workspace.view.step.step is not None
         program.workspace.follow()
@@ -101,13 +102,15 @@ def test_a_long_run_at_full_speed_keeps_its_size(driver: Driver) -> None:
 
 
 def thinned(driver: Driver) -> bool:
-    """Whether the file has reached its limit; on a busy machine that takes longer."""
+    """Return whether the file has reached its limit, which takes longer on a busy machine."""
     run = driver.program.workspace.run
     return run is not None and bool(run.thinned)
 
 
 def _whole_but_for_what_is_said(driver: Driver) -> None:
-    """The curves are whole; of the updates, those are gone that the file and the timeline say."""
+    """Assert that the curves are complete, and that the missing updates are those reported by the file and the
+    timeline.
+    """
     run = driver.program.workspace.run
     assert run is not None
     assert run.thinned

@@ -1,4 +1,4 @@
-"""What can happen to the process that trains and to its file, done to real ones: a sentence, and a usable program."""
+"""Real faults of the process that trains and of its file: each causes a message, and the program stays usable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ import resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 PATIENCE = 60_000
-"""Milliseconds in which whatever is waited for comes, on a busy machine too."""
+"""Time limit in milliseconds for every wait, sufficient on a busy machine."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
-    """A program whose runs have a process of their own."""
+    """A program whose runs have their own process."""
     preferences = Preferences(theme="light", speed=None, run_length=None)
     program = Application(qapp, find_paths({"GRPO_LAB_HOME": str(home)}), preferences, own_process=True)
     program.window.show()
@@ -56,7 +56,7 @@ def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
 
 
 def child(driver: Driver) -> psutil.Process:
-    """The process that trains."""
+    """Return the process that trains."""
     pid = driver.program.controller.worker.pid
     assert pid is not None
     return psutil.Process(pid)
@@ -69,7 +69,7 @@ def run_path(driver: Driver) -> Path:
 
 
 def heard(driver: Driver, words: str) -> str:
-    """The message that holds ``words``, waited for."""
+    """Wait for the message that contains ``words``, and return it."""
 
     def sentences() -> list[str]:
         driver.program.workspace.request_frame()
@@ -80,7 +80,9 @@ def heard(driver: Driver, words: str) -> str:
 
 
 def goes_on(driver: Driver) -> None:
-    """The run shown takes further updates, and all that its file says it holds can be read."""
+    """Assert that the displayed run can make further updates, and that everything its file claims to contain is
+    readable.
+    """
     driver.qtbot.waitUntil(lambda: driver.resting, timeout=PATIENCE)
     before = driver.head
     driver.program.player.run()
@@ -224,7 +226,7 @@ def test_a_file_that_goes_away_pauses_the_run_and_what_it_held_is_saved_and_open
 
 
 def limited(process: psutil.Process, what: int, value: int) -> None:
-    """From now on ``process`` may have so much of something; the hard limit stays, so that this can be taken back."""
+    """Set a soft resource limit of ``process`` to ``value``. The hard limit is kept, so that this can be undone."""
     process.rlimit(what, (value, process.rlimit(what)[1]))
 
 
@@ -279,7 +281,7 @@ def test_file_handles_that_are_used_up_are_called_that_and_the_run_goes_on_when_
 
 @pytest.fixture
 def small_disk(home: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A disk of its own under the folder of runs, with the room that the test asks for."""
+    """A separate disk mounted at the folder of runs, with the space that the test requests."""
     folder = home / "data" / "runs"
     folder.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", request.param, "none", str(folder)]

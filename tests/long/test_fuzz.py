@@ -1,4 +1,4 @@
-"""Damaged files of every kind the program reads: a sentence or a result, never a crash or another exception."""
+"""Damaged files of every kind that the program reads: a message or a result, never a crash or another exception."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 1500
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """``content`` with some bytes flipped, a stretch cut out, doubled or replaced, or the end missing."""
+    """Return ``content`` with bytes flipped, a stretch cut out, doubled or replaced, or the end missing."""
     data = bytearray(content)
     kind = chance.randrange(5)
     start = chance.randrange(len(data))

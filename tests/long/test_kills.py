@@ -1,6 +1,6 @@
-"""A process that saves runs, sessions, preferences and progress is killed at any moment: nothing acknowledged is lost.
+"""A process that saves runs, sessions, preferences and progress is killed at any moment; nothing acknowledged is lost.
 
-``GRPO_LAB_KILLS=1000`` makes it more kills than the usual ones.
+``GRPO_LAB_KILLS=1000`` sets the number of kills.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = [
 
 
 def killed(server: subprocess.Popen[str], folder: Path, seed: int) -> dict[str, int]:
-    """The last number that was acknowledged, for each kind of file, by a process killed at some moment."""
+    """Return, for each kind of file, the last number acknowledged by a process killed at a random moment."""
     assert server.stdin is not None
     assert server.stdout is not None
     chance = random.Random(seed)
@@ -60,7 +60,9 @@ def killed(server: subprocess.Popen[str], folder: Path, seed: int) -> dict[str, 
 
 
 def check(folder: Path, told: dict[str, int]) -> Counter[str]:
-    """Everything acknowledged is there, and everything that is there can be read; what was met."""
+    """Assert that everything acknowledged exists, and that everything that exists is readable. Returns counts of
+    what was found.
+    """
     met: Counter[str] = Counter(told)
     if "run" in told:
         with RunReader.open(folder / "run.grpo") as reader:
@@ -74,7 +76,7 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
             for name in METRICS:
                 assert len(reader.series(name)) == reader.last
         assert [part for part in verified(folder / "run.grpo") if part.damaged or part.unchecked] == []
-        with RunWriter.open(folder / "run.grpo") as writer:  # and it can be gone on with
+        with RunWriter.open(folder / "run.grpo") as writer:  # and it can be continued
             assert writer.committed >= told["run"]
     session = folder / "x.grposession"
     if "session" in told or session.exists():

@@ -1,4 +1,4 @@
-"""The commands of the program in a bare window, which write down that they were run."""
+"""The program's commands in a bare window, which records that they were run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.self_test.driving import Driven
 
 @dataclass
 class Stand:
-    """How the commands stand, instead of the program's own state.
+    """State of the commands, in place of the program's own state.
 
     Attributes:
         blocked: why commands cannot run, by id.
-        on: ids of those that are on.
-        texts: what they are called now, by id.
+        on: ids of the commands that are switched on.
+        texts: the current names of commands, by id.
     """
 
     blocked: dict[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Recorder(QMainWindow):
 
     Attributes:
         called: ids of the commands that were run, in order.
-        stand: how the commands stand.
+        stand: the state of the commands.
     """
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ class Recorder(QMainWindow):
         return widget
 
     def names(self) -> list[str]:
-        """The commands that were run since the last question."""
+        """Return the commands that were run since the last call."""
         names, self.called = self.called, []
         return names
 
     def commands(self, declared: tuple[Command, ...]) -> list[Command]:
-        """The commands as they are declared, but run and read here."""
+        """Return the commands as declared, but run and queried here."""
         return [self._recorded(command) for command in declared]
 
     def _recorded(self, command: Command) -> Command:
@@ -74,7 +74,7 @@ class Recorder(QMainWindow):
 
 @pytest.fixture(scope="session")
 def declared(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> tuple[Command, ...]:
-    """Every command of the program, of a user who has a layout and two recent files."""
+    """Every command of the program for a user with a layout and two recent files."""
     driven = Driven(qapp, tmp_path_factory.mktemp("home"))
     program = driven.program
     program.layout_files.save(program.window, "Mine")

@@ -1,4 +1,4 @@
-"""A command does what its name promises; one that is on or off is off again when it is run once more."""
+"""A command does what its name promises. One that is on or off returns to its state when it is run a second time."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ SWITCHES = {
     "present.counter",
     "present.ring",
 }
-"""Commands that take back what they did."""
+"""Commands that undo their effect when run again."""
 
 
 @pytest.fixture
 def program(shared: Driver) -> Iterator[Application]:
-    """A program at update 3, as at its start but for what it has learned to draw."""
+    """A program at update 3, otherwise as at its start except for what it has already drawn."""
     program = shared.program
     program.layouts.choose("Bandit")
     program.look.set("light", 1.0)

@@ -1,4 +1,4 @@
-"""Menus hold every command, in the order of the table."""
+"""The menus contain every command, in the order of the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.app.commands.conftest import Recorder
 
 
 def entries(menu: QMenu) -> list[QAction]:
-    """Every action of a menu and of those below it."""
+    """Return every action of a menu and its submenus."""
     found: list[QAction] = []
     for action in menu.actions():
         below = action.menu()

@@ -1,4 +1,4 @@
-"""The table of commands is whole: every command has a name, a key of its own, a place, and does one thing."""
+"""The table of commands is complete: every command has a name, a unique key, a place, and does one thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in the background: a process of their own, reported on as they go on, given up and gone on with at any time."""
+"""Runs in the background: a separate process reports on them, and they can be cancelled and resumed at any time."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     shown.table.setCurrentIndex(table.index(1, 0))
     before = program.workspace.run
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
-    driver.qtbot.waitUntil(lambda: program.workspace.run is not before)  # it is read beside the window
+    driver.qtbot.waitUntil(lambda: program.workspace.run is not before)  # it is read in the background
     run = program.workspace.run
     assert run is not None and run.head == 2 and run.origin.settings.objective.beta == 0.5
     (found, _) = runs.results(shown.background.folder)

@@ -1,4 +1,4 @@
-"""A run stops at a breakpoint: exactly there, at full speed, once; and the list is edited, kept and read back."""
+"""A run stops exactly at a breakpoint, once, at full speed; the list of breakpoints is edited, kept and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run is examined when it is opened, and what is wrong with it is said without a click."""
+"""A recorded run is examined when it is opened, and its problems are reported without a click."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISEASED = DATA.parent / "diseased"
 
 
 def examined(driver: Driver, path: Path) -> RecordedRun:
-    """Open a recorded run, and touch nothing until it has been examined."""
+    """Open a recorded run, and do nothing until it has been examined."""
     driver.program.runs.open_path(path)
     workspace = driver.program.workspace
 
@@ -40,7 +40,7 @@ def examined(driver: Driver, path: Path) -> RecordedRun:
 
 
 def message(driver: Driver) -> str | None:
-    """The message about findings, None where there is none."""
+    """Return the message about findings, or None if there is none."""
     lines = (line.message for line in driver.program.window.messages.lines)
     return next((message.text for message in lines if message.id == FOUND), None)
 

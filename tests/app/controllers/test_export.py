@@ -1,4 +1,4 @@
-"""Exporting from the window: what is on screen, in another look and size, and what takes its time beside it."""
+"""Exporting from the window: the screen content in another theme and size, and longer exports in the background."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def panel(driver: Driver, name: str) -> Panel:
 
 
 def shot(driver: Driver) -> np.ndarray:
-    """The window's pixels."""
+    """Return the window's pixels."""
     driver.settle()
     image = driver.program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     return np.frombuffer(image.constBits(), np.uint8).copy()
@@ -54,7 +54,7 @@ def dialog(driver: Driver) -> PictureDialog:
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, path: Path | str, kind: str = "") -> None:
-    """What the user picks in the system's file dialog."""
+    """Answer the system's file dialog with ``path``."""
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(path))
 

@@ -1,4 +1,4 @@
-"""A film that waits for the user goes on at any key that nothing else uses, at Enter, and at a click on it."""
+"""A film that waits for the user continues on Enter, on any key that nothing else uses, or on a click."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Key, NONE, CONTROL = Qt.Key, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier
 
 @pytest.fixture
 def waiting(driver: Driver, clock: ManualClock) -> FilmClock:
-    """A film that is paused in its first stage, with its picture in front and the keyboard there."""
+    """Pause a film in its first stage, with its picture in front and focused."""
     player = driver.program.player
     player.staged = True
     player.step()
@@ -133,6 +133,6 @@ def test_the_first_update_that_is_shown_slowly_ends_at_enter_and_at_a_click_too(
     else:
         QTest.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.rect().center())
     assert not program.player.film.playing and program.workspace.view.cursor.stage is Stage.UPDATE
-    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour goes on
+    driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour continues
     program.player.pause()
     driver.rest()

@@ -1,4 +1,4 @@
-"""First steps: each experience shows what it says, and leaves the user at the controls."""
+"""First steps: each experience shows what it promises, and leaves the user at the controls."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.app.conftest import Driver
 
 
 def at_once(experience: Experience) -> Experience:
-    """The same as fast as it can be computed."""
+    """Return the same experience at the highest possible speed."""
     return replace(experience, acts=tuple(replace(act, speed=None) for act in experience.acts))
 
 
 def play(driver: Driver, experience: Experience) -> None:
-    """Play it to its end."""
+    """Play an experience to its end."""
     driver.program.first_steps.begin(at_once(experience))
     driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None, timeout=30_000)
     driver.settle()

@@ -1,4 +1,4 @@
-"""A run that another window writes can be continued here as soon as that window has closed it."""
+"""A run that another window is writing can be continued here as soon as that window has closed it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_window
 
 @pytest.mark.parametrize("more", [0, 2], ids=["as it was", "after more updates"])
 def test_a_run_is_freed_when_the_other_window_closes_it(driver: Driver, tmp_path: Path, more: int) -> None:
-    """It stayed read-only until it was opened again."""
+    """The run used to stay read-only until it was opened again."""
     program, training = driver.program, learner(Settings())
     path = tmp_path / "shared.grpo"
     with RunWriter.create(path, Settings(), title="shared") as writer:

@@ -1,4 +1,4 @@
-"""Recorded runs of large updates, of many updates, and in one large file: the window is not kept waiting."""
+"""Recorded runs with large updates, with many updates, and in one large file do not block the window."""
 
 from __future__ import annotations
 

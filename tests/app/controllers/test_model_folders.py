@@ -1,4 +1,4 @@
-"""A model from a folder is looked at beside the window, which need not read its files again."""
+"""A model from a folder is inspected in the background, and the window need not read its files again."""
 
 from __future__ import annotations
 

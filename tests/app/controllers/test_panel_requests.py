@@ -1,4 +1,4 @@
-"""What a panel asks for is done, whenever the panel was made."""
+"""A panel's requests are carried out, whenever the panel was created."""
 
 from __future__ import annotations
 

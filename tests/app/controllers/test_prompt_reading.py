@@ -1,4 +1,4 @@
-"""The user's own prompts are read in a thread: the window goes on, and the reading can be cancelled."""
+"""The user's own prompts are read in a thread: the window stays responsive, and the reading can be cancelled."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_large_file_is_read_while_the_window_goes_on(
     own_time, all_time = [time.thread_time()], [time.process_time()]
 
     def look() -> None:
-        """How much processor time has gone by: what other programs take on a busy machine does not count."""
+        """Record the processor time used, which other programs on a busy machine do not affect."""
         own_time.append(time.thread_time())
         all_time.append(time.process_time())
 

@@ -1,4 +1,4 @@
-"""Runs of other trainers in the window: opened, walked through, followed while they are written."""
+"""Runs of other trainers in the window: opened, stepped through, and followed while they are being written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOURCES = DATA.parent / "sources"
 
 
 def opened(driver: Driver, path: Path) -> RecordedRun:
-    """Open a recorded run and wait until its series are there."""
+    """Open a recorded run and wait until its series have been loaded."""
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(lambda: isinstance(shown(driver.program.workspace), RecordedRun))
     run = shown(driver.program.workspace)

@@ -1,4 +1,6 @@
-"""Run files are opened and copied beside the window: it draws meanwhile, and what does not answer is left behind."""
+"""Run files are opened and copied in the background: the window keeps drawing, and a file that does not respond is
+abandoned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a crash the runs' folder is looked through beside the window, whatever lies in it."""
+"""After a crash, the runs' folder is scanned in the background, whatever it contains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Dr
 def test_a_start_with_a_new_run_after_another_kind_of_run_shows_it_in_its_own_layout(
     qtbot: QtBot, tmp_path: Path, layout: str
 ) -> None:
-    """The window of a recorded run was closed; ``--new`` showed the bandit in its layout."""
+    """After the window of a recorded run was closed, ``--new`` used to show the bandit in that run's layout."""
     assert layout in LAYOUTS
     before = make(qtbot, tmp_path / "home")
     before.program.layouts.choose(layout)

@@ -1,4 +1,4 @@
-"""Changes that need another run: what trains is always what the controls name."""
+"""Changes that require another run: the run in training is always the one that the controls describe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.one_window
 
 
 def choose(driver: Driver, path: str, value: str) -> None:
-    """Choose a word in a row of the controls."""
+    """Choose a value in a row of the controls."""
     box = row_of(driver, path).box
     box.setCurrentIndex(box.findData(value))
     box.activated.emit(box.currentIndex())
@@ -37,7 +37,7 @@ def edit(driver: Driver, **changes: object) -> None:
 
 
 def wait(driver: Driver) -> None:
-    """Until the changes have their run."""
+    """Wait until the changed settings have a run."""
     driver.qtbot.waitUntil(lambda: not driver.program.workspace.editing.pending)
     driver.settle()
 

@@ -1,4 +1,4 @@
-"""Larger and smaller type: the window stays within its screen, no dock lies over another, and the way back is one."""
+"""Larger and smaller type: the window stays within its screen, docks do not overlap, and zooming can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions nobody expected become reports that the window takes when it is ready."""
+"""Unexpected exceptions become reports that the window collects when it is ready."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fail(text: str = "bad") -> None:
 
 
 def raise_into_hook(error: BaseException) -> None:
-    """What the interpreter does with an exception that reaches the bottom."""
+    """Handle an uncaught exception as the interpreter does."""
     try:
         raise error
     except BaseException as caught:
@@ -142,7 +142,7 @@ def test_many_threads_lose_no_report(hooks: CrashHooks) -> None:
 
 
 class Window(QObject):
-    """Stands where the window asks for a frame."""
+    """A substitute for the window, on which a frame is requested."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a user can send: versions and the last log lines; nothing that names a person, a computer, a file or a run."""
+"""The report that a user can send: versions and the last log lines, with no name of a person, computer, file or run."""
 
 from __future__ import annotations
 

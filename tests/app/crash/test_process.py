@@ -1,4 +1,4 @@
-"""What only a process of its own can show: crashes of the interpreter, signals, Qt's messages."""
+"""Tests that need a separate process: crashes of the interpreter, signals, Qt's messages."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ os.kill(os.getpid(), 9)
 
 
 def crash(folder: Path, *words: str) -> bool:
-    """A process that starts and is killed; whether it started in safe mode."""
+    """Start a process and kill it. Returns whether it started in safe mode."""
     done = subprocess.run(
         [sys.executable, "-c", CRASH, str(folder), *words], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""A window that stands still is noted in the log with the place where it did; one that rests costs nothing."""
+"""A frozen window is noted in the log with the place where it froze; an idle window costs nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def watchdog(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> Iterator[Watchdo
 
 
 def stand_still_until_noted(caplog: pytest.LogCaptureFixture) -> None:
-    """What a handler does that waits for a slow disk."""
+    """Block as a handler does that waits for a slow disk."""
     end = time.monotonic() + PATIENCE
     while "stands still" not in caplog.text and time.monotonic() < end:
         time.sleep(0.01)

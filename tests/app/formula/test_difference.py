@@ -1,4 +1,4 @@
-"""What another objective changes in the formula: struck out, new, and letters that are defined anew."""
+"""Changes to the formula with another objective: removed parts, new parts, and redefined symbols."""
 
 from __future__ import annotations
 

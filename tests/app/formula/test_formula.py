@@ -1,4 +1,4 @@
-"""Formulas: drawn where they can be, readable as text everywhere, with live values that do not move things."""
+"""Formulas: drawn if possible, always readable as text, with live values that do not move the layout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def nothing_kept() -> Iterator[None]:
 
 
 def grey(widget: QWidget, ground: QColor) -> np.ndarray:
-    """The widget on ``ground``, (height, width), 0 to 255."""
+    """Return the greyscale image of the widget on the background ``ground``, (height, width), 0 to 255."""
     image = QImage(widget.size(), QImage.Format.Format_RGB32)
     image.fill(ground)
     widget.render(image, renderFlags=QWidget.RenderFlag.DrawChildren)

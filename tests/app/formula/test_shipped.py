@@ -1,4 +1,4 @@
-"""The formulas that are shipped drawn are what would be drawn now, and a first window needs no others."""
+"""The formulas shipped as drawings are the ones that would be drawn now, and a new window needs no others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ while not program.window.may_close:  # the run's process may only have begun to 
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the file that is shipped, which the program reads instead."""
+    """A copy of the shipped file, which the program reads instead."""
     path = tmp_path / PATH.name
     path.write_text(PATH.read_text("utf-8"), "utf-8")
     monkeypatch.setattr(render, "resource", lambda name: tmp_path / name)

@@ -1,4 +1,4 @@
-"""Every term the program uses is explained, truthfully and with its source."""
+"""Every term that the program uses is explained, correctly and with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published results: every figure has its source, is marked as not computed here, and none is a popular error."""
+"""Published results: every figure has its source, is marked as not computed here, and avoids popular errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ERRORS = {
     "REINFORCE uses one sample": r"reinforce uses (one|a single) sample",
     "one version for both": r"nature[^.]*71\.0",
 }
-"""What popular explainers get wrong."""
+"""Errors found in popular explanations."""
 WRONG = (
     "DeepSeekMath samples G = 8 answers",
     "2 GB per billion parameters",
@@ -70,7 +70,7 @@ def test_the_popular_errors_would_be_found() -> None:
 
 
 def test_the_figures_are_those_that_were_checked() -> None:
-    """Held against the papers themselves when they were written down."""
+    """These values were checked against the papers when they were entered."""
     figures = {entry.title: entry.figure for entry in published() if entry.figure}
     assert figures["DeepSeekMath 7B"] == "46.8 → 51.7 %"
     assert figures["DeepSeek-R1-Zero"] == "15.6 → 71.0 %"

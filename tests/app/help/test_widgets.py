@@ -22,7 +22,7 @@ from app.theme.tokens import LIGHT
 
 @pytest.fixture
 def pair(qtbot: QtBot) -> Iterator[tuple[QLineEdit, QLineEdit]]:
-    """Two fields in an active window; the second is explained."""
+    """Two fields in an active window. The second one is explained."""
     holder = QWidget()
     column = QVBoxLayout(holder)
     first, second = QLineEdit(), QLineEdit()
@@ -153,7 +153,7 @@ def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: Gloss
 
 
 class Browser(QObject):
-    """Stands where the system's browser would be called."""
+    """A substitute for the system's browser."""
 
     def __init__(self) -> None:
         super().__init__()

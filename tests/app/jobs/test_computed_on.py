@@ -1,4 +1,4 @@
-"""Experiments that leave the window's machine: the choice of a scheduler, which a process beside the window asks."""
+"""Experiments on other machines: the choice of a scheduler, which a background process contacts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOBODY = "tcp://127.0.0.1:9"
 
 
 def never() -> None:
-    """Polls nothing."""
+    """Do nothing when polled."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def jobs() -> Iterator[Jobs]:
 
 
 def assert_equal(one: Any, other: Any) -> None:
-    """The same type, fields and bits."""
+    """Assert that types, fields and bits are the same."""
     assert type(one) is type(other)
     for field in fields(one):
         mine, theirs = getattr(one, field.name), getattr(other, field.name)
@@ -194,7 +194,7 @@ def test_a_queue_is_trained_on_the_cluster(qtbot: QtBot, there: str, tmp_path: P
 
 
 def chosen(field: ComputedOnField, index: int, address: str) -> None:
-    """Choose by the keyboard, as a person does."""
+    """Choose an entry by keyboard, as a user does."""
     field.box.setFocus()
     field.box.setCurrentIndex(index)
     field.box.activated.emit(index)

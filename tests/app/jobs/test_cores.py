@@ -1,4 +1,4 @@
-"""How many processes a sweep may start follows from the cores that are free."""
+"""The number of processes that a sweep can start depends on the number of free cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.jobs import cores
         (2, 1, 0.0, 2),  # nobody else
         (2, 2, 0.1, 2),  # a thread that runs for a moment
         (2, 1, 1.9, 2),  # a sweep that has just ended
-        (2, 2, 1.1, 1),  # a run is trained beside it
+        (2, 2, 1.1, 1),  # a run is training at the same time
         (2, 9, 8.0, 1),
         (8, 4, 2.6, 5),
         (1, 1, 0.0, 1),

@@ -1,4 +1,4 @@
-"""Experiments in processes: the same results as in a thread, given up at once, and nothing left behind."""
+"""Experiments in processes: the same results as in a thread, cancelled at once, with nothing left behind."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def jobs() -> Iterator[Jobs]:
 
 
 def children() -> list[psutil.Process]:
-    """Processes of experiments that this one has started."""
+    """Return the processes of experiments that this process has started."""
     own = psutil.Process().children()
     return [child for child in own if "grpo_core.jobs.table:serve" in child.cmdline()]
 
 
 def kept() -> list[int]:
-    """The processes that wait for another job: all there are, while none is at work."""
+    """Return the processes that wait for another job. These are all of them while none is working."""
     return [child.pid for child in children()]
 
 

@@ -1,4 +1,4 @@
-"""Experiments in a thread: results in order, the latest counts, cancelling acts at once."""
+"""Experiments in a thread: ordered results, only the latest job counts, and cancellation is immediate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job in parts over several processes: the results and the order of one process, and nothing left behind."""
+"""A job divided between several processes: the same results and order as in one process, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDLESS = [([point], SEEDS, 10_000_000) for point in POINTS[:2]]
 
 @pytest.fixture(scope="module")
 def jobs() -> Iterator[Jobs]:
-    """Processes that all tests here use, as a window's sweeps do."""
+    """Processes shared by all tests here, as they are by a window's sweeps."""
     one = Jobs(own_process=True)
     yield one
     one.close()

@@ -1,4 +1,4 @@
-"""Open the window in the language of a catalogue and report, as JSON, some of what it says.
+"""Open the window in a catalogue's language and report some of its text as JSON.
 
 python -m tests.app.languages.spoken LANGUAGE FOLDER HOME
 """

@@ -1,4 +1,4 @@
-"""Open the whole window in a made-up language and report, as JSON, what was not translated and what does not fit.
+"""Open the complete window in a made-up language and report, as JSON, untranslated text and text that does not fit.
 
 python -m tests.app.languages.survey pseudo|pseudo-rtl HOME panels|lessons
 """
@@ -19,7 +19,7 @@ os.environ["QT_LOGGING_RULES"] = "*.debug=false"
 
 from app import language
 
-language.choose(["--language", sys.argv[1]])  # before the panels are imported, whose constants are texts
+language.choose(["--language", sys.argv[1]])  # before importing the panels, whose constants are strings
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
@@ -64,23 +64,23 @@ PROPER = re.compile(
     "|".join(map(re.escape, PRESETS)) + r"|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
     r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams|^\w+_\w+$"
 )
-"""Names of algorithms, programs, settings and units are the same in any language, and so are formulas."""
+"""Names of algorithms, programs, settings and units, and formulas, which are the same in every language."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
-"""Parts of Qt, which are translated by Qt's own catalogues, and of pyqtgraph, which nobody sees."""
+"""Parts of Qt, which Qt's own catalogues translate, and of pyqtgraph, which are never visible."""
 NEVER_TURNED = (Plot, TermStrip, FormulaLabel, TokenGrid)
-"""Mathematics and tokens run from left to right in any language."""
+"""Widgets with mathematics and tokens, which run from left to right in every language."""
 RECORDED = Path(__file__).parents[2] / "data" / "diseased" / "kl_explodes"
 DIALOGS = ("shortcut_sheet", "palette", "export_picture", "export_film", "export_sequence")
-"""Commands that open a window of their own."""
+"""Commands that open a separate window."""
 FOREIGN = re.compile(
     r"GRPO Lab|DeepSeekMath|defaults|baseline|running mean|DAPO|GSPO|RLOO|Williams|arXiv|https?:|[a-z]+_[a-z]|/"
     r"|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|JAX|float"
 )
 """Names of algorithms, papers, keys, units, files and settings of other programs."""
 ENGLISH = re.compile(r"(?<![^\W\d_])(?=[a-zA-Z]*[aeo])[a-zA-Z]{3,}(?![^\W\d_]|…)")
-"""A word whose vowels are not doubled: it was never translated, although a translated text may stand around it."""
+"""A word without doubled vowels, which was never translated, although the text around it may have been."""
 KEYS = re.compile(r" \([^()]*\)(?=\. «|$)")
-"""Of a command, in its tip."""
+"""The keys of a command in its tooltip."""
 
 
 def settle(milliseconds: int = 60) -> None:
@@ -91,7 +91,7 @@ def settle(milliseconds: int = 60) -> None:
 
 
 def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
-    """(where, text) of everything a person reads or hears of a widget."""
+    """Yield (where, text) for everything in a widget that a person reads or hears."""
     if isinstance(widget, (QLabel, QAbstractButton)) and not isinstance(widget.parentWidget(), QDialogButtonBox):
         yield "text", widget.text()
     if isinstance(widget, QGroupBox):
@@ -126,7 +126,7 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
 
 
 def cells(view: QAbstractItemView) -> Iterator[str]:
-    """What the cells of a table, a list or a tree say, of its first rows, but for names, keys and completions."""
+    """Yield the text of the cells in the first rows of a table, list or tree, except names, keys and completions."""
     model, top = view.model(), QModelIndex()
     if model is None:
         return
@@ -143,12 +143,14 @@ def cells(view: QAbstractItemView) -> Iterator[str]:
 
 
 def read_whole(view: QAbstractItemView) -> bool:
-    """Whether all cells of a table are read: not in lessons, whose tables hold prompts, and no settings of trainers."""
+    """Return whether to read all cells of a table. False in lessons, whose tables contain prompts, and for trainers'
+    settings.
+    """
     return sys.argv[3] == "panels" and not isinstance(view.parentWidget(), RecordedSettings)
 
 
 def painted(widget: QWidget) -> Iterator[str]:
-    """The texts that a widget without others in it paints, but for papers, cells, which are read, and Qt's buttons."""
+    """Yield the text that a widget without children paints, except papers, cells (which are read), and Qt's buttons."""
     if widget.visibleRegion().isEmpty() or widget.findChildren(QWidget) or isinstance(widget, NEVER_TURNED):
         return
     if not isinstance(widget.parentWidget(), (QTextBrowser, QAbstractItemView, QDialogButtonBox)):
@@ -156,7 +158,7 @@ def painted(widget: QWidget) -> Iterator[str]:
 
 
 def untranslated(text: str) -> bool:
-    """Whether words stand outside of « »."""
+    """Return whether there are words outside « »."""
     bare = KEYS.sub("", re.sub(r"<small>.*</small>|<[^>]*>|&\w+;", " ", text))
     while "«" in bare:
         shorter = re.sub(r"«[^«»]*»", " ", bare)
@@ -167,11 +169,11 @@ def untranslated(text: str) -> bool:
 
 
 def clipped(widget: QWidget) -> bool:
-    """Whether a label or a button is smaller than its text."""
+    """Return whether a label or button is smaller than its text."""
     if widget.visibleRegion().isEmpty() or not widget.text().strip():  # type: ignore[attr-defined]
         return False
     if widget.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Ignored:
-        return False  # made to be cut, with the whole text beside it
+        return False  # meant to be cut, with the full text next to it
     if widget.minimumWidth() == 1:
         return False  # the same
     if isinstance(widget, QLabel):
@@ -182,7 +184,7 @@ def clipped(widget: QWidget) -> bool:
 
 
 def cut_off(formula: FormulaLabel) -> bool:
-    """Whether a formula is lower than its lines."""
+    """Return whether a formula is lower than its lines."""
     return formula.height() < formula.heightForWidth(formula.width()) and not formula.visibleRegion().isEmpty()
 
 
@@ -222,7 +224,7 @@ def _panel(widget: QWidget) -> str:
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
     language.arrange(application)
-    wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # what is looked at stands still
+    wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # the window must not move
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)
     program.window.show()
@@ -237,7 +239,7 @@ def main(home: str, what: str) -> None:
 
 
 def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
-    """Every layout; every panel with a run of each kind; and dialogs."""
+    """Survey every layout, every panel with a run of each kind, and the dialogs."""
     survey(program.window, "start", found)
     for layout in ("Bandit", "Language model", "Compare"):
         program.layouts.choose(layout)
@@ -281,7 +283,7 @@ def each_panel(program: Application, kind: str, found: dict[str, dict[str, str]]
 
 
 def opened(program: Application, command: str) -> QWidget:
-    """The window that a command opens."""
+    """Return the window that a command opens."""
     before = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
     QTimer.singleShot(0, program.actions.by_id[command].trigger)
     settle()
@@ -289,7 +291,7 @@ def opened(program: Application, command: str) -> QWidget:
 
 
 def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:
-    """Every step of every lesson, with its question and with its answer."""
+    """Survey every step of every lesson, with its question and with its answer."""
     program.window.resize(1366, 768)
     program.lessons.show()
     settle()
@@ -310,7 +312,7 @@ def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:
 
 
 def arrived(program: Application) -> None:
-    """Wait until the lesson's run and picture are there, for a minute at most."""
+    """Wait up to a minute until the lesson's run and picture are ready."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         settle(100)
@@ -319,13 +321,13 @@ def arrived(program: Application) -> None:
         if ready and not program.lessons.player.busy:
             break
     before: list[tuple[int, int]] = []
-    while time.monotonic() < until and (now := _sizes(program)) != before:  # what arrives late is laid out anew
+    while time.monotonic() < until and (now := _sizes(program)) != before:  # late results cause a new layout
         before = now
         settle(150)
 
 
 def _sizes(program: Application) -> list[tuple[int, int]]:
-    """Of every label that is shown."""
+    """Return the size of every visible label."""
     labels = program.window.findChildren(QLabel)
     return [(label.width(), label.height()) for label in labels if label.isVisible()]
 

@@ -1,4 +1,4 @@
-"""Every sentence goes through Qt's translation; texts that are longer, or run from right to left, have room."""
+"""Every message goes through Qt's translation. Longer text and right-to-left text have enough space."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def english_again() -> Iterator[None]:
 
 @cache
 def sources() -> tuple[tuple[Path, ast.Call], ...]:
-    """Every call of ``tr`` and ``plural`` in the program."""
+    """Return every call of ``tr`` and ``plural`` in the program."""
     return tuple(
         (path, node)
         for package in ("app", "grpo_core")
@@ -43,7 +43,9 @@ def sources() -> tuple[tuple[Path, ast.Call], ...]:
 
 @cache
 def literals(function: str) -> frozenset[tuple[str, str]]:
-    """(text, context) of every call of ``tr`` with literals, or (singular, plural) of every call of ``plural``."""
+    """Return (text, context) of every call of ``tr`` with literals, or (singular, plural) of every call of
+    ``plural``.
+    """
     found: set[tuple[str, str]] = set()
     for _, call in sources():
         if isinstance(call.func, ast.Name) and call.func.id == function and isinstance(call.args[0], ast.Constant):
@@ -53,7 +55,7 @@ def literals(function: str) -> frozenset[tuple[str, str]]:
 
 
 DATA = {"catalogue.py", "glossary.py", "published.py", "references.py", "reading.py", "steps.py", "table.py"}
-"""Files that say what stands in resources, which the catalogue takes from there."""
+"""Files that read text from resources, which the catalogue extracts from there."""
 
 
 def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
@@ -66,7 +68,7 @@ def test_only_literals_are_said_so_that_lupdate_finds_them() -> None:
 
 
 def test_a_word_with_two_meanings_says_each_time_which_one_it_has() -> None:
-    """Qt takes a translation without context where there is none for the context."""
+    """If a context has no translation, Qt uses one without context."""
     contexts: dict[str, set[str]] = {}
     for said, context in literals("tr"):
         contexts.setdefault(said, set()).add(context)
@@ -95,13 +97,13 @@ TERMINAL = {
     "text.py",
     "model_card.py",
 }
-"""Files that speak in a terminal, before a language is chosen, or into files for programs and developers."""
+"""Files whose output is for a terminal, before a language is chosen, or for programs and developers."""
 NO_PROSE = re.compile(r"\\|<|px|%|^[\w.+-]*:?$|\.\w+|PRAGMA|=")
-"""Formulas, markup, style sheets, names of files and of things inside the program."""
+"""Formulas, markup, style sheets, and names of files and internal objects."""
 
 
 def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
-    """lupdate reads literals alone, so that words in an f-string would never reach a translator."""
+    """lupdate reads only literals, so words in an f-string would never reach a translator."""
     found = []
     for package in ("app", "grpo_core"):
         for path in (ROOT / package).rglob("*.py"):
@@ -123,7 +125,7 @@ INTERNAL = (ast.Raise, ast.Assert)
 
 
 SHOWN = {"unit", "title", "label", "help", "note", "low", "high", "phrase", "caption", "chip", "tip", "column", "short"}
-"""Arguments that hold a word or a sentence for people."""
+"""Arguments that contain a word or a sentence for users."""
 SAME_EVERYWHERE = {"nats", "PFLOP", "TRL", "verl", "π_ref", "SGD", "Adam"}
 """Units and names."""
 
@@ -180,7 +182,7 @@ WORDS: dict[tuple[str, str], str | tuple[str, ...]] = {
 
 
 def test_a_language_with_three_plural_forms_uses_each_and_tells_a_verb_from_a_noun(tmp_path: Path) -> None:
-    """In the window, and in the processes that it starts."""
+    """Both in the window and in the processes that it starts."""
     made = written(
         tmp_path / "pl.ts",
         {
@@ -231,7 +233,7 @@ MISFITS = {
     "{count} seed": ("{count Startzahl", "its braces cannot be read"),
     "The [group mean] of {count:,} samples": ("Das Mittel von {count} Proben", "it links to none"),
 }
-"""Source -> a translation that does not fit, and why."""
+"""Source -> an invalid translation, and why it is invalid."""
 
 
 @pytest.mark.parametrize("source", MISFITS)
@@ -286,7 +288,7 @@ def test_a_sentence_that_was_changed_keeps_its_translation_as_unfinished(tmp_pat
 
 
 def written(path: Path, translations: Mapping[tuple[str, str], str | tuple[str, ...]]) -> Path:
-    """A catalogue with these translations, all finished: one, or one for each plural form."""
+    """Write a catalogue with these finished translations, one per source or one per plural form."""
     root = ET.Element("TS", version="2.1", language=path.stem)
     context = ET.SubElement(root, "context")
     ET.SubElement(context, "name")
@@ -307,7 +309,7 @@ def written(path: Path, translations: Mapping[tuple[str, str], str | tuple[str, 
 
 
 def lrelease(made: Path) -> None:
-    """Qt's own program, which takes any translation."""
+    """Compile the catalogue with Qt's own program, which accepts any translation."""
     program = Path(PySide6.__file__).parent / "lrelease"
     subprocess.run([program, "-silent", str(made), "-qm", str(made.with_suffix(".qm"))], check=True)
 
@@ -333,7 +335,7 @@ def test_the_made_up_language_is_longer_and_keeps_what_is_filled_in() -> None:
 
 @pytest.mark.parametrize("made_up", ["pseudo", pytest.param("pseudo-rtl", marks=pytest.mark.long)])
 def test_the_whole_window_is_translated_and_nothing_is_cut(made_up: str, tmp_path: Path) -> None:
-    """What is not translated can be told in the first of the two alone."""
+    """Only the first of the two languages shows what is untranslated."""
     found = surveyed(made_up, tmp_path, "panels")
     assert found["clipped"] == {}
     assert found["turned"] == {}
@@ -347,7 +349,7 @@ def test_the_lessons_are_translated_and_nothing_is_cut(tmp_path: Path) -> None:
 
 
 def surveyed(made_up: str, home: Path, what: str) -> dict[str, dict[str, str]]:
-    """What the survey finds, in a process that speaks the made-up language from its first import on."""
+    """Return the survey's findings from a process that uses the made-up language from its first import on."""
     command = [sys.executable, "-m", "tests.app.languages.survey", made_up, str(home), what]
     done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=800, check=False)
     assert (home / "done").exists(), done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""A pupil in a program of their own."""
+"""A pupil in a separate program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pupil at the keyboard: opens a lesson, predicts, walks on."""
+"""A pupil at the keyboard, who opens a lesson, predicts and continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.app.lessons.spoilers import check_covered, check_untold, texts_of
 
 @dataclass
 class Pupil:
-    """What a pupil does, and sees; ``patience`` in milliseconds, for whatever a key sets going."""
+    """What a pupil does and sees. ``patience`` is the time limit in milliseconds for the effects of a key."""
 
     driver: Driver
     patience: int = 45_000
@@ -41,14 +41,14 @@ class Pupil:
         return self.page.picture.interactive
 
     def press(self, key: Qt.Key) -> None:
-        """A key for whatever has the focus, and time for what follows from it."""
+        """Press a key in the focused widget, and wait for its effects."""
         QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
         self.driver.program.workspace.request_frame()
         self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
         QApplication.processEvents()
 
     def wait(self) -> None:
-        """Until the lesson's run and picture have arrived and are drawn."""
+        """Wait until the lesson's run and picture have been loaded and drawn."""
         self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
         self.driver.settle()
 
@@ -56,7 +56,7 @@ class Pupil:
         return self.page.at_rest
 
     def open(self, id: str) -> None:
-        """From the list, with Return."""
+        """Open a lesson from the list with Return."""
         self.driver.program.window.activateWindow()
         self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow)
         self.driver.program.actions["lessons"].trigger()
@@ -75,9 +75,9 @@ class Pupil:
         self.press(Qt.Key.Key_Right)
 
     def predict(self, guess: float) -> Placed:
-        """Place a prediction by keyboard: a number, or the place of a choice (of up, same, down: 0, 1, 2).
+        """Place a prediction by keyboard: a number, or the index of a choice (for up, same, down: 0, 1, 2).
 
-        Nothing in the window may have answered the question before.
+        Asserts that nothing in the window has given away the answer.
         """
         player, program = self.lesson_player, self.driver.program
         check_covered(player, self.page, program.workspace.view)
@@ -99,7 +99,7 @@ class Pupil:
         return placed
 
     def walk_to(self, step: int) -> None:
-        """On to a step (from 1), past every question on the way; one at the step itself stays open."""
+        """Go to a step, counted from 1, past every question before it. A question at the step itself stays open."""
         while self.lesson_player.place + 1 < step:
             if self.lesson_player.covered:
                 self.press(Qt.Key.Key_S)
@@ -107,7 +107,7 @@ class Pupil:
         assert self.lesson_player.place + 1 == step
 
     def through(self) -> list[Placed]:
-        """From the first step to the last with every question answered; what became of the predictions."""
+        """Go from the first step to the last, answering every question. Returns the outcomes of the predictions."""
         lesson = self.lesson_player.lesson
         assert lesson is not None
         for place, step in enumerate(lesson.steps):

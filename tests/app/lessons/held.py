@@ -1,4 +1,4 @@
-"""The shipped lessons' settings, for tests of their sentences over many seeds; and a pupil who knows the answers."""
+"""The shipped lessons' settings, for tests of their statements over many seeds; and a pupil who knows the answers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from grpo_core.lessons import Lesson, as_told
 from tests.app.lessons.hands import Pupil
 
 UP, SAME, DOWN = 0, 1, 2
-"""Places of the three directions on the screen."""
+"""Indices of the three directions on the screen."""
 
 
 def lesson_of(id: str) -> Lesson:
-    """A shipped lesson."""
+    """Return a shipped lesson."""
     return next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == id)
 
 
 def settings_of(id: str, step: int = 1) -> Settings:
-    """The settings of a lesson's run at a step, counted from 1."""
+    """Return the settings of a lesson's run at a step, counted from 1."""
     return lesson_of(id).settings_at(step - 1)
 
 
 def known(pupil: Pupil, id: str, guesses: dict[int, float]) -> None:
-    """Walk a lesson by keyboard with these guesses, by step from 1; all are right, and the run agrees with the text."""
+    """Walk through a lesson by keyboard with these guesses, by step counted from 1.
+
+    Asserts that all of them are right and that the run agrees with the text.
+    """
     pupil.open(id)
     for place, step in enumerate(lesson_of(id).steps):
         assert pupil.lesson_player.place == place

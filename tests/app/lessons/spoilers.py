@@ -1,6 +1,6 @@
-"""While a question is open, nothing that can be seen, read in a table, or heard from a screen reader answers it.
+"""While a question is open, nothing visible, in a table, or read by a screen reader gives the answer away.
 
-`Pupil.predict` asks for this at every question that any test answers, so every walk through a lesson proves it.
+`Pupil.predict` checks this at every question that any test answers, so every walk through a lesson verifies it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBER = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?)( ?%)?")
 
 
 def texts_of(window: QWidget) -> set[str]:
-    """Every text of a widget that can be seen, what a screen reader says of it, and the numbers of its table."""
+    """Return every visible string of a widget, what a screen reader says about it, and the numbers in its table."""
     texts: set[str] = set()
     for widget in window.findChildren(QWidget):
         if widget.visibleRegion().isEmpty():
@@ -40,7 +40,9 @@ def texts_of(window: QWidget) -> set[str]:
 
 
 def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
-    """The open question's text, result and hidden parts are not to be seen, and the run has not come to its answer."""
+    """Assert that the open question's text, result and hidden parts are invisible, and the run has not reached its
+    answer.
+    """
     assert player.lesson is not None
     step = player.lesson.steps[player.place]
     assert step.predict is not None
@@ -59,7 +61,7 @@ def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
 
 
 def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
-    """None of the texts that stood there while the question was open held the number that answers it."""
+    """Assert that no string visible while the question was open contains the number that answers it."""
     digits = shown(value).strip("0.−")
     asked = predict.kind in ("number", "ghost")
     if asked and not math.isnan(value) and len(digits) >= 3 and shown(value) not in predict.ask:
@@ -69,8 +71,9 @@ def check_untold(predict: Prediction, value: float, texts: set[str]) -> None:
 
 
 def _tells(predict: Prediction, value: float, number: tuple[str, str]) -> bool:
-    """Whether a number on the screen, a bound or a hint included, is as good as the answer; what the question itself
-    says is no secret."""
+    """Return whether a number on the screen, such as a bound or a hint, gives the answer away. Numbers in the
+    question itself do not count.
+    """
     digits, percent = number
     seen, exact = float(digits), len(digits.replace(".", "").strip("0"))
     if percent:

@@ -1,4 +1,4 @@
-"""What every shipped lesson answers, under several seeds, in the form in which a class reads it."""
+"""The answers of every shipped lesson, with several seeds, in the form in which a class reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = "build_group"
 
 
 def check_answers(lesson: Lesson) -> None:
-    """Walk ``lesson``; each answer is without an exponent, and not the text of another choice's."""
+    """Walk through ``lesson`` and assert that no answer has an exponent or the text of another choice's answer."""
     for step in walked(lesson):
         predict = lesson.steps[step.place].predict
         if predict is None or step.value is None:

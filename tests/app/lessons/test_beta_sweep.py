@@ -1,4 +1,4 @@
-"""L13: real runs beside the window, given up when the lesson is left."""
+"""L13: real runs in the background, cancelled when the lesson is closed."""
 
 from __future__ import annotations
 

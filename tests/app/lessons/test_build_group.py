@@ -1,4 +1,4 @@
-"""L4 by keyboard: rewards are dragged, advantages follow from the trainer's own function."""
+"""L4 by keyboard: rewards are dragged, and advantages follow from the trainer's own function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""L11 by keyboard: passes are dragged, tokens leave 1 and stop being pushed."""
+"""L11 by keyboard: passes are dragged; tokens leave ratio 1 and are no longer pushed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands over a part of a picture while a question is open."""
+"""The cover of a part of a picture while a question is open."""
 
 from __future__ import annotations
 

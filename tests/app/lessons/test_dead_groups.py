@@ -1,4 +1,4 @@
-"""L5 by keyboard: the chance of a right answer is dragged, and groups fall silent on both sides."""
+"""L5 by keyboard: the probability of a right answer is dragged, and groups die at both ends."""
 
 from __future__ import annotations
 

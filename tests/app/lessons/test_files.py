@@ -1,4 +1,4 @@
-"""The shipped lessons: whole, short, on known words, and free of the field's myths."""
+"""The shipped lessons are complete and short, use known terms, and contain none of the field's myths."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SAID = (
 
 
 def texts(value: object) -> list[str]:
-    """Every text of a file."""
+    """Return every string in a file."""
     if isinstance(value, dict):
         return [text for part in value.values() for text in texts(part)]
     if isinstance(value, list):

@@ -23,7 +23,7 @@ SEEN = [0, 600]
 
 
 def trained(settings: Settings, first: int, *until: int) -> list[np.ndarray]:
-    """Probabilities (R, A) after these updates; R runs from seed ``first`` on."""
+    """Return the probabilities (R, A) after these updates, for R runs with seeds starting at ``first``."""
     found = []
     for done in updates(settings, range(first, first + RUNS)):
         if done.state.step in until:
@@ -66,7 +66,7 @@ def test_what_is_rare_is_slow_but_comes(first: int) -> None:
 
 @pytest.mark.parametrize("first", [0, 5000])
 def test_most_groups_hold_no_success_at_the_rare_start(first: int) -> None:
-    """One in 157 answers, and (1 − p)^8 of the groups, within four standard errors of what was drawn."""
+    """One answer in 157, and (1 − p)^8 of the groups, within four standard errors of the sample."""
     done = next(updates(settings_of("why_rl", 4), range(first, first + 4000)))
     chance = 1 / (9 + math.exp(5))
     assert 1 / chance == pytest.approx(157, abs=1)

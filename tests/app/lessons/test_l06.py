@@ -1,4 +1,4 @@
-"""Lesson 6: group sizes against each other."""
+"""Lesson 6: group sizes compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ends(settings: Settings, kind: str, seeds: range) -> dict[int, Ensemble]:
 
 @pytest.mark.parametrize("first", [1000, 2000, 3000])
 def test_the_better_size_depends_on_what_is_equal(first: int) -> None:
-    """Differences of means of 32 seeds each, held against five of their standard errors."""
+    """Differences between means of 32 seeds each, compared with five of their standard errors."""
     seeds = range(first, first + 32)
     signs = {"updates": 1, "samples": -1, "scaled": 1}
     for kind, sign in signs.items():

@@ -18,7 +18,7 @@ PROMPTS, SIZE = 64, 8
 
 
 def norms(chance: float, first: int = 0, std: str = "sample") -> np.ndarray:
-    """Gradient norm of the first update of every seed, under the settings of the lesson."""
+    """Return the gradient norm of the first update for every seed, with the settings of the lesson."""
     settings = settings_of("difficulty").replace({"task.bias": -bias_of(chance), "objective.std": std})
     done = next(updates(settings, range(first, first + len(SEEDS))))
     return np.sqrt((done.gradient[0] ** 2).sum(axis=(1, 2)))
@@ -43,7 +43,7 @@ def test_the_signal_is_symmetric_and_largest_at_one_half(chance: float, std: str
 
 @pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.9])
 def test_dividing_by_std_leaves_the_root(chance: float) -> None:
-    """A group pushes by √(p̂(1 − p̂)), whose square is p(1 − p)(G − 1)/G on average; two logits a prompt, P prompts."""
+    """A group pushes by √(p̂(1 − p̂)), whose square averages p(1 − p)(G − 1)/G; two logits per prompt, P prompts."""
     found = norms(chance) ** 2
     push = chance * (1 - chance) * (SIZE - 1) / SIZE * (SIZE - 1) / SIZE
     assert found.mean() == pytest.approx(2 * push / PROMPTS, abs=4 * error(found) + 0.001 * push / PROMPTS)

@@ -42,7 +42,7 @@ RIGHT = 6
 
 
 def chances(settings: Settings, temperature: float) -> np.ndarray:
-    """The starting policy at a temperature, (A,)."""
+    """Return the starting policy at a temperature, (A,)."""
     return np.exp(policy.log_probs(start(task(settings.bandit), 2).logits, temperature))[0, 0]
 
 
@@ -54,7 +54,7 @@ def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
 @pytest.mark.parametrize("first", FIRST)
 @pytest.mark.parametrize("step", [1, 8])
 def test_what_is_measured_settles_on_theory(first: int, step: int) -> None:
-    """Every share within five standard errors of 512 groups; a rare group has at least one more or less."""
+    """Every share is within five standard errors of 512 groups; the count of a rare kind of group can be off by one."""
     settings = settings_of("temperature", step).replace({"seed": first})
     assert (settings.bandit.prompts, settings.learner.group_size) == (PROMPTS, SIZE)
     found = groups_at(settings, TEMPERATURES)
@@ -103,7 +103,7 @@ def test_only_at_the_temperature_of_sampling_is_the_first_ratio_1(first: int) ->
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_language_model_has_its_signal_in_between(seed: int) -> None:
-    """32 groups: the spread of a share is at most 0.09, and the gaps are three of it and more."""
+    """32 groups: the standard deviation of a share is at most 0.09, and the gaps are at least three times that."""
     found = {}
     for temperature in (0.1, 2.0, 5.0):
         settings = language_at(temperature).replace({"seed": seed})

@@ -1,4 +1,4 @@
-"""Lesson 9: one action among many groups."""
+"""Lesson 9: one action in many groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REWARDS = np.array([0, 0, 0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4])
 
 
 def exactly(size: int, action: int) -> float:
-    """Share of the groups around ``action`` in which it is pushed down, over all siblings that could be drawn."""
+    """Return the share of groups with ``action`` in which it is pushed down, over all possible siblings."""
     siblings = np.array(list(product(range(10), repeat=size - 1)))
     groups = np.concatenate([np.full((len(siblings), 1), action), siblings], axis=1)
     return float((advantages(Settings().objective, REWARDS[groups])[:, 0] < -ROUNDING).mean())
@@ -32,7 +32,7 @@ def exactly(size: int, action: int) -> float:
 
 @pytest.mark.parametrize(("size", "action"), [(2, 4), (3, 4), (4, 4), (4, 7), (4, 2)])
 def test_shares_settle_on_the_enumeration_over_seeds(size: int, action: int) -> None:
-    """Within 5 standard errors of a share over the groups; samples of one group are not independent, groups are."""
+    """Within 5 standard errors of a share over the groups; samples of one group are dependent, groups are not."""
     settings = Settings().replace({"learner.group_size": size})
     wanted, found = exactly(size, action), []
     for seed in range(8):

@@ -1,4 +1,4 @@
-"""Lesson 10: ratios under the hand."""
+"""Lesson 10: ratios changed by hand."""
 
 from __future__ import annotations
 

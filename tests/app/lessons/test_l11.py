@@ -1,4 +1,4 @@
-"""L11: the predicted height is dragged in the picture of the policy that stands beside the lesson."""
+"""L11: the predicted height is dragged in the picture of the policy next to the lesson."""
 
 from __future__ import annotations
 

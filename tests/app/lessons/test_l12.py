@@ -1,4 +1,4 @@
-"""Lesson 12: KL by hand, its estimators as values and as gradients."""
+"""Lesson 12: KL by hand, with its estimators as values and as gradients."""
 
 from __future__ import annotations
 

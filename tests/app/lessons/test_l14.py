@@ -1,4 +1,4 @@
-"""L14: a bug in the checker is found and used, by keyboard and over many seeds."""
+"""L14: a bug in the checker is found and exploited, by keyboard and over many seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ RIGHT, TRICK = 6, 1
 
 
 def trained(settings: Settings, first: int, until: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Update -> (probabilities (R, A), mean reward as the checker pays it (R,)); R runs from seed ``first`` on."""
+    """Return update -> (probabilities (R, A), mean reward from the checker (R,)), for R runs with seeds starting at
+    ``first``.
+    """
     found = {}
     for done in updates(settings, range(first, first + RUNS)):
         found[done.state.step] = np.exp(policy.log_probs(done.state.logits, 1.0))[:, 0], done.batch.rewards.mean(-1)
@@ -27,7 +29,7 @@ def trained(settings: Settings, first: int, until: int) -> dict[int, tuple[np.nd
 
 
 def tilted(settings: Settings, beta: float) -> np.ndarray:
-    """The exact optimum under an exact KL: reference × exp(reward / β)."""
+    """Return the exact optimum with an exact KL: reference × exp(reward / β)."""
     weights = np.exp(np.array(settings.bandit.custom) / beta)
     weights[TRICK] *= np.exp(settings.bandit.bias)
     return np.asarray(weights / weights.sum())

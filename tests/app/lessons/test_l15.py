@@ -1,4 +1,4 @@
-"""L15: one advantage for every token, and what dividing by length does; by keyboard and over many seeds."""
+"""L15: one advantage for every token, and the effect of dividing by length; by keyboard and over many seeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUNS = 64
 
 
 def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
-    """Mean growth of an expected length over seeds from ``first`` on, and its standard error."""
+    """Return the mean growth of an expected length over seeds starting at ``first``, and its standard error."""
     found = getattr(tried(settings, seeds=range(first, first + RUNS)), which)
     change = found[-1] - found[0]
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(RUNS))
@@ -35,7 +35,7 @@ def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    """The last step on the language model."""
+    """The last step uses the language model."""
     known(pupil, "credit", {2: 2, 3: 7.0, 4: UP, 5: SAME, 6: 0, 7: 2, 8: 1, 9: 2})
     assert pupil.driver.program.workspace.view.step.settings.is_language
 
@@ -80,7 +80,9 @@ def test_one_over_length_lets_wrong_answers_grow_and_right_ones_shrink(first: in
 
 @pytest.mark.parametrize("first", [0, 1000, 2000])
 def test_a_constant_pulls_nowhere(first: int) -> None:
-    """The chance of going on stays a half on average, up to the drift within a run, of second order in its spread."""
+    """The probability of continuing stays one half on average, up to a drift within a run of second order in its
+    spread.
+    """
     settings = settings_of("credit", 5)
     found = tried(settings, seeds=range(first, first + RUNS))
     assert abs(found.growth("wrong")) < 0.4

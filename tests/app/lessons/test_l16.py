@@ -1,4 +1,4 @@
-"""L16: outcome or process reward, by keyboard and over many seeds; and a checker of steps that is gamed."""
+"""L16: outcome or process reward, by keyboard and over many seeds; and a checker of steps that is exploited."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.one_window
 Key = Qt.Key
 RUNS = 32
 EQUAL_UPDATES, EQUAL_LENGTH, FAULTY, ONE = 4, 5, 6, 8
-"""Steps of the lesson, from 1."""
+"""Steps of the lesson, counted from 1."""
 
 
 def both(step: int, count: int, first: int) -> tuple[ChainProgress, ChainProgress]:
-    """Outcome and process under the settings of a step, for the same seeds from ``first`` on."""
+    """Return outcome and process with the settings of a step, for the same seeds, starting at ``first``."""
     settings, seeds = settings_of("process_reward", step), range(first, first + RUNS)
     outcome, process = (
         tried(settings.replace({"objective.credit": credit}), count, seeds=seeds) for credit in ("outcome", "process")

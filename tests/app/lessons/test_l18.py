@@ -1,4 +1,6 @@
-"""L18, the flight deck: what each patient's dials show, and that the remedy the lesson names is the one that helps."""
+"""L18, the flight deck: what each patient's dials show, and that the remedy named by the lesson is the one that
+helps.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,13 @@ pytestmark = pytest.mark.one_window
 Key = Qt.Key
 RIGHT = 6
 PATIENTS = {"beta": 2, "rate": 4, "dead": 6, "cold": 8, "collapse": 10, "hack": 15}
-"""Cause -> the step, from 1, whose dials show it."""
+"""Cause -> the step, counted from 1, whose dials show it."""
 DECK, LOW = 14, 12
 
 
 @cache
 def course(step: int, seed: int) -> dict[str, np.ndarray]:
-    """Every dial of one run, (U,) each; the audit after every update."""
+    """Return every dial of one run, (U,) each, with the audit after every update."""
     settings = settings_of("flight_deck", step).replace({"seed": seed})
     training = learner(settings)
     found = [metrics(next(training)) for _ in range(UPDATES)]
@@ -39,7 +41,7 @@ def course(step: int, seed: int) -> dict[str, np.ndarray]:
 
 
 SEEDS = (3, 104)
-"""The lesson's own, and others."""
+"""The lesson's own seed, and another."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -142,7 +144,7 @@ def test_the_audit_is_that_of_the_run_itself() -> None:
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_nothing_on_the_screen_gives_a_patient_away(pupil: Pupil) -> None:
-    """Neither controls nor remedies are seen before a diagnosis is placed; then the cause is a knob."""
+    """Controls and remedies are hidden until a diagnosis is placed; then the cause is a setting."""
     guesses = {"beta": 5, "rate": 0, "dead": 2, "cold": 1, "collapse": 3, "hack": 4}
     places = {PATIENTS[name] + 1: place for name, place in guesses.items()} | {LOW + 1: 0}
     window = pupil.driver.program.window

@@ -1,4 +1,4 @@
-"""L19, the family tree: switches come from the presets, runs from the core, and the arrows walk it."""
+"""L19, the family tree: switches come from the presets, runs from the core, and the arrow keys walk it."""
 
 from __future__ import annotations
 

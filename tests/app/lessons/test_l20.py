@@ -1,4 +1,4 @@
-"""L20: a recorded run, walked by keyboard; what is told of it is read from its file, what is cited is marked."""
+"""L20: a recorded run, walked through by keyboard. Its facts are read from its file; citations are marked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILE = resource("lessons") / "20-reported.toml"
 
 
 def right(update: int) -> list[bool]:
-    """Which of the watched prompts the recorded run answers right before an update."""
+    """Return which of the watched prompts the recorded run answers right before an update."""
     with RunReader.open(example()) as reader:
         step = reader.step(update)
         return [watched(step, place, reader.origin)[1].right is True for place in range(len(reader.origin.watched))]
@@ -160,7 +160,7 @@ def test_a_recorded_run_cannot_be_changed_by_a_lesson(change: dict[str, str], co
 
 
 def test_beyond_its_end_it_says_so(pupil: Pupil) -> None:
-    """A step that wants more updates than were recorded gives the reason, and computes nothing."""
+    """A step that needs more updates than were recorded gives the reason, and computes nothing."""
     pupil.open("reported")
     text = FILE.read_text("utf-8").replace("update = 32", "update = 33")
     lesson = read_lesson(FILE, text, vocabulary(lesson_panels()))

@@ -21,7 +21,7 @@ from tests.app.lessons.hands import Pupil
 from tests.app.lessons.held import UP, known, settings_of
 
 SHARE = 0.40
-"""Of right answers to 2+2*6, as the lesson says."""
+"""Share of right answers to 2+2*6 that the lesson states."""
 
 
 MANY = 2048
@@ -29,7 +29,7 @@ MANY = 2048
 
 @cache
 def answers(seed: int) -> Step:
-    """The lesson's first update with many answers in one group; each is drawn by itself."""
+    """Return the lesson's first update with many answers in one group, each sampled separately."""
     return next(iter(learner(settings_of("one_group").replace({"learner.group_size": MANY, "seed": seed}))))
 
 
@@ -69,7 +69,7 @@ def test_the_share_of_right_answers_is_as_told_and_has_two_habits(seed: int) -> 
 
 @pytest.mark.parametrize("size", [8, 64])
 def test_a_mean_strays_as_far_as_told(size: int) -> None:
-    """The spread of n means has a standard error of 1 / √(2 (n − 1)) of itself."""
+    """The standard deviation of n means has a standard error of 1 / √(2 (n − 1)) of itself."""
     means = np.concatenate([answers(seed).rewards.reshape(-1, size).mean(-1) for seed in (0, 1)])
     expected = math.sqrt(SHARE * (1 - SHARE) / size)
     assert np.std(means, ddof=1) == pytest.approx(expected, rel=4 / math.sqrt(2 * (len(means) - 1)))

@@ -1,4 +1,4 @@
-"""L22: recorded runs of a real pretrained model; what the lesson says of them is read from their files."""
+"""L22: recorded runs of a real pretrained model; the lesson's statements about them are checked against their files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ RUNS = ("smollm2", "smollm2_kl", "smollm2_bare")
 
 @cache
 def read(name: str) -> tuple[tuple[Step, ...], Origin]:
-    """Every update of a recorded run, and how it began."""
+    """Return every update of a recorded run, and its start."""
     with RunReader.open(example(name)) as reader:
         return tuple(reader.step(number) for number in range(1, reader.last + 1)), reader.origin
 
 
 def right_shares(name: str) -> np.ndarray:
-    """(n,) the share of answers whose last number is right, counted from what was paid for."""
+    """Return the share of answers whose last number is right, according to their rewards, (n,)."""
     shares = [step.reward_parts[:, 0].mean() for step in read(name)[0] if step.reward_parts is not None]
     return np.array(shares)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_an_answer_counts_as_right_where_its_last_number_is_the_sum(name: str) -> None:
-    """The rewards of the file are held against its own texts, read by another rule than the checker's."""
+    """The rewards in the file are compared with its own completions, judged by a rule other than the checker's."""
     steps, origin = read(name)
     for step in (steps[0], steps[-1]):
         for glyph, reward, question, answer in answer_rows(step, origin):
@@ -133,7 +133,7 @@ def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
 
 
 def test_the_curve_ends_at_the_update_shown(pupil: Pupil) -> None:
-    """The dip that the fourth step asks about is not to be seen before it."""
+    """The dip that the fourth step asks about is not visible before it."""
     pupil.driver.program.lessons.player.open(lesson_of("pretrained"), 1)
     pupil.wait()
     pupil.press(Key.Key_S)

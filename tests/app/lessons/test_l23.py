@@ -1,4 +1,4 @@
-"""L23: an agent's words and its tool's; what the lesson says is held against the model, seed by seed."""
+"""L23: an agent's tokens and its tool's; the lesson's statements are checked against the model, seed by seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GUESSES = {2: 2, 3: 0.9, 4: 1, 5: UP, 6: 1}
 
 @cache
 def trained(seed: int, masked: bool, updates: int = 30) -> tuple[Step, ...]:
-    """Updates of the lesson's run."""
+    """Return the updates of the lesson's run."""
     settings = settings_of("whose_words").replace({"seed": seed, "task.mask_tool": masked})
     run = LanguageLearner(settings, cancelled=lambda: False)
     return tuple(next(run) for _ in range(updates))

@@ -1,4 +1,4 @@
-"""L24: pass@1 against pass@64; what the lesson says is held over seeds, and pass@k against attempts that are drawn."""
+"""L24: pass@1 against pass@64. The lesson's statements are checked over seeds, and pass@k against sampled attempts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS = (3, 20, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2
 
 @cache
 def chances(step: int, seed: int) -> np.ndarray:
-    """(P,) probability of the right answer after a hundred updates under the settings of a step."""
+    """Return (P,) the probability of the right answer after a hundred updates with the settings of a step."""
     run = BanditLearner(
         settings_of("widen_or_narrow", step).replace({"seed": seed}), resume=None, cancelled=lambda: False
     )

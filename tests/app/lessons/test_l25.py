@@ -1,4 +1,4 @@
-"""L25: samples of an older policy. What the lesson says is held over seeds."""
+"""L25: samples of an older policy. The lesson's statements are checked over seeds."""
 
 from __future__ import annotations
 

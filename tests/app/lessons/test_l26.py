@@ -27,8 +27,9 @@ def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_each_line_follows_from_those_above_it(seed: int) -> None:
-    """In the second pass nearly every right completion's first token is likelier, a wrong one's less likely; where both
-    begin alike one of the two loses."""
+    """In the second pass, nearly every right completion's first token is likelier, and a wrong one's less likely. If
+    both begin alike, one of the two loses.
+    """
     step = next(iter(learners.learner(settings_of("token_loss").replace({"seed": seed}))))
     advantage, terms = recompute.advantage(step), recompute.terms(step, 1)
     first, told = terms.ratio[:, 0], advantage != 0

@@ -1,4 +1,4 @@
-"""What a question hides comes back with its answer; spoilers.py holds that nothing answers an open question."""
+"""What a question hides is restored with its answer. spoilers.py checks that nothing answers an open question."""
 
 from __future__ import annotations
 

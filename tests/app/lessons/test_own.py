@@ -1,4 +1,4 @@
-"""Lessons of one's own: a folder, a file that is presented, and what is saved is read again."""
+"""The user's own lessons: a folder, a file to present, and saved lessons that can be read again."""
 
 from __future__ import annotations
 

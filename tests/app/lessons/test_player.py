@@ -1,4 +1,4 @@
-"""Lessons are walked by keyboard, run on a run of their own, and give the user's place back."""
+"""Lessons are walked by keyboard, use their own run, and restore the user's position."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from tests.app.lessons.hands import Pupil
 Key = Qt.Key
 SHIPPED = lessons(lesson_panels())[0]
 QUICK = ("one_update", "build_group", "beta_sweep")
-"""Lessons that differ most: one on a single update, one whose group is set by hand, one that waits for experiments.
+"""The most different lessons: one with a single update, one whose group is set by hand, one that waits for experiments.
 
-The others are walked in the long tests; what each says is held by its own tests, and by those of all statements.
+The long tests walk through the others. The statements of each are checked by its own tests and by those of all
+statements.
 """
 
 
@@ -61,7 +62,7 @@ def test_a_lesson_is_walked_to_its_end_and_the_run_agrees_with_every_sentence(pu
 
 
 def place(dock: Dock) -> QRect | None:
-    """Where a dock is seen; None behind another tab, where Qt keeps whatever size it last had in front."""
+    """Return the visible rectangle of a dock, or None behind another tab, where Qt keeps the last visible size."""
     return None if dock.visibleRegion().isEmpty() else dock.geometry()
 
 
@@ -104,7 +105,7 @@ def test_the_user_finds_run_cursor_settings_and_layout_as_they_were(pupil: Pupil
 
 
 def test_lessons_opened_and_closed_leave_no_separators_behind(pupil: Pupil) -> None:
-    """Qt forgets those of each arrangement that goes, some of them in sight."""
+    """Qt forgets the separators of removed arrangements, some of them still visible."""
 
     def separators() -> int:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -1,4 +1,4 @@
-"""What is remembered of lessons survives a restart, and a damaged file is kept aside."""
+"""Progress in lessons survives a restart, and a damaged file is set aside."""
 
 from __future__ import annotations
 

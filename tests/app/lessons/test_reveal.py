@@ -1,4 +1,4 @@
-"""A reveal plays from the state it speaks of; one clock drives it, and with reduced motion it is over at once."""
+"""A reveal plays from the state it describes, driven by one clock. With reduced motion, it ends at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screen reader hears of the pictures of lessons."""
+"""What a screen reader says about the pictures in lessons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLIDERS = {
     "beta_sweep": "0.5",
     "clipping": "1 of 1",
 }
-"""Lesson -> what the slider below its picture says at first."""
+"""Lesson -> the initial text of the slider below its picture."""
 
 
 @pytest.mark.parametrize("lesson", SLIDERS)

@@ -1,4 +1,4 @@
-"""A predicted number: counts are whole, everything else is not."""
+"""A predicted number: counts are integers, everything else is not."""
 
 from __future__ import annotations
 

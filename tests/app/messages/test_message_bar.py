@@ -1,4 +1,4 @@
-"""Messages stand beside the work, can be acted on, and go away."""
+"""Messages are shown next to the work, offer actions, and can be dismissed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages lie over a corner of the window, over nothing that is worked with, and are reached by a key."""
+"""Messages cover a corner of the window but no control in use, and can be reached by a key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = QSize(300, 200)
 
 
 def box(widget: QWidget) -> QRect:
-    """Where a widget stands in its window."""
+    """Return the rectangle of a widget in its window."""
     return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
 
 
@@ -83,7 +83,7 @@ def test_messages_never_cover_what_has_the_focus(driver: Driver) -> None:
 
 
 def _fills_two_corners(driver: Driver, widget: QWidget) -> bool:
-    """Whether a widget is so large that no corner of the window is free of it."""
+    """Return whether a widget is so large that it leaves no corner of the window free."""
     room, size = driver.program.window.overlay.space, driver.program.window.messages.size()
     return free_corner(room, size, box(widget)).intersects(box(widget))
 

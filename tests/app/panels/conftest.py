@@ -1,4 +1,4 @@
-"""The whole program with a language model's run open in it: records made by hand, no model."""
+"""The complete program with a language model's run open: records made by hand, without a model."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def front(driver: Driver) -> Front:
 
 
 def view_of(step: Step, passed: int = 0) -> StepView:
-    """What a panel sees of an update of a language model, fully revealed."""
+    """Return what a panel sees of a language model's update, fully revealed."""
     return StepView(lm_origin(), step, Stage.UPDATE, passed)

@@ -1,4 +1,4 @@
-"""The completions of an update in progress as lines: what they say, and where they stand."""
+"""The completions of an update in progress as lines: their text and their positions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Follow = Callable[..., BeingWritten]
 
 @pytest.fixture
 def follow(language: Driver, qtbot: QtBot) -> Follow:
-    """Shows an update in progress in a panel of a size."""
+    """Shows an update in progress in a panel of a given size."""
     strip = BeingWritten()
     qtbot.addWidget(strip)
 

@@ -1,4 +1,4 @@
-"""Claims of captions on drawn updates: each is borne out by the raw arrays, and any other one is refused."""
+"""Claims of captions on random updates: each is confirmed by the raw arrays, and any other claim is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = kinds_in("captions")
 
 
 def said(numbers: np.random.Generator) -> Iterator[Said]:
-    """Data and what is claimed of them, for each context of an update of a drawn run."""
+    """Yield data and the claims on them, for each context of an update of a random run."""
     settings = random_settings(numbers).replace({"learner.group_size": int(numbers.integers(2, 9))})
     if numbers.random() < 0.4:
         settings = settings.replace({"task.landscape": "custom", "task.custom": (0.5,) * 10})
@@ -53,7 +53,7 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
 
 
 def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
-    """Claims that say something else."""
+    """Yield claims that say something else."""
     if isinstance(claim, Ranged):
         for name in ("low", "high"):
             yield dataclasses.replace(claim, **{name: getattr(claim, name) + 0.001})
@@ -104,7 +104,7 @@ def test_every_caption_is_borne_out_and_every_other_one_refused(count: int) -> N
 
 
 def typed(numbers: np.random.Generator) -> Joined:
-    """A typed completion that joins a group of four, whose rewards may all be equal."""
+    """Return a typed completion that joins a group of four, whose rewards can all be equal."""
     count, parts = int(numbers.integers(1, 12)), numbers.choice([0.0, 1.0], 3)
     reward = float(parts[0])
     others = (

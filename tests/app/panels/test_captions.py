@@ -1,4 +1,4 @@
-"""Every caption of a film, over updates drawn at random, is held against the raw arrays of the update."""
+"""Every caption of a film for random updates is checked against the raw arrays of the update."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ MOVED = re.compile(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """One context, or one group, of an update, and what is said of it at each stage.
+    """One context or one group of an update, and its captions at each stage.
 
     Attributes:
-        rows, tokens: of the draws, (n,) each; ``tokens`` is 0 where a whole completion is meant.
-        said: by stage.
-        passed: the pass shown; −1 for the whole update.
-        context: of a bandit's policy; None for a group of a language model.
+        rows, tokens: position of each sample, (n,) each; ``tokens`` is 0 for an entire completion.
+        said: the captions, by stage.
+        passed: the pass shown; −1 for the entire update.
+        context: index of a context of a bandit's policy; None for a group of a language model.
     """
 
     step: Step
@@ -52,13 +52,13 @@ class Case:
 
     @property
     def advantages(self) -> np.ndarray:
-        """(n,) of the draws."""
+        """The advantages of the samples, (n,)."""
         gained = recompute.advantage(self.step)
         return gained[self.rows] if gained.ndim == 1 else gained[self.rows, self.tokens]
 
 
 def bandits(count: int, seed: int) -> Iterator[Case]:
-    """Contexts of the first updates of drawn runs, of chains and of completions of several lengths above all."""
+    """Yield contexts of the first updates of random runs, mostly chains and completions of several lengths."""
     numbers = np.random.default_rng(seed)
     while count > 0:
         settings = random_settings(numbers)
@@ -87,7 +87,7 @@ def bandits(count: int, seed: int) -> Iterator[Case]:
 
 
 def groups(count: int, seed: int) -> Iterator[Case]:
-    """Groups of a language model's updates, made by hand, under drawn switches."""
+    """Yield groups of a language model's updates, made by hand, with random switches."""
     numbers = np.random.default_rng(seed)
     for number in range(count):
         settings = lm_settings(
@@ -113,19 +113,19 @@ def groups(count: int, seed: int) -> Iterator[Case]:
 
 
 def number(text: str) -> float:
-    """What is written with the sign of a minus."""
+    """Parse a number written with a minus sign."""
     return float(text.replace("−", "-"))
 
 
 def reads_as(text: str, value: float) -> bool:
-    """Whether ``text`` is ``value`` to the digits written."""
+    """Return whether ``text`` is ``value`` to the number of digits written."""
     if "e" in text:
         return abs(number(text) - value) <= 6e-3 * abs(value)
     return abs(number(text) - value) <= 0.5000001 * 10.0 ** -len(text.partition(".")[2])
 
 
 def is_true_of_rewards(sentence: str, case: Case) -> bool:
-    """Whether a caption of the stage Score holds."""
+    """Return whether a caption of the stage Score is true."""
     paid = case.step.rewards[case.rows]
     scored = paid[~np.isnan(paid)]
     named = re.findall(r"(?<![\w.])−?\d+(?:\.\d+)?", sentence)
@@ -137,7 +137,7 @@ def is_true_of_rewards(sentence: str, case: Case) -> bool:
 
 
 def is_true_of_advantages(sentence: str, case: Case) -> bool:
-    """Whether a caption of the stage Normalize holds."""
+    """Return whether a caption of the stage Normalize is true."""
     gained, paid = case.advantages, case.step.rewards[case.rows]
     if sentence == EQUAL:
         return not gained.any() and len(np.unique(paid)) == 1 and len(paid) > 1
@@ -153,7 +153,7 @@ def is_true_of_advantages(sentence: str, case: Case) -> bool:
 
 
 def is_true_of_probabilities(sentence: str, case: Case) -> bool:
-    """Whether a caption of the stage Update holds of the probabilities in its context."""
+    """Return whether a caption of the stage Update is true of the probabilities in its context."""
     old, now = (case.step.distribution(passed) for passed in (0, case.passed + 1 or case.step.passes))
     assert old is not None and now is not None and case.context is not None
     change = np.exp(now[case.context]) - np.exp(old[case.context])
@@ -171,7 +171,7 @@ def is_true_of_probabilities(sentence: str, case: Case) -> bool:
 
 
 def judged(case: Case) -> list[bool]:
-    """Whether each of its captions is true."""
+    """Return whether each of the case's captions is true."""
     result = [
         is_true_of_rewards(case.said[Stage.SCORE], case),
         is_true_of_advantages(case.said[Stage.NORMALIZE], case),
@@ -191,7 +191,7 @@ def test_no_caption_of_a_drawn_update_is_false(count: int) -> None:
 
 
 def mutants(sentence: str) -> Iterator[str]:
-    """``sentence`` with another value, another end, or in place of it what would be said of equal rewards."""
+    """Yield ``sentence`` with another value or another end, or the sentence for equal rewards instead."""
     for found in re.finditer(r"(?<![\w.])−?\d+\.\d+", sentence):
         value = number(found[0])
         yield sentence[: found.start()] + shown(value + max(0.01, abs(value) / 10)) + sentence[found.end() :]
@@ -228,7 +228,7 @@ def test_an_action_whose_draws_have_several_advantages_is_in_the_range() -> None
 
 
 def bandits_of(settings: Settings) -> list[Case]:
-    """The contexts of the first update under ``settings``."""
+    """Return the contexts of the first update with ``settings``."""
     origin, step = learners.origin(settings), next(iter(learners.learner(settings)))
     assert step.context is not None
     cases = []

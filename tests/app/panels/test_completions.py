@@ -1,4 +1,4 @@
-"""The panel of completions: searched, filtered, sorted, two side by side, for runs with tokens and of texts alone."""
+"""The panel of completions: searched, filtered, sorted, two side by side, for runs with tokens and with text only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def panel(qapp: QApplication) -> Iterator[CompletionsPanel]:
 
 
 def listed(panel: CompletionsPanel) -> list[object]:
-    """Numbers of the completions on screen, from the top."""
+    """Return the numbers of the completions on screen, from the top."""
     return [panel.table.table.value(place, 0) for place in range(panel.table.table.rowCount())]
 
 

@@ -1,4 +1,4 @@
-"""A completion read as a conversation: who speaks, what a tool is given and gives back, and what the loss counts."""
+"""A completion read as a conversation: who speaks, what a tool receives and returns, and what the loss counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def panel(qapp: QApplication) -> Iterator[CompletionsPanel]:
 
 
 def looks(turn: Turn) -> list[str]:
-    """The looks of what is said and called in a turn."""
+    """Return the styles of the text and the calls in a turn."""
     parts, first = passages(None, None, Trajectory(prompt=(), turns=(turn,)))
     return [part.look for part in parts[first + 2 :] if part.look in (SEEN, PARTLY, UNSEEN, "plain") and part.text]
 
@@ -52,7 +52,7 @@ def read(panel: CompletionsPanel, row: int) -> str:
 
 
 def behind(panel: CompletionsPanel, words: str) -> str:
-    """The colour behind the words where they are first shown."""
+    """Return the background colour of the words where they first appear."""
     document = panel.here.text.document()
     cursor = document.find(words, document.find("Completion"))
     assert not cursor.isNull(), words

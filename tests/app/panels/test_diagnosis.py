@@ -1,4 +1,6 @@
-"""The diagnosis of a recorded run in the window: the findings of ``grpo-lab diagnose``, and the way to their places."""
+"""The diagnosis of a recorded run in the window: the findings of ``grpo-lab diagnose``, and navigation to their
+places.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ SOURCES = DATA.parent / "sources"
 
 
 def nothing() -> None:
-    """The poll of an examination that nobody gives up."""
+    """Never cancel the examination."""
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def panel(workspace: Workspace) -> Iterator[DiagnosisPanel]:
 
 
 def examined(qtbot: QtBot, panel: DiagnosisPanel, path: object) -> RecordedRun:
-    """Show a recorded run and examine it to the end."""
+    """Show a recorded run and wait until it has been examined."""
     run = RecordedRun(open_source(path))  # type: ignore[arg-type]
     panel.workspace.activate(run)
     panel.draw(panel.workspace.view)
@@ -58,7 +60,7 @@ def examined(qtbot: QtBot, panel: DiagnosisPanel, path: object) -> RecordedRun:
 
 
 def rows(panel: DiagnosisPanel) -> list[Entry]:
-    """What the panel shows of the run that is active."""
+    """Return what the panel shows of the active run."""
     run = panel.workspace.run
     result = None if run is None else panel.examination.of(run.id)
     assert result is not None

@@ -1,4 +1,4 @@
-"""The evolution of answers: read in the background, drawn as a strip, walked with keys and mouse."""
+"""The evolution of answers: read in the background, drawn as a strip, navigated with keys and mouse."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def panel(language: Driver, front: Front) -> EvolutionPanel:
 
 
 def forked(origin: Origin) -> int:
-    """The first fixed prompt whose answer changes in the records made by hand: place p is put right at update p + 2."""
+    """Return the first fixed prompt whose answer changes in the records made by hand: prompt p is right from update
+    p + 2 on.
+    """
     return next(place for place, prompt in enumerate(origin.watched) if place and "*" in prompt and prompt[1] != "*")
 
 

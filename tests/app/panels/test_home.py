@@ -1,4 +1,4 @@
-"""Home: the last runs and the examples as pictures that open them, and buttons to begin."""
+"""Home: the latest runs and the examples as pictures that open them, and buttons for starting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards: in the stages before a number is computed, that of the update before stays, dimmed."""
+"""Cards: before a stage computes a number, the previous update's number stays, dimmed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_first_update_has_none_before_it(driver: Driver) -> None:
 
 
 def test_the_best_action_is_called_by_its_name(driver: Driver) -> None:
-    """Its card said 6 where the bars said 7."""
+    """Its card used to say 6 while the bars said 7."""
     driver.run(40)
     panel = driver.program.window.panels.of(METRICS)
     last = panel.cards[-1]

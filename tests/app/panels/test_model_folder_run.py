@@ -1,4 +1,4 @@
-"""A run of a model from a folder in the panels: questions without their template, words of its task, ways out."""
+"""A run of a model from a folder in the panels: questions without their template, words of its task, ways to export."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ASKED = "Reply with the number only."
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """Rank of the adapter -> a run of two updates; 0 trains every weight."""
+    """Rank of the adapter -> a run of two updates; rank 0 trains every weight."""
     from tests.core.hf.tiny import saved, small
 
     base = tmp_path_factory.mktemp("folder_runs")

@@ -21,7 +21,7 @@ def panel(driver: Driver) -> PipelinePanel:
 
 
 def choose(driver: Driver, name: str) -> None:
-    """Choose an algorithm as a person does."""
+    """Choose an algorithm as a user does."""
     box = driver.program.window.panels.of(CONTROLS).preset
     box.setCurrentIndex(box.findData(name))
     box.activated.emit(box.currentIndex())
@@ -93,7 +93,7 @@ def test_the_values_of_one_sample_add_up_to_its_part_of_the_sum_and_all_parts_to
 
 
 def test_a_tiny_learning_rate_leaves_the_formula_on_its_lines(driver: Driver) -> None:
-    """Its numbers were so long that the formula broke into two lines and the picture below moved."""
+    """Its numbers used to be so long that the formula broke into two lines and the picture below moved."""
     program = driver.program
     program.window.resize(1280, 680)
     program.layouts.reset()

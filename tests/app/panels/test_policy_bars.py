@@ -1,4 +1,4 @@
-"""The policy in lanes: what stands in each, rewards that are dragged in every task, and the film of an update."""
+"""The policy in lanes: the content of each, rewards that are dragged in every task, and the film of an update."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pictured(
     settings: Settings | None = None,
     quick: bool = False,
 ) -> PolicyPicture:
-    """The picture of an update of seed 11."""
+    """Return the picture of an update with seed 11."""
     settings = settings or Settings(seed=11)
     origin, learner = learners.origin(settings), learners.learner(settings)
     step = [next(learner) for _ in range(update)][-1]
@@ -226,7 +226,7 @@ def test_in_a_narrow_header_a_headline_of_two_sentences_is_said_in_fewer_words(q
     [(Stage.SAMPLE, SAMPLES), (Stage.SCORE, REWARDS), (Stage.NORMALIZE, BELOW), (Stage.UPDATE, POLICY)],
 )
 def test_the_lane_that_a_stage_is_about_takes_the_room(stage: Stage, lane: str) -> None:
-    """At the size of the smallest window's chart, 250 pixels, it has 80, also while the film plays."""
+    """With a chart of 250 pixels, the size in the smallest window, the lane has 80, also while the film plays."""
     usual = weights(pictured(Stage.UPDATE))
     for progress in (0.3, 0.8, 1.0):
         shares = weights(pictured(stage, progress=progress, passed=0 if stage is Stage.UPDATE else -1))

@@ -1,4 +1,4 @@
-"""Completions by prompt, and the rollouts of one as a tree."""
+"""Completions by prompt, and a prompt's rollouts as a tree."""
 
 from __future__ import annotations
 

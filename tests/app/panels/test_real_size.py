@@ -1,4 +1,4 @@
-"""Panels at the size of real runs: thousands of tokens a completion, hundreds of completions."""
+"""Panels at the size of real runs: thousands of tokens per completion, hundreds of completions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COPIES = 400
 
 
 class LongTrace(Trace):
-    """A recorded run whose completions are so many times as long."""
+    """A recorded run whose completions are repeated to many times their length."""
 
     def step(self, position: int) -> Step:
         step = super().step(position)

@@ -1,4 +1,4 @@
-"""The registry of panels: every row makes a panel that bears its name, on demand, where layouts can put it."""
+"""The registry of panels: every row creates, on demand, a panel with its name where layouts can place it."""
 
 from __future__ import annotations
 

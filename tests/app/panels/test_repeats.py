@@ -1,4 +1,4 @@
-"""What is said of the repeats of a run."""
+"""The text about the repeats of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEEDS = tuple(range(16))
 
 
 def repeats(settings: Settings, updates: int) -> RepeatResults:
-    """Repeats computed without a window."""
+    """Compute repeats without a window."""
     results = RepeatResults(settings, SEEDS, updates)
     for part in repeated(settings, SEEDS, updates):
         results.take(part)

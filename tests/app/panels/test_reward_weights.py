@@ -1,4 +1,4 @@
-"""Reward weights in the window: sliders, pasted scores, and the completions whose advantages turn."""
+"""Reward weights in the window: sliders, pasted scores, and the completions whose advantages change sign."""
 
 from __future__ import annotations
 

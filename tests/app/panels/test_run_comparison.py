@@ -1,4 +1,4 @@
-"""Series of recorded runs over the trainer's steps: its numbers beside ours, two runs beside each other."""
+"""Series of recorded runs over the trainer's steps: its numbers next to ours, and two runs side by side."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.core.trace_files import DATA, HEALTHY, VERL
 
 
 def computed(path: Path) -> RecordedRun:
-    """A recorded run with all its series."""
+    """Return a recorded run with all its series."""
     run = RecordedRun(open_source(path))
     run.add_numbers([numbers(run.source, position) for position in range(1, run.head + 1)])
     return run

@@ -1,4 +1,4 @@
-"""Step detail: no column is scrolled sideways, sums stand below their columns, signs are real."""
+"""Step detail: no column scrolls horizontally, sums are shown below their columns, and signs are correct."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front:
 
 
 def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Driver) -> None:
-    """Update 9 of seed 7 draws an action whose reward is the group's mean."""
+    """Update 9 of seed 7 samples an action whose reward is the group's mean."""
     driver.run(9)
     table = driver.program.window.panels.of(STEP_DETAIL).table.table
     column = next(n for n, one in enumerate(table.columns) if one.key == "advantage")
@@ -102,7 +102,7 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     ],
 )
 def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, object], width: int) -> None:
-    """The first digit of 31.800 was cut off, and 1.800 stood there."""
+    """The first digit of 31.800 used to be cut off, leaving 1.800."""
     driver.program.window.resize(width, 768)
     driver.program.workspace.editing.edit(settings, "another task")
     driver.run(3)
@@ -119,7 +119,7 @@ def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, obje
 
 
 def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driver: Driver) -> None:
-    """A request goes up to the window, which places all its docks anew: at each step along the timeline."""
+    """Each request reaches the window, which arranges all its docks again, at every step along the timeline."""
     driver.run(3)
     driver.settle()
     panel = driver.program.window.panels.of(STEP_DETAIL)

@@ -1,4 +1,4 @@
-"""This step: groups without a signal and leading tokens, of runs with tokens, of texts alone, and of our own."""
+"""This step: groups without a signal and leading tokens, for runs with tokens, with text only, and our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline keeps its geometry: one place on the line means one update, wherever the cursor is."""
+"""The timeline keeps its geometry: a position on the line always means the same update, wherever the cursor is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_window
 
 
 def geometry(driver: Driver) -> list[tuple[int, int, int, int]]:
-    """The rectangles of the words and of the line."""
+    """Return the rectangles of the words and of the line."""
     line: TimelinePanel = driver.program.window.panels.of(TIMELINE)
     parts = [part.geometry() for part in (line.place, line.track, line.next_button)]
     return [(part.x(), part.y(), part.width(), part.height()) for part in parts]

@@ -1,4 +1,6 @@
-"""The alternatives of a token: of a whole distribution, of the recorded likeliest tokens, or none and why."""
+"""The alternatives of a token: from a full distribution, from the recorded most likely tokens, or a reason why there
+are none.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def view_of(step: Step, stage: Stage = Stage.UPDATE, passed: int = 0) -> StepVie
 
 
 def with_likeliest(passes: int = 1) -> Step:
-    """An update that holds three tokens of each place, the sampled one last."""
+    """Return an update with three tokens for each position, the sampled one last."""
     step = lm_step(3)
     others = [(step.tokens + further) % len(lm_origin().vocabulary) for further in (1, 2)]
     ids = np.where(step.mask[..., None], np.stack([*others, step.tokens], axis=-1), -1)

@@ -1,4 +1,4 @@
-"""What the film of an update shows of a group's completions, and says, at each moment."""
+"""What the film of an update shows and says about a group's completions at each moment."""
 
 from __future__ import annotations
 

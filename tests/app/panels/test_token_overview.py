@@ -1,4 +1,4 @@
-"""Token overview: the raster, what is brushed, and the token that is chosen."""
+"""Token overview: the raster, the brushed selection, and the selected token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Panels name an update of a recorded run by its trainer's step, not by its place in the record."""
+"""Panels name an update of a recorded run by its trainer's step, not by its position in the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Training history: what its table holds, that no series leaves its axis, the trials and the repeats behind it."""
+"""Training history: the content of its table, series that stay within their axes, and the trials and repeats shown
+with it.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_
 
 
 def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
-    """As where a bonus is paid on top of a right answer."""
+    """For example, if a bonus is added to the reward of a right answer."""
     driver.run(4)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
     unit = panel.charts[0]
@@ -87,7 +89,7 @@ def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver) ->
 
 @pytest.fixture
 def third(driver: Driver) -> Driver:
-    """The third of three runs, of 12, 6 and 3 updates, from the seeds 7, 8 and 9."""
+    """The last of three runs, of 12, 6 and 3 updates, with seeds 7, 8 and 9."""
     driver.run(12)
     driver.program.runs.new_seed()
     driver.run(6)
@@ -97,7 +99,7 @@ def third(driver: Driver) -> Driver:
 
 
 def drawn(ghost: GhostLines) -> np.ndarray:
-    """The heights that are drawn, without the gaps between runs."""
+    """Return the drawn heights, without the gaps between runs."""
     y = ghost.getData()[1]
     return np.empty(0) if y is None else y[np.isfinite(y)]
 
@@ -302,7 +304,7 @@ def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver) -> N
 
 def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driver) -> None:
     driver.run(3)
-    driver.program.window.show_layout("Compare")  # plots beside each other keep no room for each other's labels
+    driver.program.window.show_layout("Compare")  # adjacent plots keep no space for each other's labels
     history = driver.program.window.show_panel(TRAINING_HISTORY)
     driver.settle()
     chart = history.charts[0]

@@ -1,4 +1,4 @@
-"""What is said of a task before its first update holds for the updates that follow."""
+"""What is said about a task before its first update is true of the updates that follow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOVED: dict[str, dict[str, Any]] = {
 
 
 def hopeless(changes: dict[str, Any]) -> tuple[str, bool]:
-    """What is said of a run that never answers right, and whether three updates move its policy."""
+    """Return what is said about a run that never answers right, and whether three updates move its policy."""
     base = {"task.difficulty": "hopeless", "task.prompts": 2, "learner.group_size": 4, "task.held_out": 2}
     settings = language_settings().replace({**base, "task.accuracy_every": 1000, **changes})
     moved = False

@@ -15,7 +15,7 @@ from app.theme.tokens import DARK, LIGHT, Theme
 
 
 def drawn(qtbot: QtBot, ribbon: Ribbon, theme: Theme, last: float = 10) -> tuple[Plot, QImage]:
-    """A picture of ``ribbon`` on axes from 0 to ``last`` and 0 to 1."""
+    """Draw ``ribbon`` on axes from 0 to ``last`` and 0 to 1. Returns the plot and its image."""
     plot = Plot("Spread", Scale(low=0, high=last), Scale(low=0, high=1))
     qtbot.addWidget(plot)
     plot.add_item(ribbon)

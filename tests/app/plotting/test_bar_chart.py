@@ -1,4 +1,4 @@
-"""The bar chart of one lane: what it draws of every style, and how its places are chosen, dragged, read and written."""
+"""The bar chart of one lane: how each style is drawn, and how its bars are selected, dragged, read and labelled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def picture(
 
 
 def range_of(made: BarChart) -> tuple[float, float]:
-    """The ends of the vertical axis of its only lane."""
+    """Return the ends of the vertical axis of the chart's only lane."""
     (ends,) = made.ranges.values()
     return ends
 
@@ -56,7 +56,7 @@ def chart(qtbot: QtBot, what: BarPicture, theme: Theme = LIGHT, **kind: object) 
 
 
 def pixels(made: BarChart, meaning: str) -> int:
-    """How many pixels have the colour of ``meaning``."""
+    """Return the number of pixels with the colour of ``meaning``."""
     image = made.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     rows = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), -1)
     return int((rows == made.theme.colour(meaning).rgb()).sum())

@@ -1,4 +1,4 @@
-"""A growing line strokes only what is new, and looks as if all of it had been stroked."""
+"""A growing line strokes only its new part, and looks as if all of it had been stroked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.theme.tokens import DARK, LIGHT, PROJECTOR, Theme
 
 SOLID, DASHED = "policy", "kl"
 SHADES = {SOLID: 0, DASHED: 2}
-"""By how much, of 255, a pixel of a part may differ from that of the whole line."""
+"""Maximum difference, of 255, between a pixel of a partly stroked line and of one stroked at once."""
 
 
 def plot_of(qtbot: QtBot, meaning: str, theme: Theme = LIGHT, scale: float = 1.0) -> tuple[Plot, Curve]:
-    """A plot on the screen with one line over 1000 places that has no values yet."""
+    """Return a visible plot with one line over 1000 points that have no values yet."""
     plot = Plot("Growing", Scale(label="update", low=1, high=1000, whole=True), Scale(low=0, high=1))
     curve = plot.add_curve("line", "line", meaning, Pyramid())
     qtbot.addWidget(plot)
@@ -31,19 +31,19 @@ def plot_of(qtbot: QtBot, meaning: str, theme: Theme = LIGHT, scale: float = 1.0
 
 
 def values(rng: np.random.Generator, first: int, count: int) -> np.ndarray:
-    """What comes next, (count,): a rise with noise, low enough for a smooth line."""
+    """Return the next values, (count,): a rise with noise, small enough for a smooth line."""
     rise = 1 - np.exp(-np.arange(first, first + count) / 400)
     return np.asarray(np.clip(rise * 0.9 + rng.normal(0, 0.01, count), 0, 1))
 
 
 def pixels(plot: Plot) -> np.ndarray:
-    """What the plot shows, (height, width, 4)."""
+    """Return the pixels of the plot, (height, width, 4)."""
     image = plot.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4).astype(int)
 
 
 def stroked_anew(plot: Plot, curve: Curve) -> np.ndarray:
-    """What the plot shows once all of the line has been stroked."""
+    """Return the pixels of the plot after the entire line has been stroked."""
     curve.setData(curve.xs, curve.ys)
     return pixels(plot)
 

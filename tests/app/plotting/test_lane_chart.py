@@ -1,4 +1,4 @@
-"""The bar chart of several lanes: every lane has an axis of its own, choices and drags go through all of them."""
+"""The bar chart of several lanes: each lane has its own axis; selections and drags apply to all of them."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_words_of_a_level_touch_neither_their_line_nor_a_diamond(level: floa
 
 @pytest.mark.parametrize(("high", "text"), [(80.0, "mean of the draws 0.950"), (24.0, "")])
 def test_the_words_of_a_level_go_below_the_title_where_diamonds_and_draws_leave_no_room(high: float, text: str) -> None:
-    """A dense lane of a small window: nothing is struck through, and nothing is lost."""
+    """In a dense lane of a small window, nothing is struck through, and nothing is lost."""
     heights = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.9, 0.8]
     rewards = lane(
         "reward",

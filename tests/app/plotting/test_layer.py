@@ -1,4 +1,4 @@
-"""The part of a picture that is kept as pixels: painted when it changes, and never in the place of lines on paper."""
+"""The cached part of a picture: painted when it changes, and never used in place of vector lines on paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Drawing:
 
 
 def painted(layer: Layer, stamp: object, drawing: Drawing, ratio: float = 1.0, scale: float = 1.0) -> QImage:
-    """An image of ``ratio`` pixels a point, on which ``layer`` was painted ``scale`` times as large."""
+    """Return an image with ``ratio`` pixels per point, on which ``layer`` was painted at ``scale``."""
     image = QImage(AREA.size() * ratio * 2, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(Qt.GlobalColor.white)
@@ -110,7 +110,7 @@ def test_what_the_ground_of_a_chart_shows_is_painted_again(qtbot: QtBot, change:
 
 
 def apply(made: BarChart, change: str) -> None:
-    """Change one thing that the chart's ground shows."""
+    """Change one thing that the chart's background shows."""
     if change == "theme":
         made.set_look(DARK, 1.0)
     elif change == "size":

@@ -1,4 +1,4 @@
-"""Numbers are written one way, in every locale."""
+"""Numbers are written in the same way in every locale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots: what is drawn, what the keyboard and the mouse do, what a screen reader hears, what is exported."""
+"""Plots: drawing, keyboard and mouse, screen readers, and export."""
 
 from __future__ import annotations
 

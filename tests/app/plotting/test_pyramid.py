@@ -1,4 +1,4 @@
-"""The pyramid draws the same as brute force, however the series arrived."""
+"""The pyramid draws the same as brute force, however the series was delivered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table: what stands in its cells, how it sorts, what is copied, what it tells."""
+"""The table: the content of its cells, sorting, copying, and its announcements."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_series_of_different_lengths_share_their_rows() -> None:
 
 
 def dressed(twin: TableTwin, how: str) -> None:
-    """A table in one of the states in which it is seen."""
+    """Put a table into one of the states in which users see it."""
     match how:
         case "as it is":
             pass

@@ -10,8 +10,9 @@ from tests.app.conftest import Driver
 
 
 def places(driver: Driver) -> dict[str, Any]:
-    """Where every dock stands that can be seen; one without a title bar whose content is opaque has no visible region
-    of its own."""
+    """Return the position of every visible dock. A dock without a title bar and with opaque content has no visible
+    region of its own.
+    """
     docks = driver.program.window.docks
     return {id: (dock.geometry(), dock.titleBarWidget()) for id, dock in docks.items() if in_window(dock)}
 

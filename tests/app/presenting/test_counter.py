@@ -1,4 +1,4 @@
-"""What the last row reads: the counter, the ring around the pointer, and words of a height that carries."""
+"""What the last row can read: the counter, the ring around the pointer, and large words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver:
     plots = [part for part in window.findChildren(QWidget) if isinstance(part, Plot | BarChart)]
     for plot in filter(in_window, plots):
         assert not counter.geometry().intersects(box_of(plot)), plot.title
-    if size[0] > 1024:  # beside the formula, where there is room
+    if size[0] > 1024:  # next to the formula, if there is space
         middle = row.mapTo(window, row.rect().center()).y()
         driver.qtbot.waitUntil(lambda: abs(counter.geometry().center().y() - middle) <= 2)
     assert window.rect().contains(presenter.counter.geometry())

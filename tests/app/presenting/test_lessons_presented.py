@@ -1,4 +1,4 @@
-"""A lesson before a class: larger type, its own count, and the docks given back in any order."""
+"""A lesson in front of a class: larger type, its own count, and docks that are restored in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One panel fills the window, in larger type, and every dock comes back."""
+"""One panel fills the window in larger type, and every dock returns."""
 
 from __future__ import annotations
 

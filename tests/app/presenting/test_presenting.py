@@ -1,4 +1,4 @@
-"""A class looks on: full screen, a black screen, a remote's keys; and afterwards everything as it was."""
+"""A class watches: full screen, a black screen, a remote's keys; afterwards, everything is as before."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_closing_while_presenting_keeps_the_desk(qtbot: QtBot, qapp: QApplicatio
 
 
 def shown(driver: Driver, state: Any) -> set[str]:
-    """The docks that are visible in a state of the window."""
+    """Return the docks that are visible in a state of the window."""
     put_back(driver.program.window, driver.program.window.docks, state)
     driver.settle()
     return {name for name, dock in driver.program.window.docks.items() if dock.isVisible()}

@@ -1,4 +1,4 @@
-"""What needs a process of its own: two screens, one of them unplugged, and a session bus."""
+"""Tests that need a separate process: two screens, one of which is unplugged, and a session bus."""
 
 from __future__ import annotations
 

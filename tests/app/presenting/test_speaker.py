@@ -1,4 +1,4 @@
-"""The speaker's window: what comes next, notes that are kept, and a remote's keys that end up in none."""
+"""The speaker's window: what comes next, notes that are kept, and a remote's keys, none of which type into a note."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver
 
 @pytest.mark.long
 def test_a_remote_walks_through_every_stage_of_a_recorded_run_to_its_end_and_the_notes_say_so(driver: Driver) -> None:
-    """The last update stood at its first stage for ever, and the notes said that update 3 would be computed."""
+    """The last update used to stay at its first stage, and the notes said that update 3 would be computed."""
     program, workspace = driver.program, driver.program.workspace
     program.player.staged = False
     program.runs.open_path(DATA / "grpo")
@@ -93,7 +93,7 @@ def test_a_remote_walks_through_every_stage_of_a_recorded_run_to_its_end_and_the
 
 
 def speaking(driver: Driver) -> SpeakerWindow:
-    """The speaker's window, active, before a class."""
+    """Return the speaker's window, active, in front of a class."""
     start(driver)
     speaker = driver.program.presenter.speaker
     speaker.show()
@@ -103,7 +103,7 @@ def speaking(driver: Driver) -> SpeakerWindow:
 
 
 def press(driver: Driver, *keys: Qt.Key) -> None:
-    """Keys in the window that is active, and time for what follows from them."""
+    """Press keys in the active window, and wait for their effects."""
     for key in keys:
         focus = QApplication.focusWidget()
         assert focus is not None
@@ -126,7 +126,7 @@ def press(driver: Driver, *keys: Qt.Key) -> None:
 def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
     driver: Driver, kind: str, keys: tuple[Qt.Key, ...]
 ) -> None:
-    """The projector says "up, down and Return", and the box of notes had taken each of them."""
+    """The projector says "up, down and Return", but the box of notes used to take each of these keys."""
     lesson, place = next(
         (lesson, place)
         for lesson in lessons(lesson_panels())[0]

@@ -1,4 +1,4 @@
-"""Layouts come back as they were, and a damaged one never reaches Qt."""
+"""Layouts are restored as they were, and a damaged one never reaches Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program finds folders it can write to, or says where it went instead."""
+"""The program finds folders it can write to, or says which ones it used instead."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_bad_folder_costs_that_folder_only(tmp_path: Path, monkeypatch: pyte
 def test_where_nothing_can_be_written_the_program_says_so_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], qapp: QApplication
 ) -> None:
-    """It ended in a traceback of the module for temporary files."""
+    """It used to end in a traceback of the module for temporary files."""
     (tmp_path / "home").write_text("")
     monkeypatch.setenv("GRPO_LAB_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))

@@ -1,4 +1,4 @@
-"""Preferences survive damage: what cannot be read is reset alone, kept, and told."""
+"""Preferences survive damage: only unreadable ones are reset; the originals are kept, and the user is told."""
 
 from __future__ import annotations
 

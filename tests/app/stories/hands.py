@@ -1,4 +1,4 @@
-"""What a person's hands do: keys, clicks, drags; and where they find things."""
+"""User actions: keys, clicks, drags, and finding things."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.app.conftest import Driver
 
 
 def panel(driver: Driver, name: str) -> Any:
-    """A panel, brought to the front."""
+    """Return a panel after bringing it to the front."""
     dock = driver.program.window.docks.get(name)
     if dock is not None:
         dock.show()
@@ -32,12 +32,12 @@ def activate(driver: Driver) -> None:
 
 
 def press(driver: Driver, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    """A key for whatever has the focus."""
+    """Press a key in the focused widget."""
     QTest.keyClick(QApplication.focusWidget() or driver.program.window, key, modifiers)
 
 
 def type_into(field: QLineEdit, text: str) -> None:
-    """Replace what a field says, and press Return."""
+    """Replace the text of a field and press Return."""
     field.setFocus()
     field.selectAll()
     QTest.keyClicks(field, text) if text else QTest.keyClick(field, Qt.Key.Key_Backspace)
@@ -45,13 +45,13 @@ def type_into(field: QLineEdit, text: str) -> None:
 
 
 def row_of(driver: Driver, path: str) -> Any:
-    """The row of the controls that changes a setting."""
+    """Return the row of the controls that changes a setting."""
     rows: list[Row] = panel(driver, "controls").rows
     return next(row for row in rows if path in row.paths)
 
 
 def drag(widget: QWidget, start: QPoint, *path: QPoint) -> None:
-    """Press at ``start``, move along ``path``, let go."""
+    """Press at ``start``, move along ``path``, and release."""
     QTest.mousePress(widget, Qt.MouseButton.LeftButton, pos=start)
     for point in path:
         QTest.mouseMove(widget, point)
@@ -59,13 +59,13 @@ def drag(widget: QWidget, start: QPoint, *path: QPoint) -> None:
 
 
 def panel_of(widget: QWidget | None) -> str | None:
-    """The id of the panel that a widget stands in."""
+    """Return the id of the panel that contains a widget."""
     while widget is not None and not isinstance(widget, Panel):
         widget = widget.parentWidget()
     return None if widget is None else widget.id
 
 
 def turn_wheel(window: QWidget, over: QWidget) -> None:
-    """One notch towards the user with the pointer over a widget."""
+    """Turn the wheel one notch towards the user with the pointer over a widget."""
     QTest.wheelEvent(window.windowHandle(), QPointF(over.mapTo(window, over.rect().center())), QPoint(0, -120))
     QApplication.processEvents()

@@ -1,4 +1,4 @@
-"""After a new run, a branch, an undo and an opened file, nothing on screen is of the run before."""
+"""After a new run, a branch, an undo or an opened file, nothing on screen belongs to the previous run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
 
 ELSEWHERE = {"comparison", "kl_over_beta", "lesson", "glossary", "references", "queue", "homework"}
-"""Panels of experiments, which say themselves what they were computed for, and of texts."""
+"""Panels of experiments, which say what they were computed for, and panels of text."""
 
 
 def at_rest(one: Panel) -> bool:
@@ -30,7 +30,7 @@ def at_rest(one: Panel) -> bool:
 
 
 def shown(driver: Driver) -> dict[str, list[str]]:
-    """Every word that each panel paints, ticks of axes, marks and read-outs among them."""
+    """Return every word that each panel paints, including axis ticks, marks and readouts."""
     driver.program.workspace.trials.show(False)  # earlier runs are named as such
     driver.settle()
     found = {}
@@ -46,13 +46,15 @@ def shown(driver: Driver) -> dict[str, list[str]]:
 
 
 def changed(after: dict[str, list[str]], wanted: dict[str, list[str]]) -> dict[str, tuple[list[str], list[str]]]:
-    """By panel: the words that should not be there, and those that should."""
+    """Return, by panel, the words that should not be there and those that are missing."""
     both = {id: (Counter(after[id]), Counter(wanted[id])) for id in wanted if id != HOME.id}  # it lists every run
     return {id: (sorted(a - b), sorted(b - a)) for id, (a, b) in both.items() if a != b}
 
 
 def another_before(driver: Driver) -> None:
-    """A run of other rewards, other sizes and more updates, of which a number is explained and a completion chosen."""
+    """Show a run with other rewards, other sizes and more updates, in which a number is explained and a completion
+    selected.
+    """
     changes = {"task.landscape": "custom", "task.custom": (9.0, *[0.0] * 8, 4.0), "learner.group_size": 32}
     driver.program.run_manager.new_run(Settings().replace(changes))
     driver.run(60)

@@ -1,4 +1,4 @@
-"""While an update takes long, the completions of the group that is shown grow before one's eyes."""
+"""During a long update, the completions of the displayed group grow on screen."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.app.training import mains
 pytestmark = [pytest.mark.one_window, pytest.mark.own_window]
 
 LEARNS = mains.LONGEST + 1
-"""The number of a token that says: all are sampled, the update learns."""
+"""Token number that means: all are sampled, and the update is learning."""
 
 
 class Writer:
-    """A language model's run whose update stands at the token that a test names."""
+    """A language model's run whose update waits at the token given by a test."""
 
     def __init__(self, driver: Driver, note: Path) -> None:
         self.driver, self._note = driver, note
@@ -48,24 +48,24 @@ class Writer:
         return "" if self.strip.writing is None else self.strip.writing.caption
 
     def begin(self, token: int) -> None:
-        """Begin an update that stands at that token, and wait until the window shows it."""
+        """Begin an update that waits at that token, and wait until the window shows it."""
         self._note.write_text(str(token), encoding="utf-8")
         self.driver.program.workspace.follow()
         self.driver.program.player.step()
         self.go_to(token)
 
     def go_to(self, token: int) -> None:
-        """Have the update in progress sample that token, and wait until the window shows it."""
+        """Make the update in progress sample that token, and wait until the window shows it."""
         self._note.write_text(str(token), encoding="utf-8")
         words = "learned from" if token == LEARNS else f"token {token} of"
         self.driver.qtbot.waitUntil(lambda: words in self.caption)
 
     def finish(self) -> None:
-        """Let every update be complete from now on."""
+        """Let every update run to completion from now on."""
         self._note.unlink()
 
     def recorded(self, group: int) -> tuple[str, ...]:
-        """The completions of the update that is shown."""
+        """Return the completions of the displayed update."""
         view = self.driver.program.workspace.view
         step = view.step.step
         assert step is not None

@@ -17,7 +17,7 @@ from tests.app.stories.hands import panel, row_of
 
 
 def idle(driver: Driver) -> None:
-    """Nothing has happened yet."""
+    """Do nothing: the state after a start."""
 
 
 def running(driver: Driver) -> None:

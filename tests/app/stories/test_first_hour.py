@@ -1,4 +1,4 @@
-"""The first hour: whatever is asked for is within two clicks, and nothing is grey without its reason."""
+"""The first hour: everything requested is within two clicks, and nothing is disabled without a reason."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ STATES: dict[str, Callable[[Driver], object]] = {
 
 
 def unreasoned(driver: Driver) -> list[str]:
-    """What is shown, can be operated at times, is disabled now, and says on hover or to a screen reader no reason."""
+    """Return visible controls that are disabled without giving a reason on hover or to a screen reader."""
     found = []
     for widget in driver.program.window.findChildren(QWidget):
         inner = widget.objectName().startswith("qt_") or isinstance(widget, QScrollBar)
@@ -156,7 +156,7 @@ def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: 
 
 
 class Clicks:
-    """A person's clicks in the window of an empty profile, counted."""
+    """A user's clicks in the window of an empty profile, counted."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.count = driver, 0

@@ -178,20 +178,22 @@ def test_saving_a_layout_adds_a_command_and_leaves_keys_and_toolbar_as_they_were
 
 
 def box_of(driver: Driver, name: str) -> QComboBox:
-    """A choice of the window by its accessible name."""
+    """Return a combo box of the window by its accessible name."""
     panel(driver, "controls")
     found = [box for box in driver.program.window.findChildren(QComboBox) if box.accessibleName() == name]
     return next(box for box in found if box.isVisible())
 
 
 def click_on(driver: Driver, box: QComboBox, place: int) -> None:
-    """Open a choice with the mouse and click on one of its entries."""
+    """Open a combo box with the mouse and click one of its entries."""
     QTest.mouseClick(box, LEFT)
     view = box.view()
     view.scrollTo(box.model().index(place, 0))
 
     def closed() -> bool:
-        """Qt takes no click within the time of a double click after the list has opened."""
+        """Return whether enough time has passed: Qt ignores clicks within the double-click interval after the list
+        opens.
+        """
         QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(box.model().index(place, 0)).center())
         return not view.isVisible()
 
@@ -199,7 +201,7 @@ def click_on(driver: Driver, box: QComboBox, place: int) -> None:
 
 
 def choosable(box: QComboBox, place: int) -> bool:
-    """Whether an entry of a choice is no heading."""
+    """Return whether an entry of a combo box is not a heading."""
     return bool(box.model().index(place, 0).flags() & Qt.ItemFlag.ItemIsEnabled)
 
 

@@ -1,4 +1,4 @@
-"""Knobs, with keys and mouse: turned, typed into, refused, taken back."""
+"""Controls operated with keys and mouse: changed, typed into, refused, undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A newcomer and a language model: choose it, run it, look into it, go back, score an answer of one's own."""
+"""A newcomer and a language model: choose it, run it, look into it, go back, score an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_window
 
 
 def quick(driver: Driver) -> Driver:
-    """A small language model's run, loaded, at full speed."""
+    """Load a small language model's run, at full speed."""
     driver.program.actions["new_language_run"].trigger()
     assert driver.program.controller.state is State.PREPARING, "it loads at once, not with the first update"
     wait(driver)
@@ -183,7 +183,7 @@ def test_without_torch_it_learns_and_answers_all_the_same(without_torch: Path, d
 
 @pytest.fixture
 def run_of_torch(tmp_path: Path) -> Path:
-    """The file of two updates."""
+    """A run file with two updates computed by torch."""
     small = language_settings().replace({"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8})
     path = tmp_path / "torch.grpo"
     made = LanguageLearner(small, cancelled=lambda: False, make_policy=ENGINES[TORCH])
@@ -199,7 +199,7 @@ def test_a_run_of_torch_goes_on_with_torch_and_has_nothing_to_say(run_of_torch: 
     run(driver, 1)
     third = driver.program.workspace.view.step.step
     assert third is not None and third.step == 3 and engine_of(third) == TORCH
-    assert not any("goes on" in message for message in driver.messages)
+    assert not any("here it continues" in message for message in driver.messages)
 
 
 @pytest.mark.own_window
@@ -210,7 +210,7 @@ def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
     run(driver, 1)
     assert driver.head == 3
     (said,) = (message for message in driver.messages if "NumPy" in message)
-    assert said.startswith("The run was computed with torch; here NumPy goes on with it.") and " nats" in said
+    assert said.startswith("The run was computed with torch; here it continues with NumPy.") and " nats" in said
     third = driver.program.workspace.view.step.step
     assert third is not None and engine_of(third) == NUMPY
 

@@ -1,4 +1,4 @@
-"""The window around a language model's run: what is offered, said and arranged. The records are made by hand."""
+"""The window around a language model's run: what it offers, says and arranges. The records are made by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UPDATES = 6
 
 
 def as_recorded(step: Step) -> Step:
-    """Held-out accuracy every third update, never a sampled one."""
+    """Return the step with greedy held-out accuracy every third update, and never with sampled accuracy."""
     measured = {"accuracy_greedy": step.step / 10} if step.step % 3 == 1 else {}
     return dataclasses.replace(step, measurements={"grad_norm": 0.4, **measured})
 

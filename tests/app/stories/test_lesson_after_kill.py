@@ -1,4 +1,4 @@
-"""A lesson before a class: presented from the command line, saved as a session, killed, and gone on with."""
+"""A lesson in front of a class: presented from the command line, saved as a session, killed, and resumed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ GONE_ON = """
 
 
 def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The program with a story that is carried out in it, to its end."""
+    """Run the program with a story carried out in it, until it ends."""
     return subprocess.run(
         [sys.executable, "-c", STORY.format(story=story, session=str(session)), *arguments],
         env=environment(home),
@@ -152,7 +152,7 @@ DAMAGED_PLACES = (
 
 
 def recovery(program: Application) -> LessonRecovery:
-    """What a start makes that finds the file of another one."""
+    """Return the recovery offered by a start that finds another one's file."""
     return LessonRecovery(
         program.lessons.player,
         program.lessons.find,

@@ -1,4 +1,4 @@
-"""What the window says while a language model loads, and while an update of it takes long."""
+"""The window's messages while a language model is loading, and during a long update."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def says(status: Status, text: str) -> bool:
 
 @pytest.fixture
 def loading(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
-    """Enter and leave the state in which a model is being loaded, without a model."""
+    """Enters and leaves the state in which a model is being loaded, without a model."""
     monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
     driver.program.workspace.training = driver.program.workspace.run
@@ -58,7 +58,9 @@ def test_a_model_that_takes_its_time_is_said_to_be_loading(
 
 @pytest.fixture
 def slow(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A language model's run without updates beside a bandit's; an update of it lasts as long as this file is there."""
+    """A language model's run without updates, next to a bandit's. An update of it lasts as long as the returned file
+    exists.
+    """
     driver.run(1)
     noted = tmp_path / "noted"
     noted.touch()

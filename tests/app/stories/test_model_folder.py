@@ -1,4 +1,4 @@
-"""A model of the user's own: opened from its folder, run, looked into in every panel, refused where it is broken."""
+"""The user's own model: opened from its folder, run, inspected in every panel, and refused if it is broken."""
 
 from __future__ import annotations
 

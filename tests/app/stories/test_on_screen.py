@@ -1,6 +1,6 @@
-"""What stands on the screen is what painting the whole window anew would show: nothing old is left anywhere.
+"""The screen shows what repainting the entire window would show: nothing outdated is left anywhere.
 
-Pictures that a widget paints of itself cannot tell, because they are painted anew.
+Pictures rendered by a widget cannot reveal this, because rendering repaints them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from tests.app.conftest import Driver
 from tests.app.lessons.hands import Pupil
 
 APART = 40
-"""Steps of a colour, of 255, from which a pixel counts as another: glyphs are smoothed a little differently."""
+"""Difference in a colour channel, of 255, at which a pixel counts as changed. Glyph smoothing varies a little."""
 
 
 def pixels(image: QImage) -> np.ndarray:
-    """Colours (height, width, 3)."""
+    """Return colours (height, width, 3)."""
     made = image.convertToFormat(QImage.Format.Format_RGB32)
     held = np.frombuffer(made.constBits(), np.uint8).reshape(made.height(), made.bytesPerLine() // 4, 4)
     return held[:, : made.width(), :3].astype(int)
 
 
 def left_over(driver: Driver) -> tuple[int, ...]:
-    """The box around what is shown and should not be any more; empty where there is nothing."""
+    """Return the bounding box of everything outdated on the screen, empty if there is nothing."""
     driver.settle()
     driver.settle()
     window = driver.program.window

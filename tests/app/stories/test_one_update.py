@@ -1,4 +1,4 @@
-"""Every digit, word and mark in a painted frame belongs to one and the same update, however fast the run is."""
+"""Every digit, word and mark in a painted frame belongs to the same update, however fast the run is."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SUMMED = "reward"
 
 
 def number_in(text: str) -> int | None:
-    """The update that a sentence names; None where it names none."""
+    """Return the update named in a sentence, or None if it names none."""
     found = NUMBER.search(text)
     return None if found is None else int(found.group(1).replace(",", ""))
 
 
 @dataclass
 class Witness(QObject):
-    """Reads what stands in the window after each painted frame in which the update has changed.
+    """Reads the content of the window after each painted frame in which the update has changed.
 
     Attributes:
-        frames: how many there were.
-        disagreements: what did not belong to the update of the timeline, with that update.
+        frames: number of these frames.
+        disagreements: content that did not belong to the timeline's update, with that update.
     """
 
     driver: Driver
@@ -67,7 +67,7 @@ class Witness(QObject):
         self.disagreements.append(f"update {step}: {text}")
 
     def _compare(self, step: int, seen: dict[str, Any]) -> None:
-        """The texts themselves, against the record of the update that the timeline names."""
+        """Compare the text itself with the record of the update shown by the timeline."""
         run = self.driver.program.workspace.run
         record = None if run is None else run.step(step)
         if run is None or record is None:
@@ -102,7 +102,7 @@ class Witness(QObject):
 
 
 def watched(driver: Driver, speed: float | None, frames: int, seconds: float) -> Witness:
-    """A run at this speed until its update has changed in so many frames, or for so long."""
+    """Run at this speed until the displayed update has changed in ``frames`` frames, or for ``seconds``."""
     player, witness = driver.program.player, Witness(driver)
     player.set_length(None)
     player.set_speed(speed)

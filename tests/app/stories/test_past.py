@@ -1,4 +1,4 @@
-"""Back in the run: the timeline, events, branches."""
+"""Going back in the run: the timeline, events, branches."""
 
 from __future__ import annotations
 

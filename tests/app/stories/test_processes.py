@@ -33,7 +33,7 @@ class Told(app.application.Application):
         QTimer.singleShot(0, self, self.begin)
 
     def opened(self):
-        while self.run_files.busy:  # a run is read beside the window
+        while self.run_files.busy:  # a run is read in the background
             QApplication.processEvents()
 
     def begin(self):
@@ -54,7 +54,7 @@ def environment(home: Path, **changes: str | None) -> dict[str, str]:
 
 
 def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.window.close()") -> tuple[str, str]:
-    """What the program says on its outputs; it must end by itself, and well."""
+    """Run the program and return its outputs. It must end by itself, without an error."""
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(begin=begin, then=then), *arguments],
         env=environment(home),
@@ -69,7 +69,9 @@ def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.
 
 
 def complaints(error: str, home: Path) -> list[str]:
-    """What Qt or Python said on the way, aloud or to the log, but for what every offscreen window says."""
+    """Return what Qt or Python complained about, on the error output or in the log, except what every offscreen
+    window reports.
+    """
     (log,) = home.rglob("grpo-lab.log")
     lines = [*error.splitlines(), *(line for line in log.read_text().splitlines() if " INFO " not in line)]
     return [line for line in lines if line and "This plugin does not support" not in line]
@@ -199,7 +201,7 @@ def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
     assert run.stdout.startswith("There is no display")
     assert len(list(target.glob("*.png"))) == 3
     assert all(picture.stat().st_size > 10_000 for picture in target.glob("*.png"))
-    assert len({picture.read_bytes() for picture in target.glob("*.png")}) == 3  # each of its own update
+    assert len({picture.read_bytes() for picture in target.glob("*.png")}) == 3  # each of a different update
     with RunReader.open(target / "run.grpo") as reader:
         assert (reader.last, reader.meta.settings) == (200, Settings())
     named = re.findall(r"^  (.+)$", run.stdout, flags=re.MULTILINE)

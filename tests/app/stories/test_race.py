@@ -1,4 +1,4 @@
-"""A race as a person runs it: pressed, changed, cancelled, and one of its runs opened and repeated bit for bit."""
+"""A user's race: started, changed, cancelled, and one of its runs opened and repeated bit for bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRPO, BASELINE = "GRPO (DeepSeekMath)", "REINFORCE + baseline"
 
 
 def choose(driver: Driver, **texts: str) -> None:
-    """Choose entries of the boxes by what they say."""
+    """Choose entries of the combo boxes by their text."""
     for name, text in texts.items():
         box = getattr(driver.program.window.panels["comparison"].choices, name)  # type: ignore[attr-defined]
         assert box.findText(text) >= 0, text
@@ -44,7 +44,7 @@ def finish(driver: Driver) -> ComparisonPanel:
 
 @pytest.fixture
 def race(driver: Driver) -> ComparisonPanel:
-    """A small race in the layout made for it, over."""
+    """A small race in its layout, finished."""
     choose(driver, **FEW)
     driver.program.actions["layout.Compare"].trigger()
     driver.settle()
@@ -52,7 +52,7 @@ def race(driver: Driver) -> ComparisonPanel:
 
 
 def cell(panel: ComparisonPanel, name: str, column: str) -> Any:
-    """A number of the standing, as it is shown."""
+    """Return a number of the standings, as displayed."""
     model = panel.standing.table
     row = list(panel.controller.results.lanes).index(name)  # type: ignore[union-attr]
     return model.value(model.place_of(row) or 0, [c.key for c in model.columns].index(column))
@@ -171,7 +171,7 @@ def test_one_of_its_runs_opens_and_repeats_bit_for_bit(driver: Driver, race: Com
     assert any("bit for bit" in message for message in driver.messages)
     assert (
         not race.controller.busy and race.controller.results is lanes
-    )  # the race stands although another run is shown
+    )  # the race is kept although another run is shown
     assert "press Race" not in race.says.text()
     driver.run(50)
     step = opened.step(50)

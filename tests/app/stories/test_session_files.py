@@ -1,4 +1,4 @@
-"""A teacher prepares a session and hands it out; somebody else opens it, and works on copies."""
+"""A teacher prepares a session and hands it out; somebody else opens it and works on copies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def opened(driver: Driver, path: Path) -> None:
 
 
 def menu_over(driver: Driver, widget: QWidget) -> QMenu:
-    """The context menu of a control, open."""
+    """Open the context menu of a control."""
     controls = panel(driver, "controls")
     place = widget.mapTo(controls, QPoint(3, 3))
     QApplication.sendEvent(

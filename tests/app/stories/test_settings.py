@@ -1,4 +1,4 @@
-"""Settings are turned, refused, taken back; a preset is one step of undo."""
+"""Settings are changed, refused, undone; a preset is one undo step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screen reader hears: names, values with units, and sentences without markup."""
+"""What a screen reader says: names, values with units, and sentences without markup."""
 
 from __future__ import annotations
 

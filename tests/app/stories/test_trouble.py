@@ -1,4 +1,4 @@
-"""What goes wrong, and what is done at the wrong moment."""
+"""Errors, and actions at the wrong moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if it had been another algorithm: one update, both sides, by keyboard, on a bandit and on a language model."""
+"""Comparing one update with another algorithm, both sides by keyboard, on a bandit and on a language model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.one_window
 
 
 def choose(driver: Driver, box: QComboBox, text: str) -> None:
-    """Walk to an entry with the arrows and take it."""
+    """Move to an entry with the arrow keys and select it."""
     box.setFocus()
     press(driver, Qt.Key.Key_Home)
     for _ in range(box.findText(text)):
@@ -35,7 +35,7 @@ def choose(driver: Driver, box: QComboBox, text: str) -> None:
 
 
 def cells(driver: Driver) -> dict[str, tuple[str, str]]:
-    """The table: title -> what stands in the two columns."""
+    """Return the table: title -> the contents of the two columns."""
     model = panel(driver, "what_if").table.table
     return {model.text(n, 0): (model.text(n, 1), model.text(n, 2)) for n in range(model.rowCount())}
 
@@ -218,9 +218,9 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     question = Replay(step=4, settings=in_force(step, wanted_by(step, "Dr. GRPO")))
     workspace.refused.emit(Replay(step=1, settings=question.settings), "Something else.")
     assert here.header.ask.text() == "Asking…"
-    workspace.refused.emit(question, "The question was given up.")
+    workspace.refused.emit(question, "The question was cancelled.")
     language.settle()
-    assert here.notes.text().startswith("The question was given up.") and here.header.ask.isEnabled()
+    assert here.notes.text().startswith("The question was cancelled.") and here.header.ask.isEnabled()
     here.header.ask.click()
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.01)])
     workspace.answered.emit(question, Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.125}))

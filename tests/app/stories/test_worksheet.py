@@ -25,7 +25,7 @@ def click(widget: QWidget) -> None:
 
 
 def click_tab(driver: Driver, title: str) -> None:
-    """The tab of a panel, with the mouse."""
+    """Click the tab of a panel with the mouse."""
     bars = [bar for bar in driver.program.window.findChildren(QTabBar) if bar.isVisible()]
     bar, place = next((bar, n) for bar in bars for n in range(bar.count()) if bar.tabText(n) == title)
     QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(place).center())

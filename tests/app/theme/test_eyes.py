@@ -1,4 +1,6 @@
-"""Screenshots as other eyes see them: what stands side by side is told apart, and never by its hue alone."""
+"""Screenshots as seen with other kinds of colour vision: neighbouring elements stay distinct, and never by hue
+alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.one_window
 
 
 def pixels(driver: Driver) -> np.ndarray:
-    """(H, W, 3) of the window, 0 to 255."""
+    """Return the window's pixels (H, W, 3), 0 to 255."""
     driver.settle()
     image = driver.program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
@@ -24,7 +26,7 @@ def pixels(driver: Driver) -> np.ndarray:
 
 
 def as_seen(picture: np.ndarray, eye: str) -> np.ndarray:
-    """(H, W, 3) CIE Lab of a picture as ``eye`` sees it."""
+    """Return the CIE Lab values (H, W, 3) of a picture as ``eye`` sees it."""
     rgb = picture / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     xyz = np.clip(linear @ EYES[eye].T, 0, 1) @ XYZ.T / np.array([0.95047, 1.0, 1.08883])
@@ -55,7 +57,7 @@ def test_every_eye_tells_apart_what_a_screenshot_shows(driver: Driver, theme: st
 
 
 def test_without_any_colour_signs_lines_and_fillings_still_tell(driver: Driver) -> None:
-    """What each meaning is told by where the hue is gone: a sign in the table, a line style or a name at a curve."""
+    """Without hue, each meaning is told apart by a symbol in the table, or by a line style or a name at a curve."""
     driver.run(8)
     step = driver.program.workspace.view.step
     assert step.advantage is not None

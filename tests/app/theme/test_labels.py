@@ -1,4 +1,4 @@
-"""Text from a file is shown letter by letter: no label and no tooltip lays it out as HTML."""
+"""Text from a file is shown literally: no label and no tooltip renders it as HTML."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ APP = Path(__file__).parents[3] / "app"
 CASES = sorted(path for path in APP.rglob("*.py") if path.name != "labels.py")
 TIPS = {"plain_tip", "wrapped_tip", "rich_tip"}
 HTML_VIEWS = {"help/published_view.py", "help/references_panel.py"}
-"""Pages of our own; what they put into their HTML is escaped there."""
+"""Views with the program's own pages, which escape everything that they put into their HTML."""
 IMAGE = '<img src="file:///etc/hostname">'
 
 
 def is_ours(text: ast.expr) -> bool:
-    """Whether a tooltip's text is written in the source, or one that says how it is to be shown."""
+    """Return whether a tooltip's text is a literal in the source, or specifies its own text format."""
     if isinstance(text, ast.IfExp):
         return is_ours(text.body) and is_ours(text.orelse)
     if isinstance(text, ast.Call) and isinstance(text.func, ast.Name):
@@ -38,7 +38,7 @@ def is_ours(text: ast.expr) -> bool:
 
 
 def guessing(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, what) of each place where Qt would guess how a text is to be shown."""
+    """Yield (line, description) of each place where Qt would guess a text format."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == "QLabel":
             yield node.lineno, "a QLabel: use Label, or RichLabel for HTML of our own"

@@ -1,4 +1,4 @@
-"""Painted words: in a fixed number of lines, in fewer words where there is no room, the whole text for who asks."""
+"""Painted words: a fixed number of lines, shortened if there is too little space, with the full text on request."""
 
 from __future__ import annotations
 

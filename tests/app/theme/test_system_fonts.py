@@ -1,4 +1,4 @@
-"""The fonts that a system has for kinds of widgets, such as Windows for menus, give way to the program's own."""
+"""The program's font replaces the fonts that a system sets for kinds of widgets, such as menus on Windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("QMenuBar", "QMenu", "QAbstractItemView")
 
 @pytest.fixture
 def system(qapp: QApplication) -> Iterator[QFont]:
-    """A font that the system has for menus and lists; the application's fonts are as before afterwards."""
+    """A font that the system sets for menus and lists. The application's fonts are restored afterwards."""
     before, foreign = qapp.font(), QFont("JetBrains Mono", 31)
     yield foreign
     qapp.setFont(before)  # takes those for kinds of widgets away

@@ -1,4 +1,4 @@
-"""Colours that can be read, and told apart by every eye."""
+"""Colours that are readable and distinct with every kind of colour vision."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ TOGETHER = (
     ("old", "reference"),
     ("old", "push_down"),
 )
-"""Pairs that stand in one picture. Policy and old share a hue on purpose: one is filled, the other hollow."""
+"""Pairs shown in one picture. Policy and old share a hue on purpose: one is filled, the other hollow."""
 APART = 10.0
-"""CIE 1976 colour difference; 2.3 is just noticeable."""
+"""Minimum CIE 1976 colour difference; 2.3 is just noticeable."""
 # Machado, Oliveira, Fernandes 2009, severity 1, on linear RGB.
 EYES = {
     "usual": np.eye(3),
@@ -43,7 +43,7 @@ XYZ = np.array(
 
 
 def seen(colour: QColor, eye: str) -> np.ndarray:
-    """CIE Lab of ``colour`` as ``eye`` sees it, (3,)."""
+    """Return the CIE Lab values of ``colour`` as ``eye`` sees it, (3,)."""
     rgb = np.array([colour.redF(), colour.greenF(), colour.blueF()])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     xyz = XYZ @ np.clip(EYES[eye] @ linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
@@ -132,7 +132,7 @@ def test_the_look_tells_when_it_changes_and_only_then(qapp: QApplication) -> Non
 
 
 class Styled(QWidget):
-    """Counts how often it is styled anew."""
+    """Counts how often its style is set."""
 
     times = 0
 
@@ -165,7 +165,7 @@ def test_system_is_light_or_dark(qapp: QApplication) -> None:
 
 
 def test_the_buttons_of_qts_own_file_dialog_show_their_icons(qtbot: QtBot, qapp: QApplication) -> None:
-    """It stands in where the desktop has none; padding made for words would leave its icons no room."""
+    """This dialog is used if the desktop has none. Padding made for text would leave its icons no space."""
     apply(qapp, "light", 1.0)
     dialog = QFileDialog()
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)

@@ -1,4 +1,6 @@
-"""What the tests of training share: a controller with the real learner and the real run file, on either host."""
+"""Fixtures shared by the tests of training: a controller with the real learner and the real run file, on either
+host.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from grpo_core.learners import learner
 
 
 class Trainer(Controller):
-    """A controller at full speed that keeps what it hears, and knows how to wait.
+    """A controller at full speed that records reports and can wait for them.
 
     Attributes:
-        heard: every state it went through.
+        heard: every state it has been in.
         failures: every failure.
     """
 
@@ -41,7 +43,7 @@ class Trainer(Controller):
 
     @property
     def head(self) -> int:
-        """Number of the last finished update, asked for as a window does that draws."""
+        """Number of the last finished update, requested as a drawing window does."""
         self.look()
         return super().head
 
@@ -50,7 +52,7 @@ class Trainer(Controller):
         self.qtbot.waitUntil(lambda: self.state in states, timeout=40_000)
 
     def until_rest(self) -> None:
-        """Wait until nothing moves."""
+        """Wait until training is at rest."""
         self.until(State.IDLE, State.PAUSED, State.FAILED)
 
     def until_head(self, number: int) -> None:
@@ -63,7 +65,7 @@ MakeTrainer = Callable[..., Trainer]
 
 @pytest.fixture
 def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
-    """Makes controllers, and ends their workers afterwards."""
+    """Creates controllers, and ends their workers afterwards."""
     made: list[Trainer] = []
 
     def make(

@@ -1,4 +1,4 @@
-"""What the process of a run may be in a test: the real one, watched, deaf, or one that never gets going."""
+"""Main functions of a run's process for tests: the real one, observed, unresponsive, or never ready."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from tests.app.training.scripted import Scripted
 from tests.core.lm_steps import lm_steps
 
 NOTED = "GRPO_LAB_TESTS_NOTED"
-"""Names the file in which a process leaves what a test asks about."""
+"""Environment variable that names the file in which a process notes what a test asks about."""
 REFUSING = "GRPO_LAB_TESTS_FULL_DISK"
-"""Names the file whose presence is a full disk, in the window's process and in the run's."""
+"""Environment variable that names the file whose existence simulates a full disk, in both processes."""
 
 
 def writers(begin: Begin, wanted: Settings, new: bool) -> Writer:
-    """A writer of run files, but on a full disk."""
+    """Create a writer of run files that fails while the disk is “full”."""
     if Path(os.environ[REFUSING]).exists():
         raise RunFileError("The disk is full.")
     return run_writer(begin, wanted, new)
 
 
 def serve_on_a_disk_that_fills(connection: Connection) -> None:
-    """A run's process on such a disk."""
+    """Serve as a run's process with a disk that fills up."""
     serve(connection, writers=writers)
 
 
 def serve_and_note_modules(connection: Connection) -> None:
-    """A run's process that leaves the names of all packages that it has imported."""
+    """Serve as a run's process that notes the names of all packages it has imported."""
     serve(connection)
     Path(os.environ[NOTED]).write_text(" ".join({name.partition(".")[0] for name in sys.modules}))
 
@@ -56,10 +56,10 @@ def _note(word: str) -> None:
 
 
 class Deaf:
-    """The real learner, but from its second update on it neither ends nor listens, as long as it is noted.
+    """The real learner, except that its second and later updates neither end nor listen while the noted file exists.
 
     Attributes:
-        listens: it does not end, but listens.
+        listens: whether an update that does not end still listens.
     """
 
     listens = False
@@ -87,7 +87,7 @@ class Deaf:
 
 
 class Slow(Deaf):
-    """The same learner, which takes long over an update, but listens."""
+    """The same learner, whose updates take long but listen."""
 
     listens = True
 
@@ -96,7 +96,7 @@ LONGEST = 24
 
 
 def beginning(step: Step, group: int, length: int) -> Written:
-    """The completions of a group of ``step`` when ``length`` tokens of each were sampled."""
+    """Return a group's completions in ``step`` after ``length`` tokens of each have been sampled."""
     assert step.prompt_tokens is not None
     rows, prompt = np.flatnonzero(step.group == group), step.prompt_tokens[group]
     whole = [step.tokens[row][step.mask[row]].tolist() for row in rows]
@@ -109,10 +109,10 @@ def beginning(step: Step, group: int, length: int) -> Written:
 
 
 class Talking:
-    """Updates of a language model that were made by hand; each says how far it is as long as that is noted.
+    """A language model's updates made by hand, each of which reports its progress while the noted file exists.
 
-    The note's text is the number of the token that is sampled, by default 9; beyond the longest completion, the update
-    learns.
+    The file contains the number of the token being sampled, by default 9; beyond the longest completion, the update
+    is learning.
     """
 
     def __init__(self, outgoing: Outgoing) -> None:
@@ -144,22 +144,22 @@ class Talking:
 
 
 def serve_talking(connection: Connection) -> None:
-    """A run's process that says how far its updates are."""
+    """Serve as a run's process that reports the progress of its updates."""
     serve(connection, make_learners=Talking)
 
 
 def serve_slowly(connection: Connection) -> None:
-    """A run's process whose updates take long."""
+    """Serve as a run's process with long updates."""
     serve(connection, make_learners=Slow)
 
 
 def serve_deaf(connection: Connection) -> None:
-    """A run's process that does not listen inside an update."""
+    """Serve as a run's process that does not listen during an update."""
     serve(connection, make_learners=Deaf)
 
 
 def serve_without_memory_for_a_run(connection: Connection) -> None:
-    """A run's process whose memory is too short to begin a run, as long as that is noted."""
+    """Serve as a run's process that has too little memory to begin a run while the noted file exists."""
 
     def to_command(message: Message) -> Command:
         if message["do"] == "Begin" and Path(os.environ[NOTED]).exists():
@@ -175,7 +175,7 @@ ENDLESS = "endless model"
 
 
 class Endless:
-    """The real learner; but of a run whose seed is 66, a model from a folder is read that never ends."""
+    """The real learner, except that a run with seed 66 reads a model from a folder forever."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
@@ -191,9 +191,9 @@ class Endless:
 
 
 def serve_endless_model(connection: Connection) -> None:
-    """A run's process with a model that does not finish loading."""
+    """Serve as a run's process with a model that does not finish loading."""
     serve(connection, make_learners=Endless)
 
 
 def never_ready(connection: Connection) -> None:
-    """A process that ends before it is ready, as where the system forbids it something."""
+    """End before being ready, as if the system forbade something."""

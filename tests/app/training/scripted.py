@@ -1,4 +1,4 @@
-"""A learner whose updates a test makes, by computing them otherwise or by not finishing them."""
+"""A learner whose updates are made by the test, which can compute them differently or not finish them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grpo_core.record import Step
 
 @dataclass
 class Scripted:
-    """A learner (:class:`grpo_core.learners.Learner`).
+    """A learner (:class:`grpo_core.learners.Learner`) controlled by a test.
 
     Attributes:
-        settings: of the next update.
-        update: makes it; whatever it raises, the learner raises.
+        settings: the settings of the next update.
+        update: function that makes it; the learner raises whatever it raises.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""Whatever is pressed in whatever order: no update is lost, doubled, or different from the learner run alone."""
+"""Buttons pressed in any order: no update is lost, doubled, or different from that of the learner alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.app.training.mains import REFUSING, serve_on_a_disk_that_fills, write
 
 
 class Anything(RuleBasedStateMachine):
-    """A person at the window, against a list of what must have come of it."""
+    """A user of the window, compared with a list of the expected effects."""
 
     qtbot: QtBot
     serve_in: tuple[Main, ...] = ()
@@ -114,7 +114,9 @@ class Anything(RuleBasedStateMachine):
         self._check_run()
 
     def _check_run(self) -> None:
-        """The window saw every update once; the file holds them; and the learner alone makes the same."""
+        """Assert that the window saw every update once, the file contains them, and the learner alone makes the
+        same.
+        """
         start = self.resume.step if self.resume else 0
         numbers = [n for fresh in self.taken for n in range(fresh.first, fresh.head + 1)]
         assert numbers == list(range(start + 1, self.trainer.head + 1))
@@ -140,7 +142,7 @@ class Anything(RuleBasedStateMachine):
 
 
 class AnythingWithKills(Anything):
-    """The same person, whose runs are computed in a process that is killed now and then."""
+    """The same user, whose runs are computed in a process that is sometimes killed."""
 
     @rule()
     def kill(self) -> None:
@@ -161,7 +163,7 @@ class AnythingWithKills(Anything):
 
 
 def searched(machine: type[Anything], qtbot: QtBot, examples: int, *serve_in: Main) -> None:
-    """Press whatever comes to mind, ``examples`` times from the start."""
+    """Press buttons at random, in ``examples`` sequences from the start."""
     machine.qtbot, machine.serve_in = qtbot, serve_in
     run_state_machine_as_test(
         machine,

@@ -1,4 +1,4 @@
-"""Closing in every state: the worker ends by itself, the file is whole, and Qt has nothing to say."""
+"""Closing in every state: the worker ends by itself, the file is complete, and Qt reports nothing."""
 
 from __future__ import annotations
 
@@ -71,12 +71,16 @@ WHERE = ("untouched", "preparing", "ready", "running", "waiting", "stopping", "p
 IN_THREAD = [
     pytest.param(where, "thread", marks=[] if where in ("running", "failed") else [pytest.mark.long]) for where in WHERE
 ]
-"""In a thread, as in safe mode; otherwise runs have a process of their own, which is closed in every state."""
+"""States in which a worker with runs in its thread, as in safe mode, is closed. Otherwise, runs have their own
+process.
+"""
 
 
 QUICK = ("untouched", "preparing", "running", "waiting", "failed")
 IN_PROCESS = [pytest.param(where, "process", marks=[] if where in QUICK else [pytest.mark.long]) for where in WHERE]
-"""The states between these are held by the long tests: each starts a program of its own."""
+"""States in which a worker with a process is closed. The long tests cover those not in ``QUICK``, because each
+starts a process.
+"""
 
 
 @pytest.mark.quick_cases("untouched-process", "running-process", "running-thread", "failed-thread")
@@ -99,7 +103,7 @@ def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path)
 
 
 class Endless:
-    """A learner whose second update has no end but a cancelled one."""
+    """A learner whose second update ends only when cancelled."""
 
     def __init__(self) -> None:
         self.inside = threading.Event()

@@ -22,19 +22,19 @@ from tests.app.training.conftest import Trainer
 
 
 def steps_in(path: Path) -> list[Step]:
-    """Every update of a run file."""
+    """Return every update of a run file."""
     with RunReader.open(path) as reader:
         return [reader.step(number) for number in range(reader.first, reader.last + 1)]
 
 
 def newest(path: Path) -> list[Step]:
-    """The last update that a run file holds by now; empty while it holds none."""
+    """Return the last update that a run file contains so far, empty if there is none."""
     with RunReader.open(path) as reader:
         return [reader.step(reader.last)] if reader.last >= reader.first else []
 
 
 def assert_same(ours: list[Step], theirs: list[Step]) -> None:
-    """Bit for bit the same updates."""
+    """Assert that the updates are bitwise identical."""
     assert [step.step for step in ours] == [step.step for step in theirs]
     for mine, other in zip(ours, theirs, strict=True):
         assert mine.settings == other.settings

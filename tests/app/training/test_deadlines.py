@@ -1,4 +1,4 @@
-"""By when the process of a run has to speak; the clock is turned by hand."""
+"""The times by which a run's process must report, on a clock advanced by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grpo_core.host.commands import Close, Pause, Shutdown
 
 
 class Clock:
-    """Seconds that a test lets pass."""
+    """A clock that a test advances, in seconds."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -28,14 +28,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def started() -> Deadlines:
-    """A process that has just been started."""
+    """Return the deadlines of a process that has just been started."""
     process = Deadlines()
     process.enter(Phase.STARTING)
     return process
 
 
 def late_after(process: Deadlines, clock: Clock, seconds: float) -> None:
-    """It may go on until just before, and is told the seconds that it had."""
+    """Assert that the process is on time until just before ``seconds``, and late afterwards, by the reported limit."""
     clock.now += seconds - 0.01
     assert process.missed() is None
     clock.now += 0.02
@@ -110,7 +110,7 @@ def test_who_was_urgent_before_a_model_is_loaded_does_not_wait_for_it_either(clo
 
 
 def test_torch_is_waited_for_whoever_is_urgent(clock: Clock) -> None:
-    """A language model cannot do without it, and nobody else has made it."""
+    """A language model needs torch, and the loading of torch cannot be the fault of a malicious folder."""
     process = started()
     process.enter(Phase.LISTENING)
     process.enter(Phase.LOADING, name="torch")
@@ -125,7 +125,7 @@ def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock
     for seconds in (12, 40):
         clock.now = 100.0 + seconds
         process.sent(Pause(run_id="a"))
-        assert f"“a model” is still being loaded, for {seconds} seconds" in process.warning()
+        assert f"“a model” has been loading for {seconds} seconds" in process.warning()
         assert process.warning() == ""
     clock.now = 100.0 + 300
     assert process.missed() is None, "a pause waits"

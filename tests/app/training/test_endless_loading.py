@@ -1,4 +1,4 @@
-"""A model that does not finish loading holds nothing up: whoever wants something else gets another process."""
+"""A model that does not finish loading holds nothing up: any other request gets another process."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tests.app.training import mains
 from tests.app.training.conftest import MakeTrainer, Trainer
 
 ENDLESS = Settings(seed=66)
-GAVE_UP = "“endless model” was still being loaded"
+GAVE_UP = "“endless model” was still loading"
 
 
 @pytest.fixture
 def trainer(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    """A controller that waits for an answer for a moment only."""
+    """A controller with a short time limit for answers."""
     monkeypatch.setattr(deadlines, "PATIENCE", 0.4)
     return make_trainer(learners=None, process=mains.serve_endless_model)
 
 
 @pytest.fixture
 def sentences(trainer: Trainer) -> list[str]:
-    """What the user is told."""
+    """The messages shown to the user."""
     told: list[str] = []
     trainer.notified.connect(told.append)
     return told
 
 
 def load(trainer: Trainer, path: Path) -> int:
-    """Begin the run whose model does not finish loading; the number of its process."""
+    """Begin the run whose model does not finish loading. Returns the id of its process."""
     trainer.begin(ENDLESS, path)
 
     def loads() -> bool:
@@ -47,7 +47,7 @@ def load(trainer: Trainer, path: Path) -> int:
 
 
 def check_trains(trainer: Trainer, path: Path) -> None:
-    """The run that was begun last makes its updates, in a file of its own."""
+    """Assert that the run begun last makes its updates, in its own file."""
     trainer.run(4)
     trainer.qtbot.waitUntil(lambda: trainer.state is State.PAUSED and trainer.head == 4, timeout=40_000)
     with RunReader.open(path) as reader:
@@ -67,7 +67,7 @@ def test_a_new_run_begins_in_another_process(trainer: Trainer, sentences: list[s
 def test_of_runs_that_follow_one_another_at_once_the_last_one_trains(
     trainer: Trainer, sentences: list[str], tmp_path: Path
 ) -> None:
-    """The process has read both commands when it begins to load for the first of them."""
+    """The process has read both commands when it begins to load the model for the first of them."""
     trainer.begin(ENDLESS, tmp_path / "a.grpo")
     trainer.begin(Settings(seed=3), tmp_path / "b.grpo")
     trainer.begin(Settings(seed=4), tmp_path / "c.grpo")
@@ -91,7 +91,7 @@ def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, senten
     stuck = load(trainer, tmp_path / "a.grpo")
     trainer.pause()
     trainer.qtbot.waitUntil(lambda: bool(sentences))
-    assert "“endless model” is still being loaded" in sentences[0]
+    assert "“endless model” has been loading for" in sentences[0]
     assert trainer.state is State.PREPARING and trainer.worker.pid == stuck
 
 
@@ -102,6 +102,6 @@ def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(
     load(trainer, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
     (failure,) = trainer.failures
-    assert "“endless model” had not been loaded after 1 seconds" in failure.sentence
+    assert "“endless model” had not loaded after 1 seconds" in failure.sentence
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")

@@ -1,4 +1,4 @@
-"""What goes wrong stops the run at its last finished update, says why, and loses nothing."""
+"""An error stops the run at its last finished update, says why, and loses nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.app.training.conftest import MakeTrainer, Trainer
 from tests.app.training.scripted import Scripted
 
 ONE_BY_ONE = 1e4
-"""A speed: without one, a few updates are finished before they are written."""
+"""A speed limit. Without one, a few updates are finished before they are written."""
 EXPLODING = Settings().replace({"optimizer.learning_rate": 1000.0, "objective.beta": 10.0})
 
 
 class FullDisk:
-    """A real writer on a disk that is full from update ``at`` on, as long as ``full`` stands."""
+    """A real writer on a disk that is full at update ``at`` and later, while ``full`` is set."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -58,7 +58,7 @@ class FullDisk:
 
 
 def held(path: Path) -> list[int]:
-    """Numbers of the updates in a run file."""
+    """Return the numbers of the updates in a run file."""
     with RunReader.open(path) as reader:
         return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
 
@@ -184,7 +184,7 @@ def test_a_file_that_has_moved_on_is_not_written_over(trainer: Trainer, tmp_path
     trainer.begin(Settings(), path, resume=resume)
     trainer.run(3)
     trainer.until(State.FAILED)
-    assert "holds 6 updates, but this run goes on from update 3" in trainer.failures[0].sentence
+    assert "contains 6 updates, but this run continues from update 3" in trainer.failures[0].sentence
     assert held(path) == [1, 2, 3, 4, 5, 6]
 
 
@@ -201,7 +201,7 @@ def test_a_folder_that_is_not_there_is_said_and_the_update_kept(trainer: Trainer
 
 
 class Stumbling:
-    """The real learner, but the first call of update ``at`` fails after the update was computed."""
+    """The real learner, except that the first call of update ``at`` fails after computing the update."""
 
     def __init__(self, at: int) -> None:
         self.at: int | None = at

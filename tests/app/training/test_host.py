@@ -1,4 +1,4 @@
-"""Commands while there is no process: what is carried out at once, and what takes another process."""
+"""Commands without a process: which are carried out at once, and which start another process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from grpo_core.runs.run_file import RunReader
 
 
 class Reported:
-    """An outlet that keeps what it is given."""
+    """An outlet that records everything it receives."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
@@ -49,7 +49,7 @@ class Reported:
         self.answers: list[tuple[AnyQuestion, AnyAnswer | str]] = []
 
     def fresh(self, buffer: Buffer) -> None:
-        """Updates have arrived."""
+        """Record the arrival of updates."""
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
@@ -64,7 +64,7 @@ class Reported:
         self.tokens.append(token)
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """An update is under way."""
+        """Record the progress of an update."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def begin(folder: Path, run_id: str = "a", order: int = 1) -> Begin:
 
 
 def turn(host: Host, until: Callable[[], bool]) -> None:
-    """Let the host advance until that is so."""
+    """Let the host advance until the condition is true."""
     while not until():
         connections = [] if host.connection is None else [host.connection]
         wait(connections, 60 if host.rest() is None else host.rest())
@@ -88,7 +88,7 @@ def turn(host: Host, until: Callable[[], bool]) -> None:
 
 
 def kill(host: Host) -> None:
-    """End the host's process, and let the host notice."""
+    """Kill the host's process, and let the host notice."""
     assert host.pid is not None
     os.kill(host.pid, signal.SIGKILL)
     turn(host, lambda: host.phase is Phase.ABSENT)
@@ -112,7 +112,7 @@ def host(outlet: Reported) -> Iterator[Host]:
 
 @pytest.fixture
 def left(host: Host, outlet: Reported, tmp_path: Path) -> Host:
-    """A host whose process was killed when it had begun the run “a”; of that, nothing is kept in ``outlet``."""
+    """A host whose process was killed after beginning the run “a”. ``outlet`` has been cleared of the reports."""
     host.obey([begin(tmp_path)])
     turn(host, lambda: bool(outlet.reports))
     kill(host)
@@ -220,7 +220,7 @@ def test_who_waits_for_a_commit_is_let_go(left: Host, outlet: Reported) -> None:
 def test_a_question_to_a_run_that_is_not_there_is_given_up(left: Host, outlet: Reported) -> None:
     question = FirstAnswers(run="another")
     left.obey([Ask(run_id="another", question=question)])
-    assert outlet.answers == [(question, "The question was given up.")]
+    assert outlet.answers == [(question, "The question was cancelled.")]
     assert left.phase is Phase.ABSENT
 
 

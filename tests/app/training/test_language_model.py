@@ -1,4 +1,6 @@
-"""The language model behind the worker: the same run as in one process, whatever becomes of the one that trains it."""
+"""The language model behind the worker: the same run as in one process, whatever happens to the process that trains
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def until(trainer: Trainer, *states: State) -> None:
 
 @pytest.fixture(scope="module")
 def trainer_of_module(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Trainer]:
-    """A controller whose process imports torch once for all tests that are not about its start or its end."""
+    """A controller whose process imports torch once for all tests except those of its start or end."""
     trainer = Trainer(patient(QtBot(request)), learners=None)
     trainer.setProperty(OUTLIVES_A_TEST, True)
     yield trainer
@@ -44,7 +46,7 @@ def trainer_of_module(request: pytest.FixtureRequest, qapp: QApplication) -> Ite
 
 @pytest.fixture
 def shared(trainer_of_module: Trainer, qtbot: QtBot) -> Trainer:
-    """The controller of the module, at rest or without a run so far."""
+    """The module's controller, at rest or without a run so far."""
     trainer_of_module.qtbot = qtbot
     trainer_of_module.failures.clear()
     return trainer_of_module
@@ -52,12 +54,12 @@ def shared(trainer_of_module: Trainer, qtbot: QtBot) -> Trainer:
 
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For run files that the module's controller still holds open after the test."""
+    """A folder for run files that the module's controller still has open after the test."""
     return tmp_path_factory.mktemp("runs")
 
 
 def started(trainer: Trainer, path: Path, settings: Settings = SMALL) -> Trainer:
-    """``trainer`` with a loaded language model; it has a process although none was asked for."""
+    """Return ``trainer`` with a loaded language model. It gets a process although none was requested."""
     trainer.begin(settings, path)
     assert trainer.state is State.PREPARING, "loading takes seconds, and the window says so"
     until(trainer, State.PAUSED, State.FAILED)

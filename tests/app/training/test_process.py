@@ -1,4 +1,4 @@
-"""A run in a process of its own: what it imports, and what becomes of the run when one of the two processes dies."""
+"""A run in its own process: which modules it imports, and what happens to the run when either process dies."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from tests.app.training.conftest import MakeTrainer, Trainer
 
 
 def written_to(path: Path) -> list[int]:
-    """Numbers of the updates in a run file."""
+    """Return the numbers of the updates in a run file."""
     with RunReader.open(path) as reader:
         return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
 
 
 def kill(trainer: Trainer) -> None:
-    """End the process of the run as the system does when memory is short."""
+    """End the run's process as the system does when memory is short."""
     pid = trainer.worker.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Which state follows which: every state has its row, and what cannot happen is an error."""
+"""Transitions between states: every state has its row, and what cannot happen is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every panel, brought to the front: nothing of it is cut or scrolled sideways, and the rows above it stay."""
+"""Every panel, brought to the front: nothing in it is cut or scrolled horizontally, and the rows above it stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.app.stories.hands import panel
 
 SICK = Path(__file__).parents[2] / "data" / "diseased" / "kl_explodes"
 ELSEWHERE = ("comparison", "kl_over_beta", "lesson")
-"""Panels that compute for seconds, or stand alone: tests of their own look at them."""
+"""Panels that compute for seconds, or are shown alone; they have separate tests."""
 SIZES = [(1366, 768, 2.0), (1280, 720, 1.0)]
 
 
@@ -29,7 +29,7 @@ def driver(shared: Driver) -> Driver:
 
 
 def shown_with(kind: str) -> list[PanelSpec[Panel]]:
-    """The panels that have something to show of a run of this kind."""
+    """Return the panels that show something for a run of this kind."""
     docked = [spec for spec in PANELS if spec.area is not Area.TOP and spec.id not in ELSEWHERE]
     if kind == "recorded":
         return [spec for spec in docked if spec.shows_recorded or spec.kind == "recorded" or spec.id == "what_if"]
@@ -49,12 +49,12 @@ def open_run(driver: Driver, kind: str) -> None:
 
 
 def rests(shown: Panel) -> bool:
-    """Whether a panel computes nothing."""
+    """Return whether a panel is computing nothing."""
     return not getattr(shown, "busy", False)
 
 
 def arranged(driver: Driver, width: int, height: int, scale: float) -> None:
-    """A window of this size, with its docks as the layout has them."""
+    """Give the window this size, with its docks arranged by the layout."""
     program = driver.program
     program.look.set("light", scale)
     program.window.resize(width, height)

@@ -1,4 +1,4 @@
-"""Explain's two homes: a sheet at the number that was asked for, or a dock when it is pinned."""
+"""The two places of Explain: a sheet at the number being explained, or a dock when it is pinned."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def homes(driver: Driver) -> ExplainHomes:
 
 
 def asked(driver: Driver, key: Qt.Key = Qt.Key.Key_Return) -> TokenInspectorPanel:
-    """The selected token of the inspector, explained with a key."""
+    """Explain the inspector's selected token with a key."""
     inspector = driver.program.window.panels.of(TOKEN_INSPECTOR)
     inspector.grid.setFocus()
     driver.settle()

@@ -1,4 +1,4 @@
-"""Named layouts, computed from the registry of panels: who stands where, for each kind of run and amount of room."""
+"""Named layouts, computed from the registry of panels: positions for each kind of run and amount of space."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DESIGNED = {
     "completions",
     "diagnosis",
 }
-"""Panels whose places below are meant; another one stands where its row of the registry says."""
+"""Panels whose positions the tests below specify. Other panels are placed by their rows in the registry."""
 
 
 def designed(panels: tuple[str, ...]) -> tuple[str, ...]:

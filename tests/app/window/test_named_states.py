@@ -1,4 +1,4 @@
-"""A dozen named states of the window: nothing is cut, lies over another thing, or is scrolled sideways."""
+"""A dozen named states of the window: nothing is cut, overlaps, or is scrolled horizontally."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ SIZES = [
 ]
 FEW = [SIZES[0], SIZES[3]]
 LONG = [pytest.param(*size, marks=pytest.mark.long) for size in SIZES]
-"""Of a bandit those with the least room, large type and a projector's are quick too, in test_room.py."""
+"""Sizes for the long tests. test_room.py tests the bandit's smallest sizes, large type and a projector's size
+quickly.
+"""
 NARROW = [SIZES[0], SIZES[1]]
-"""Sizes at which a language model's two halves stand beside each other with little width each."""
+"""Sizes at which the two halves of a language model's layout are side by side with little width each."""
 ROOT = Path(__file__).parents[3]
 TRACE = ROOT / "tests" / "data" / "traces" / "grpo"
 SPEAKING = """
@@ -55,7 +57,7 @@ def driver(shared: Driver) -> Driver:
 
 
 def rests(shown: QWidget) -> bool:
-    """Whether a panel computes nothing."""
+    """Return whether a panel is computing nothing."""
     return not getattr(shown, "busy", False)
 
 
@@ -64,7 +66,7 @@ def higher(widget: QWidget, height: int) -> bool:
 
 
 def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
-    """A window of this size and look, with its docks as the layout has them."""
+    """Give the window this size and theme, with its docks arranged by the layout."""
     driver.program.look.set(theme, scale)
     driver.program.window.resize(width, height)
     driver.program.layouts.reset()
@@ -96,7 +98,7 @@ def test_a_what_if_of_a_language_model_loses_nothing_and_shows_both_sides(
 
 
 def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) -> None:
-    """Names at their ends would leave the curves a hundred pixels; the standing beside them shows a sample of each."""
+    """Names at the ends would leave the curves only 100 pixels. The standings next to them show a sample of each."""
     driver.run(3)
     arranged(driver, *SIZES[0])
     shown = panel(driver, "comparison")
@@ -235,7 +237,7 @@ def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     ],
 )
 def test_texts_longer_by_forty_percent_lose_nothing(state: str) -> None:
-    """The same test in a process that speaks the made-up language from its first import on."""
+    """The same test in a process that uses the made-up language from its first import on."""
     command = [sys.executable, "-c", SPEAKING, "-q", "-p", "no:cacheprovider", f"{__file__}::{state}"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=300, check=False)

@@ -1,4 +1,4 @@
-"""Named states of the window: nothing is clipped, overlaps or is scrolled sideways."""
+"""Named states of the window: nothing is clipped, overlaps or is scrolled horizontally."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ EXTREMES = [
     pytest.param(*state, marks=[] if state in (STATES[0], STATES[3], STATES[5]) else [pytest.mark.long])
     for state in STATES
 ]
-"""The states with the least room, the largest type for a small window, and the largest window; the others are long."""
+"""The states with the least space, the largest type in a small window, and the largest window; the others are long
+tests.
+"""
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def driver(shared: Driver) -> Driver:
 
 
 def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
-    """A window of this size and look, with its docks as the layout has them."""
+    """Give the window this size and theme, with its docks arranged by the layout."""
     driver.program.look.set(theme, scale)
     driver.program.window.resize(width, height)
     driver.program.layouts.reset()
@@ -52,13 +54,13 @@ def box(widget: QWidget) -> QRect:
 
 
 def seen(driver: Driver) -> dict[str, Any]:
-    """The panels that are in front."""
+    """Return the panels that are in front."""
     docks = driver.program.window.docks
     return {name: dock.panel for name, dock in docks.items() if dock.panel is not None and dock.panel.seen}
 
 
 def apart_and_inside(driver: Driver) -> dict[str, Any]:
-    """The panels that are in front: none lies over another, nor leaves the window."""
+    """Return the panels in front, after asserting that none overlaps another or extends beyond the window."""
     shown = seen(driver)
     boxes = {name: box(panel) for name, panel in shown.items()}
     for (one, first), (other, second) in combinations(boxes.items(), 2):

@@ -1,4 +1,4 @@
-"""The toolbar: what stands in it keeps its place, and the list of runs says what each run is."""
+"""The toolbar: its contents keep their positions, and the list of runs describes each run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
 
 
 def test_seeds_are_chosen_beside_run(driver: Driver) -> None:
-    """Each run that has updates stays in the list with its seed; one without any makes room for the next."""
+    """Each run with updates stays in the list with its seed. A run without any is replaced by the next."""
     driver.run(2)
     transport, workspace = driver.program.transport, driver.program.workspace
     driver.program.actions["new_seed"].trigger()

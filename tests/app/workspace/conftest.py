@@ -1,4 +1,4 @@
-"""What lies behind the window, without the window: workspace, worker, transport and runs in a folder of their own."""
+"""The model behind the window, without the window: workspace, worker, transport and runs in a temporary folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STILL = (State.IDLE, State.PAUSED, State.FAILED)
 
 @dataclass
 class Desk:
-    """The model of a window and the ways in which a test moves it."""
+    """The model of a window, and the ways in which a test operates it."""
 
     qtbot: QtBot
     folder: Path
@@ -52,25 +52,25 @@ class Desk:
         return self.workspace.cursor.step
 
     def rest(self) -> None:
-        """Wait until nothing is computed or replayed any more."""
+        """Wait until nothing is being computed or replayed."""
         self.qtbot.waitUntil(
             lambda: self.controller.state in STILL and self.player.mode is Mode.RESTING, timeout=10_000
         )
         self.run_manager.training.take()
 
     def run(self, updates: int) -> None:
-        """So many updates from where the cursor is."""
+        """Make the given number of updates, starting at the cursor."""
         self.player.run_n(updates)
         self.rest()
 
     def until(self, head: int) -> None:
-        """Wait until the run that trains has come so far."""
+        """Wait until the run in training has reached update ``head``."""
         trains = self.workspace.training
         assert trains is not None
         self.qtbot.waitUntil(lambda: trains.head >= head)
 
     def leave(self) -> None:
-        """Let go of everything, as closing the window does."""
+        """Release everything, as closing the window does."""
         self.player.rest()
         assert self.controller.shutdown(10)
         self.workspace.close()
@@ -79,7 +79,7 @@ class Desk:
 
 
 def same_numbers(one: RunHandle, other: RunHandle, updates: range) -> bool:
-    """Whether two runs recorded the same log-probabilities, bit for bit."""
+    """Return whether two runs recorded the same log-probabilities, bit for bit."""
     pairs = [(one.step(number), other.step(number)) for number in updates]
     return all(a is not None and b is not None and np.array_equal(a.logp, b.logp) for a, b in pairs)
 

@@ -1,4 +1,4 @@
-"""Where the eye is: the stages of an update, forwards and back."""
+"""The cursor: the stages of an update, forwards and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of the next update: edits, refusals, undo, and what waits for a new run."""
+"""The settings of the next update: edits, refusals, undo, and changes that need a new run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number that is explained goes with the selection and the pass."""
+"""The explained number follows the selection and the pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transport: behind the head it replays, at the head it computes; another run is left in peace."""
+"""The transport: it replays behind the head, computes at the head, and does not affect other runs."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_another_speed_holds_at_once(desk: Desk) -> None:
 
 
 def tick(desk: Desk, clock: ManualClock, seconds: float) -> Cursor:
-    """Let the clock go on, and a picture of the film be shown."""
+    """Advance the clock, and show a picture of the film."""
     clock.advance(1000 * seconds)
     return desk.workspace.cursor
 

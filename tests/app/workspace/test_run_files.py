@@ -1,4 +1,4 @@
-"""Run files behind the window: opened, written by others, gone, full."""
+"""Run files behind the window: opened, written by others, missing, full."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(
     desk.run_manager.show(next(run for run in desk.workspace.runs if run.path == path))
     desk.player.step()
     desk.qtbot.waitUntil(lambda: bool(desk.said))
-    assert "open the file again" in desk.said[-1]
+    assert "reopen the file" in desk.said[-1]
     desk.run_manager.open(path)
     assert desk.shown.head == 5
     desk.run(1)

@@ -43,7 +43,7 @@ def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: lis
 
 
 class Asked:
-    """A reading that is wanted ``wanted`` times, and what it has told."""
+    """Cancels a reading after ``wanted`` checks, and records its progress."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted

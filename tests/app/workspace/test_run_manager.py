@@ -1,4 +1,4 @@
-"""The runs of a window: branches, switching, files that others write, and files that are gone."""
+"""The runs of a window: branches, switching, files that others write, and missing files."""
 
 from __future__ import annotations
 

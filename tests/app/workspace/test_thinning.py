@@ -1,4 +1,4 @@
-"""A run that is thinned while it trains, as the window sees it."""
+"""A run that is thinned during training, as the window sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the window takes in what a run has computed, on a clock that the test turns; and what a panel draws for."""
+"""How often the window fetches computed updates, on a clock advanced by the test; and what makes a panel draw."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_updates_that_come_more_slowly_are_shown_when_they_come(clock: ManualClo
 
 
 def turned(desk: Desk) -> tuple[View, View]:
-    """The view before and after a slider is turned."""
+    """Return the view before and after a slider is moved."""
     before = desk.workspace.view
     desk.workspace.editing.edit({"objective.beta": 0.5}, "Hold it")
     return before, desk.workspace.view

@@ -1,4 +1,4 @@
-"""When updates are asked for, and a run that is left in the middle of an update which it finishes all the same."""
+"""When updates are requested, and a run that is left during an update but finishes it nevertheless."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from grpo_core.record import Step
 from tests.app.workspace.conftest import Desk
 
 ENTERED = threading.Event()
-"""A late learner is in the middle of an update."""
+"""Set when a late learner is in the middle of an update."""
 
 
 class Late:
-    """A learner that is always past the last place at which it asks whether it should give up."""
+    """A learner that is always past the last point at which it checks for cancellation."""
 
     def __init__(self, real: Learner, cancelled: Callable[[], bool]) -> None:
         self._real, self._cancelled = real, cancelled
@@ -56,7 +56,7 @@ def late(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled
 
 
 def begin_update(desk: Desk) -> None:
-    """Press Step and wait, deaf to what the worker says, until it is in the middle of the update."""
+    """Press Step and wait, without handling the worker's reports, until the worker is in the middle of the update."""
     ENTERED.clear()
     desk.player.step()
     assert ENTERED.wait(60)
@@ -64,14 +64,14 @@ def begin_update(desk: Desk) -> None:
 
 @pytest.fixture
 def hasty(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
-    """A desk whose runs of seed 1 finish the update in which they are left."""
+    """A desk whose runs with seed 1 finish the update during which they are left."""
     made = Desk(qtbot, tmp_path / "runs", learners=late)
     yield made
     made.leave()
 
 
 class Noted(Controller):
-    """A controller that notes when it is asked to look."""
+    """A controller that records calls of ``look``."""
 
     def __init__(self, parent: QObject, moments: list[str]) -> None:
         super().__init__(parent, process=serve)
@@ -84,7 +84,9 @@ class Noted(Controller):
 
 
 def test_updates_are_asked_for_when_a_frame_is_drawn_and_never_beside_it(desk: Desk, qtbot: QtBot) -> None:
-    """The worker waits for Python beside a frame, and wakes at each of its calls of Qt, beside the run's process."""
+    """Otherwise the worker waits for the interpreter lock, wakes at each of the frame's Qt calls, and competes with
+    the run's process.
+    """
     assert desk.controller.shutdown(10)
     workspace, moments = desk.workspace, list[str]()
     desk.controller = Noted(workspace, moments)

@@ -1,4 +1,4 @@
-"""Trials: which earlier runs stand beside the one that is shown, and what is said of each."""
+"""Trials: which earlier runs are shown next to the current one, and what is said about each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Make = Callable[..., RunHandle]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A run of as many updates as there are likeliest probabilities, with a file."""
+    """Creates a run with a file, with one update per given highest probability."""
 
     def made(seed: int, max_prob: list[float], changes: dict[str, Any] | None = None) -> RunHandle:
         settings = Settings().replace({"seed": seed, **(changes or {})})
@@ -36,7 +36,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def nothing() -> None:
-    """Nobody listens."""
+    """Do nothing."""
 
 
 def test_the_newest_runs_with_an_update_are_trials_and_the_one_shown_is_none(make: Make) -> None:

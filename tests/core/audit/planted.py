@@ -1,4 +1,4 @@
-"""Recorded runs made up of a small policy, with a fault planted in what is recorded or in the losses."""
+"""Recorded runs with a small policy, with faults planted in the records or in the losses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from grpo_core.traces.importers.trace import Trace
 from tests.core.trace_files import DATA
 
 Plant = Callable[[Step, Step | None, int], Step]
-"""From a sound update, the one before it and the index of a pass (0 for what is recorded): the faulty update."""
+"""Function of (sound update, the update before it, index of a pass or 0 for the record) that returns the faulty
+update.
+"""
 WORDS, LONGEST, GROUPS, SIZE, UPDATES = 5, 9, 3, 4, 4
 BETA, CLIP = 0.04, 0.2
 
 
 def settings(**objective: object) -> Settings:
-    """Those of a recorded GRPO run with two passes."""
+    """Return the settings of a recorded GRPO run with two passes."""
     values = {"generation_batch_size": GROUPS * SIZE, "logging_steps": 1, "top_p": 1.0, "bf16": False}
     changed = {"kl_importance": False, "beta": BETA, "clip_low": CLIP, "clip_high": CLIP} | objective
     known = Trace(DATA / "grpo").settings
@@ -42,7 +44,7 @@ def _logits(*key: int) -> np.ndarray:
 
 
 def _scores(prompt: int, tokens: Sequence[int], time: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """log π of tokens, entropies and log π_ref after so many optimizer steps, (T,) each."""
+    """Return log π of the tokens, entropies and log π_ref after ``time`` optimizer steps, (T,) each."""
     logp, entropy, ref = [], [], []
     for t, token in enumerate(tokens):
         prefix = (prompt, *tokens[:t])
@@ -57,7 +59,7 @@ def _scores(prompt: int, tokens: Sequence[int], time: int) -> tuple[np.ndarray, 
 
 @cache
 def sound(number: int, **objective: object) -> Step:
-    """The update ``number``, from 0, as a trainer without a fault computes it."""
+    """Return update ``number``, counted from 0, as a trainer without a fault computes it."""
     numbers, rows = np.random.default_rng(number), GROUPS * SIZE
     chosen, shape = settings(**objective), (rows, LONGEST)
     tokens, mask = np.full(shape, -1), np.zeros(shape, bool)
@@ -96,7 +98,7 @@ def sound(number: int, **objective: object) -> Step:
 
 
 def as_it_is(step: Step, previous: Step | None, n: int) -> Step:
-    """No fault."""
+    """Plant no fault."""
     return step
 
 
@@ -104,11 +106,11 @@ class Planted:
     """A run whose trainer had a fault.
 
     Attributes:
-        recorded: made each update what the record holds.
-        used: made of the recorded update what the loss was computed from.
+        recorded: function that turns each sound update into the recorded one.
+        used: function that turns the recorded update into the one that the loss was computed from.
         since, until: index of the first update with the fault, and of the first one after it.
-        losing: what each loss was multiplied by.
-        longer: tokens that the trainer says its completions have beyond the recorded ones.
+        losing: factor that each loss was multiplied by.
+        longer: number of tokens that the trainer reports for its completions beyond the recorded ones.
     """
 
     processes = 1

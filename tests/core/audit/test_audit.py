@@ -1,4 +1,4 @@
-"""A recorded run recomputed: healthy runs agree, planted faults are found and named."""
+"""The audit of recorded runs: healthy runs agree with their recomputation; planted faults are found and named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_planted_fault_is_found_and_named(name: str, sentence: str) -> None:
 
 
 class Tampered(Trace):
-    """A trace whose losses are those of another objective: what a trainer with a fault would have logged."""
+    """A trace whose losses come from another objective, as a faulty trainer would have logged them."""
 
     change: Callable[[Step], Step] = staticmethod(lambda step: step)
 
@@ -119,7 +119,7 @@ FLOAT16_LOGP = as_types(
 
 
 def with_decimals(folder: Path) -> None:
-    """Every log-probability and advantage rounded to four decimals."""
+    """Round every log-probability and advantage in the trace to four decimals."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Each fault that is planted in a recorded run is named, first and alone; a sound run has no cause."""
+"""Each fault planted in a recorded run is named first, and alone; a sound run has no cause."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.core.audit.planted import SIZE, UPDATES, Plant, Planted, sound
 
 
 def under(**switches: Any) -> Plant:
-    """Other switches of the loss."""
+    """Plant other objective settings in the loss."""
 
     def plant(step: Step, previous: Step | None, n: int) -> Step:
         changed = {f"objective.{name}": value for name, value in switches.items()}
@@ -30,12 +30,12 @@ def under(**switches: Any) -> Plant:
 
 
 def other(**fields: Any) -> Plant:
-    """Other arrays: field -> function of the step."""
+    """Plant other arrays. Each keyword maps a field to a function of the step."""
     return lambda step, previous, n: dataclasses.replace(step, **{k: make(step) for k, make in fields.items()})
 
 
 def reduced(reduction: str, count: Any, **more: Any) -> Plant:
-    """Another reduction, whose micro-batches are divided by ``count`` of their rows, times the two of them."""
+    """Plant another reduction, which divides each of the two micro-batches by twice the ``count`` of its rows."""
 
     def plant(step: Step, previous: Step | None, n: int) -> Step:
         divided = np.array([[2.0 * count(step, step.part[0] == m) for m in range(2)]] * 2)
@@ -46,21 +46,21 @@ def reduced(reduction: str, count: Any, **more: Any) -> Plant:
 
 
 def before(name: str) -> Plant:
-    """The log-probabilities of the update before."""
+    """Plant the log-probabilities of the previous update."""
     return lambda step, previous, n: (
         step if previous is None else dataclasses.replace(step, **{name: getattr(previous, name)})
     )
 
 
 def rolled(*names: str, by: int = 1) -> Plant:
-    """Log-probabilities in a neighbour's place."""
+    """Plant log-probabilities shifted to neighbouring positions."""
     return lambda step, previous, n: dataclasses.replace(
         step, **{name: np.roll(np.nan_to_num(getattr(step, name)), by, axis=-1) for name in names}
     )
 
 
 def without(first: bool) -> Plant:
-    """The mask without the first, or the last, token of each completion."""
+    """Plant a mask that leaves out the first, or the last, token of each completion."""
 
     def mask(step: Step) -> np.ndarray:
         left = step.mask.copy()
@@ -72,12 +72,12 @@ def without(first: bool) -> Plant:
 
 
 def as_advantages(make: Any) -> Plant:
-    """Other advantages in the record, in the trainer's precision."""
+    """Plant other advantages in the record, in the trainer's precision."""
     return other(advantage=lambda step: np.asarray(make(step)).astype(np.float32))
 
 
 def given_by(**switches: Any) -> Plant:
-    """The advantages of other switches in the record."""
+    """Plant advantages computed with other settings in the record."""
 
     def plant(step: Step, previous: Step | None, n: int) -> Step:
         changed = dataclasses.replace(under(**switches)(step, previous, n), advantage=None)
@@ -87,14 +87,14 @@ def given_by(**switches: Any) -> Plant:
 
 
 def interleaved(step: Step) -> np.ndarray:
-    """Advantages of groups whose means and deviations were repeated in turns."""
+    """Return the advantages of groups whose means and deviations were interleaved instead of repeated."""
     table = step.rewards.reshape(-1, SIZE)
     mean, std = table.mean(axis=1), table.std(axis=1, ddof=1)
     return (step.rewards - np.tile(mean, SIZE)) / (np.tile(std, SIZE) + 1e-4)
 
 
 def noisy(step: Step) -> np.ndarray:
-    """Old log-probabilities with noise."""
+    """Return the old log-probabilities with added noise."""
     return step.old_logp + 0.1 * np.random.default_rng(step.step).normal(size=step.mask.shape).astype(np.float32)
 
 
@@ -151,7 +151,7 @@ IN_LOSS: dict[str, tuple[Plant, str, str]] = {
     "first masked": (without(first=True), "mask_first", "first token"),
     "last masked": (without(first=False), "mask_last", "last token"),
 }
-"""Fault -> what the loss was computed from, the cause, and words that say it."""
+"""Fault -> what the loss was computed from, the cause, and words in its description."""
 RECORDED: dict[str, tuple[Plant, str, str]] = {
     "no std": (given_by(std="none"), "std:none", "not divided"),
     "population std": (given_by(std="population"), "std:population", "with n."),
@@ -179,7 +179,7 @@ RECORDED: dict[str, tuple[Plant, str, str]] = {
         "first token",
     ),
 }
-"""Fault -> what is recorded, the cause, and words that say it; the losses follow from what is recorded."""
+"""Fault -> what is recorded, the cause, and words in its description. The losses follow from the record."""
 SUSPICIONS: dict[str, tuple[Plant, str]] = {
     "noise": (other(old_logp=noisy), "old_noisy"),
     "temperature": (other(old_logp=lambda s: 0.7 * s.old_logp), "old_temperature"),
@@ -189,7 +189,7 @@ TWO: dict[str, tuple[Plant, Plant, set[str]]] = {
     "deviation and clip": (given_by(std="population"), under(clip_high=0.3), {"std:population", "clip_high"}),
     "mean and mask": (given_by(baseline="batch_mean"), without(first=True), {"baseline:batch_mean", "mask_first"}),
 }
-"""Faults in the advantages and in the loss at once."""
+"""Pairs of faults, one in the advantages and one in the loss."""
 
 
 @pytest.mark.parametrize("fault", IN_LOSS)

@@ -1,4 +1,4 @@
-"""An update as it was recorded beside the same one with its cause put right, over the faults that can be planted."""
+"""Comparison of a recorded update with its corrected version, for every fault that can be planted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAULTS = {
 
 
 def found(run: Planted) -> tuple[Explained | None, PutRight | None, Update | None]:
-    """The named claim of a run's audit, its comparison, and the update that is compared."""
+    """Return the claim that names the cause, its comparison, and the update being compared."""
     result = audit(run)
     claim = first_named(result.causes)
     if claim is None:
@@ -38,7 +38,9 @@ def found(run: Planted) -> tuple[Explained | None, PutRight | None, Update | Non
 
 
 def sides_of(claim: Explained, update: Update, one: PutRight) -> Pair:
-    """Both records, put together without the code under test: the step as planted, and the one as its settings say."""
+    """Return both records, built without the code under test: the step as planted, and the step that its settings
+    imply.
+    """
     passed = one.number - 1
     if claim.what == "loss":
         stood = claim.stood(update, passed)

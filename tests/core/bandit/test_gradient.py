@@ -1,4 +1,4 @@
-"""The gradient on the logits against finite differences of the loss as a function of the logits."""
+"""The gradient with respect to the logits, compared with finite differences of the loss."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 
 
 def a_step(**changes: Any) -> Step:
-    """The third of some updates: away from the reference, with ratios that are not 1 in its second pass."""
+    """Return the third update of a run: away from the reference, with ratios other than 1 in its second pass."""
     base: dict[str, Any] = {
         "objective.beta": 0.5,
         "learner.mu": 2,
@@ -53,7 +53,7 @@ def a_step(**changes: Any) -> Step:
 
 
 def loss_of(step: Step, passed: int, logits: np.ndarray) -> float:
-    """The loss of a pass as a function of the logits (C, A)."""
+    """Return the loss of a pass as a function of the logits (C, A)."""
     assert step.context is not None
     assert step.ref_dist_logp is not None
     now = policy.log_probs(logits[None], step.settings.learner.temperature)[0]

@@ -35,7 +35,7 @@ def steps(settings: Settings, count: int, **more: Any) -> list[Step]:
 
 
 def same(one: Step, other: Step) -> None:
-    """Assert that two updates are the same, bit for bit."""
+    """Assert that two updates are bitwise identical."""
     assert (one.step, one.settings, one.measurements) == (other.step, other.settings, other.measurements)
     mine = {name: getattr(one, name) for name in ARRAYS} | one.resume
     theirs = {name: getattr(other, name) for name in ARRAYS} | other.resume
@@ -122,7 +122,7 @@ def test_a_step_without_a_policy_cannot_be_resumed() -> None:
 
 
 def counted(asked: Iterator[int], cancel_at: int) -> Callable[[], bool]:
-    """A ``cancelled`` that counts how often it is asked, and is true once."""
+    """Return a ``cancelled`` callback that counts its calls and returns True at the given one."""
     return lambda: next(asked) == cancel_at
 
 

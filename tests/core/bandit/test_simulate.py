@@ -51,7 +51,7 @@ def after(settings: Settings, seeds: list[int], count: int) -> Update:
 
 
 def arrays(done: Update, run: int) -> dict[str, np.ndarray]:
-    """Every array of an update that belongs to ``run``."""
+    """Return every array of an update that belongs to ``run``."""
     state, batch = done.state, done.batch
     found = {
         "logits": state.logits,
@@ -91,7 +91,7 @@ LARGE_GROUPS: dict[str, dict[str, Any]] = {
     "an older sampler": {"learner.staleness": 2, "objective.importance_cap": 1.5},
     "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
 }
-"""Settings under which each action is drawn several times."""
+"""Settings with which each action is sampled several times."""
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -175,7 +175,7 @@ def test_the_chain_is_learned_from_its_outcome() -> None:
 
 @pytest.mark.parametrize(("reduction", "grows"), [("sequence", True), ("constant", False)])
 def test_wrong_answers_grow_under_one_over_length_and_not_under_a_constant(reduction: str, grows: bool) -> None:
-    """Dr. GRPO, arXiv:2503.20783: dividing a completion's push by its length spares long wrong answers."""
+    """Dr. GRPO, arXiv:2503.20783: dividing a completion's loss by its length favours long wrong answers."""
     settings = Settings().replace(
         {
             "task.landscape": "length",

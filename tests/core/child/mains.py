@@ -1,4 +1,6 @@
-"""What a child process may be in a test: one that answers, one that does not, and some that go too far."""
+"""Main functions of child processes for tests: one that answers, one that does not, and some that exceed their
+limits.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from grpo_core.text import tr
 
 
 def echo(connection: Connection) -> None:
-    """Sends back what it is sent."""
+    """Send back every message received."""
     send(connection, {"is": "ready"})
     while True:
         message = receive(connection)
@@ -27,7 +29,7 @@ def echo(connection: Connection) -> None:
 
 
 def tell(connection: Connection) -> None:
-    """Says what it is: its priority and open files, its main module, the variable ``WORD``."""
+    """Report the process's priority, resource limits, main module and import path, and the variable ``WORD``."""
     import resource
 
     main = getattr(sys.modules["__main__"], "__file__", None)
@@ -40,42 +42,42 @@ def tell(connection: Connection) -> None:
 
 
 def speaking(connection: Connection) -> None:
-    """Says a text in the language of its parent."""
+    """Send a string in the parent's language."""
     send(connection, {"is": tr("Step", "verb")})
 
 
 def silent(connection: Connection) -> None:
-    """Neither reads nor says anything."""
+    """Neither read nor send anything."""
     time.sleep(600)
 
 
 def deaf(connection: Connection) -> None:
-    """Says that it is there, and does not notice when nobody else is."""
+    """Report readiness, then ignore the end of the parent."""
     send(connection, {"is": "ready"})
     time.sleep(600)
 
 
 def hungry(connection: Connection) -> None:
-    """Takes more memory than there is."""
+    """Allocate more memory than allowed."""
     send(connection, {"is": "ready"})
     hoard = [bytearray(1 << 26) for _ in range(1 << 14)]
     send(connection, {"is": str(len(hoard))})
 
 
 def busy(connection: Connection) -> None:
-    """Computes without end."""
+    """Compute forever."""
     send(connection, {"is": "ready"})
     while True:
         pass
 
 
 def failing(connection: Connection) -> None:
-    """Ends with a code of its own."""
+    """Exit with a distinctive code."""
     raise SystemExit(7)
 
 
 def a_family(connection: Connection) -> None:
-    """Has a child of its own, which is as deaf as it is."""
+    """Start a child process that ignores the end of its parent, as this one does."""
     from grpo_core.child.process import ChildProcess
 
     child = ChildProcess(deaf)
@@ -123,7 +125,7 @@ def _written(path: str, *, poll: Poll) -> Iterator[object]:
 
 
 def answering(connection: Connection) -> None:
-    """Answers questions."""
+    """Answer questions."""
     answer(
         connection,
         {
@@ -139,4 +141,4 @@ def answering(connection: Connection) -> None:
 
 
 MAINS: dict[str, Main] = {main.__name__: main for main in (a_family, answering, busy, deaf, echo)}
-"""Those that a parent in a test starts by name."""
+"""Main functions that a parent process in a test starts by name."""

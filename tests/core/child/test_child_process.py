@@ -1,4 +1,4 @@
-"""A child process: messages, limits, deadlines, and its end, whoever ends first."""
+"""A child process: messages, limits, deadlines, and what happens when either side ends first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals and limits of thi
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., ChildProcess]]:
-    """Starts processes, and ends them afterwards."""
+    """Starts processes, and ends them after the test."""
     started: list[ChildProcess] = []
 
     def begin(main: Main, limits: Limits | None = None, **environment: str) -> ChildProcess:
@@ -50,7 +50,7 @@ def asked() -> Iterator[Asked]:
 
 
 def never() -> None:
-    """Never gives up."""
+    """Never cancel."""
 
 
 def test_messages_of_json_and_bytes_go_there_and_back(start: Callable[..., ChildProcess]) -> None:

@@ -1,4 +1,4 @@
-"""Drawn races, sweeps and repeats, what is said of them, and claims that say something else."""
+"""Random races, sweeps and repeats, the claims made about them, and false claims."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ KINDS: tuple[type[Claim[Any]], ...] = (
     LastReward,
 )
 SHAKEN = 0.6
-"""Share of the draws whose runs are changed afterwards: seeds diverge, runs coincide, courses are made level."""
+"""Share of the samples whose runs are modified: seeds diverge, runs coincide, or curves are made level."""
 Said = tuple[Any, tuple[Claim[Any], ...]]
 
 
 def settings_drawn(chance: np.random.Generator) -> Settings:
-    """Settings of a bandit whose training may succeed, stall or diverge."""
+    """Return settings of a bandit whose training can succeed, stall or diverge."""
     changes: dict[str, Any] = {
         "optimizer.learning_rate": float(10 ** chance.uniform(-1.5, 0.7)),
         "objective.beta": float(chance.choice([0.0, 0.04, 0.4, 1.0])),
@@ -59,7 +59,7 @@ def settings_drawn(chance: np.random.Generator) -> Settings:
 
 
 def said(chance: np.random.Generator) -> Iterator[Said]:
-    """Data and the claims on them, of one drawn race, sweep and run with its repeats each."""
+    """Yield data and the claims on them, for a random race, a random sweep, and a random run with repeats."""
     settings, seeds = settings_drawn(chance), int(chance.choice([4, 8, 12, 16]))
     updates = int(chance.integers(2, 40))
     with np.errstate(all="ignore"):
@@ -103,7 +103,7 @@ def _repeats(settings: Settings, seeds: int, updates: int, chance: np.random.Gen
 
 
 def _shaken(runs: dict[str, Ensemble], chance: np.random.Generator) -> dict[str, Ensemble]:
-    """The runs, some of them changed: diverged, alike, or level at the end after different ways."""
+    """Return the runs, some of them modified: diverged, identical, or equal at the end after different curves."""
     if chance.random() > SHAKEN:
         return runs
     changed = {name: dataclasses.replace(own, measures=_copied(own)) for name, own in runs.items()}
@@ -129,7 +129,7 @@ def _copied(runs: Ensemble) -> dict[str, np.ndarray]:
 
 
 def mutants(claim: Claim[Any], data: Any, chance: np.random.Generator) -> Iterator[Claim[Any]]:
-    """Claims that differ from ``claim`` in one field: another value, another sign, another name."""
+    """Yield claims that differ from ``claim`` in one field: another value, another sign or another name."""
     fields = dataclasses.fields(claim)  # type: ignore[arg-type]
     for field in fields:
         for value in _other(getattr(claim, field.name), data, chance):
@@ -159,7 +159,7 @@ def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
 
 
 def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
-    """Names whose runs are others than those of the first of ``names``: of equal ones the same is true."""
+    """Yield names whose runs differ from those of the first of ``names``; a claim would also be true of equal runs."""
     first = data.courses[names[0]]
     for name, course in data.courses.items():
         same = course.shape == first.shape and np.allclose(course, first, rtol=0, atol=1e-7, equal_nan=True)
@@ -168,30 +168,32 @@ def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
 
 
 def kind_of(claim: Claim[Any]) -> str:
-    """The name of a claim's kind: its class, or its row where that is one of a table."""
+    """Return the name of a claim's kind: its class, or its row if its wording is one row of a table."""
     return claim.kind if isinstance(claim, Tabled) else type(claim).__name__
 
 
 def kinds_in(*rooms: str) -> tuple[str, ...]:
-    """The kinds of claims that are classes of their own in these files of ``grpo_core/claims``."""
+    """Return the kinds of claims defined as classes in these files of ``grpo_core/claims``."""
     modules = [vars(importlib.import_module(f"grpo_core.claims.{room}")) for room in rooms]
     values = [value for module in modules for value in module.values() if isinstance(value, type)]
     return tuple(sorted({v.__name__ for v in values if issubclass(v, Claim) and v not in (Claim, Tabled)}))
 
 
 def assert_enough(seen: Counter[str], kinds: Sequence[str], count: int, refused: int) -> None:
-    """Every kind was drawn often enough, and nothing else was drawn; says how often."""
+    """Assert that every kind was drawn often enough and nothing else was drawn. Prints the counts."""
     few = {kind: seen[kind] for kind in kinds if seen[kind] < count}
     assert few == {} and set(seen) <= set(kinds), (few, set(seen) - set(kinds))
     print(f"\n{sum(seen.values()):,} claims borne out, {refused:,} others refused: {dict(seen)}")
 
 
 WORDS = {"kind": ("right", "wrong", "same"), "sort": ("right", "wrong", "same"), "name": ("a", "b", "c")}
-"""Values of what is a word in a claim."""
+"""Possible values of the fields of a claim that hold a word."""
 
 
 def others(claim: Claim[Any], chance: np.random.Generator, skipped: Collection[str] = ()) -> Iterator[Claim[Any]]:
-    """Claims that say something else: of each value another one and its negative, and for each word another one."""
+    """Yield claims that say something else: another value or the opposite sign for each number, another word for
+    each word.
+    """
     if isinstance(claim, Tabled):
         for name, value in claim.values:
             for other in () if name in skipped else _else(name, value, chance):

@@ -1,4 +1,4 @@
-"""Drawn updates of every kind, for the claims of cards."""
+"""Random updates of every kind, for the claims on cards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from tests.core.trace_files import DATA
 
 
 def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
-    """An update of every family: made up, trained, still, of equal rewards, far away, of a language model."""
+    """Yield an update of every family: synthetic, trained, barely moving, with equal rewards, far from the
+    reference, or of a language model.
+    """
     yield made_up(chance, number)
     settings = random_settings(chance)
     yield from real_updates(chance, number, settings)
@@ -33,7 +35,9 @@ def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
 
 
 def real_updates(chance: np.random.Generator, number: int, settings: Settings) -> Iterator[Step]:
-    """Updates that a bandit makes under these settings: as they are, of equal rewards, small and large ones."""
+    """Yield updates that a bandit makes with these settings: as they are, with equal rewards, and with small or
+    large steps.
+    """
     yield trained(settings, 1 + number % 3)
     paid = 0.0 if settings.objective.baseline == "given" else float(chance.choice([0.0, 0.5]))
     alike = {"task.custom": (paid,) * 10, "task.landscape": "custom"}
@@ -44,7 +48,7 @@ def real_updates(chance: np.random.Generator, number: int, settings: Settings) -
 
 
 def still(chance: np.random.Generator) -> dict[str, Any]:
-    """Changes under which a policy hardly moves."""
+    """Return changes to the settings with which a policy hardly moves."""
     return {
         "optimizer.learning_rate": float(chance.choice([0.0, 1e-3])),
         "optimizer.kind": "sgd",
@@ -59,7 +63,7 @@ def still(chance: np.random.Generator) -> dict[str, Any]:
 
 
 def extreme(chance: np.random.Generator) -> dict[str, Any]:
-    """Changes under which gradients are large, or a policy goes far."""
+    """Return changes to the settings with which gradients are large or the policy moves far."""
     return {
         "optimizer.learning_rate": float(chance.choice([1.0, 30.0])),
         "optimizer.kind": str(chance.choice(["sgd", "adam"])),
@@ -73,7 +77,7 @@ def extreme(chance: np.random.Generator) -> dict[str, Any]:
 
 
 def balanced(chance: np.random.Generator, number: int) -> Step:
-    """An update at ratio 1 whose advantages cancel, with completions of different lengths."""
+    """Return an update at ratio 1 whose advantages cancel, with completions of different lengths."""
     beta = float(chance.choice([0.0, 0.04, 0.04]))
     goal = random_objective(chance).replace(
         baseline="group_mean",
@@ -127,7 +131,7 @@ def balanced(chance: np.random.Generator, number: int) -> Step:
 
 
 def odd_rewards(chance: np.random.Generator, number: int) -> Step:
-    """An update whose rewards hardly differ, are equal within groups, are negative or missing."""
+    """Return an update whose rewards hardly differ, are equal within groups, are negative, or are missing."""
     size = int(chance.choice([1, 2, 4, 4]))
     changes: dict[str, Any] = {"std": "sample", "std_epsilon": float(chance.choice([0.0, 1e-4])), "surrogate": "clip"}
     kind = int(chance.integers(8))
@@ -167,7 +171,7 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
 
 
 def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
-    """An update without a reference, with tokens far from it, with advantages of its own, or off-policy."""
+    """Return an update without a reference, with tokens far from it, with recorded advantages, or off-policy."""
     step = made_up(chance, number)
     match int(chance.integers(7)):
         case 0:
@@ -225,7 +229,7 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
 
 
 def certain(chance: np.random.Generator, number: int) -> Step:
-    """An update of a policy that has one token to choose from, with equal rewards and k1 in the loss."""
+    """Return an update of a policy with only one token to choose from, with equal rewards and k1 in the loss."""
     goal = random_objective(chance).replace(
         baseline="group_mean", kl="k1", kl_in="loss", kl_importance=False, beta=0.04, entropy_bonus=0.0
     )
@@ -234,7 +238,7 @@ def certain(chance: np.random.Generator, number: int) -> Step:
 
 
 def of_language(chance: np.random.Generator, number: int) -> Step:
-    """An update of a language model, some of whose completions were cut off."""
+    """Return an update of a language model with some truncated completions."""
     settings = lm_settings(**{"learner.group_size": 4})
     step = lm_step(1 + number % 3, prompts=1, group_size=4, settings=settings, seed=int(chance.integers(9)))
     cut = chance.random(4) < 0.5
@@ -243,7 +247,7 @@ def of_language(chance: np.random.Generator, number: int) -> Step:
 
 
 def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step, Settings]]:
-    """Updates of every family, with settings that are asked for instead of those that they ran under."""
+    """Yield updates of every family, with settings that differ from those they were made with."""
     goal = random_objective(chance)
     few = {
         "objective": goal,
@@ -270,7 +274,7 @@ def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step
 
 
 def settings_of_one(chance: np.random.Generator) -> Settings:
-    """Settings of a bandit that makes one pass or two over a group of four, from its reference on."""
+    """Return settings of a bandit that makes one or two passes over a group of four, starting at its reference."""
     goal = random_objective(chance).replace(kl="k3", kl_in="loss", beta=0.04, entropy_bonus=0.0, baseline="group_mean")
     changes = {"learner.mu": int(chance.integers(1, 3)), "learner.group_size": 4, "objective": goal}
     return Settings().replace(
@@ -279,12 +283,12 @@ def settings_of_one(chance: np.random.Generator) -> Settings:
 
 
 def number_of(chance: np.random.Generator) -> int:
-    """Any seed."""
+    """Return a random seed."""
     return int(chance.integers(1000))
 
 
 def from_elsewhere(chance: np.random.Generator, number: int, few: dict[str, Any]) -> Iterator[tuple[Step, Settings]]:
-    """An update of another trainer and one of a bandit at its reference, with settings that are asked for."""
+    """Yield an update of another trainer and one of a bandit at its reference, each with other settings to compare."""
     settings = Trace(DATA / "grpo").settings.replace({"objective.beta": 0.0, "objective.reduction": "token"})
     shape = {"prompts": 2, "group_size": 4, "tokens": 3, "passes": 2, "actions": 5}
     step = random_step(number, settings=settings, **shape, seed=number_of(chance), bare=True)

@@ -1,4 +1,4 @@
-"""Claims of an audit on planted faults: each is borne out by the recorded updates, and any other one is refused."""
+"""Claims of an audit on planted faults: each is confirmed by the recorded updates, and any other claim is refused."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ RUNS = {
 
 
 def data_of(run: Planted) -> list[Update]:
-    """The updates as an audit reads them."""
+    """Return the updates as an audit reads them."""
     updates = Updates(run)
     return [updates.update(position) for position in range(1, len(run) + 1)]
 
 
 def changed(done: Done) -> Iterator[Done]:
-    """The same with another cause, another number or another detail."""
+    """Yield copies with another cause, another number or another detail."""
     for name in ("no_clip", "kl:k1", "std:none", "ref_zero", "old_zero", "mask_first", "clip_range", "beta"):
         if name != done.cause and not (name == "no_clip" and done.cause.startswith("clip")):
             yield dataclasses.replace(done, cause=name)
@@ -52,7 +52,7 @@ def changed(done: Done) -> Iterator[Done]:
 
 
 def wrongly(claim: Explained | Misplaced) -> Iterator[Explained | Misplaced]:
-    """The claim with another value of each of its fields."""
+    """Yield the claim with another value in each of its fields."""
     if isinstance(claim, Misplaced):
         yield from (Misplaced(done=each) for each in changed(claim.done) if each.values or not claim.done.values)
         return
@@ -74,7 +74,7 @@ def test_a_cause_is_borne_out_by_the_updates_and_any_other_is_refused(name: str)
 
 def test_a_clip_where_no_ratio_moved_is_claimed_with_its_share() -> None:
     class Clipping(Planted):
-        """The trainer reports that it clipped a tenth of the tokens of each first pass."""
+        """A run whose trainer reports that it clipped a tenth of the tokens in each first pass."""
 
         def reports(self, position: int) -> list[Report]:
             return [Report(step=2 * position - 1, numbers={"clip_ratio/region_mean": 0.1})]

@@ -1,4 +1,4 @@
-"""Claims on drawn runs: each is borne out by the raw arrays, and one that says anything else is refused."""
+"""Claims on random runs: each is confirmed by the raw arrays, and a claim that says anything else is refused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.core.claims.drawn import KINDS, mutants, said
 
 QUICK, LONG = 8, 300
-"""Cases of each kind."""
+"""Number of cases of each kind."""
 MOST = 4000
-"""Draws within which there must be so many."""
+"""Maximum number of samples drawn to reach that number of cases."""
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_every_claim_is_borne_out_and_every_other_one_refused(cases: int) -> Non
 
 
 def assert_plain(words: str) -> None:
-    """The words hold no hole, and nothing that rises from a number to the same number."""
+    """Assert that the words have no unfilled field, and describe no rise from a number to the same number."""
     assert words and "nan" not in words and "{" not in words
     for first, last in re.findall(r"(?:rises|falls) from (\S+) to (\S+)", words):
         assert first != last, words

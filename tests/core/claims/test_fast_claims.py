@@ -1,4 +1,4 @@
-"""Claims on runs by JAX: borne out by the runs that both have trained, and any other one refused."""
+"""Claims on runs computed by JAX: confirmed by the runs that NumPy has trained as well, and refused otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ KINDS = ("Rounded", "Reopened")
 
 
 def lanes(apart: float) -> list[Ensemble]:
-    """Two settings, as if JAX had computed them: of the first, two of four seeds by NumPy, ``apart`` from it."""
+    """Return two settings as if computed by JAX; for two of the first one's four seeds, NumPy's results are
+    ``apart`` from JAX's.
+    """
     first, second = ensembles([Settings(), Settings().replace({"objective.beta": 0.5})], (3, 5, 7, 9), 6)
     few = {name: values[:, [0, 2]] for name, values in first.measures.items()}
     few["kl"] = few["kl"] + np.array([0.0, apart])

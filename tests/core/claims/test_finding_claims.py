@@ -1,4 +1,4 @@
-"""Claims of a diagnosis on drawn runs: each is borne out by the raw arrays, and any other one is refused."""
+"""Claims of a diagnosis on random runs: each is confirmed by the raw arrays, and any other claim is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = (*kinds_in("findings", "measures"), *FAULTS)
 
 
 def runs(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run of tables, one whose entropy wanders, and one of tokens."""
+    """Yield a run of tables, one with fluctuating entropy, and one with tokens."""
     yield Tables(tables_of(numbers, 6), recorded())
     course = np.exp(np.cumsum(numbers.normal(size=12))) * numbers.choice([0.2, 1.0])
     paid = [numbers.choice([0.0, 1.0], 8, p=[0.8, 0.2]).tolist() for _ in course]
@@ -42,7 +42,9 @@ def runs(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run whose completions grow or shrink, one that a limit cuts off, and one whose sampler is another policy."""
+    """Yield a run whose completions grow or shrink, one with truncated completions, and one sampled by another
+    policy.
+    """
     count = int(numbers.integers(6, 12))
     course = 40 * np.exp(np.linspace(0, numbers.choice([-1.0, 1.0]) * numbers.uniform(0.5, 2), count))
     tables = [completions(numbers.choice([0.0, 1.0], 8).tolist()) for _ in course]
@@ -60,20 +62,20 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def from_sampler(step: Step | None) -> np.ndarray | None:
-    """The trainer's less the sampler's log-probabilities, one a token of the first pass."""
+    """Return the trainer's minus the sampler's log-probabilities, one per token of the first pass."""
     if step is None or step.sampling_logp is None:
         return None
     return (step.logp[0] - step.sampling_logp)[recompute.used(step, 0)]
 
 
 def with_reports(run: Any, reports: dict[str, float]) -> Any:
-    """The run with the same report after every update."""
+    """Return the run with the same report after every update."""
     run.reports = lambda position: [Report(step=position, numbers=reports)]
     return run
 
 
 def not_finite(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run that holds a number that is not finite, for each place where one may be."""
+    """Yield a run with a non-finite number, for every place where one can occur."""
     bad = float(numbers.choice([np.inf, -np.inf]))
     for place in PLACES:
         run = of_steps(recorded(), int(numbers.integers(1, 5)), lambda step: step, passes=2, prompts=1, tokens=2)
@@ -99,15 +101,16 @@ def not_finite(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def in_parts(parts: np.ndarray, weights: tuple[float, ...]) -> Completions:
-    """A table whose rewards have the parts (B, K)."""
+    """Return a table whose rewards have the components (B, K)."""
     names = tuple("abc"[: parts.shape[1]])
     table = completions((parts @ np.array(weights)).tolist())
     return dataclasses.replace(table, reward_parts=parts, reward_names=names, reward_weights=weights)
 
 
 def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
-    """Runs whose reward functions are constant, differ between prompts alone, go against each other, or are exploited,
-    and one with an advantage far beyond the others."""
+    """Yield runs whose reward functions are constant, differ only between prompts, oppose each other, or are
+    exploited, and one with an extreme advantage.
+    """
     weights = tuple(numbers.choice([0.5, 1.0, 2.0], 3).tolist())
     flat, tables = float(numbers.choice([0.0, 0.3])), []
     for _ in range(4):
@@ -134,7 +137,7 @@ def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run some of whose rewards are missing, and some of whose rows do not count."""
+    """Yield a run with some missing rewards and some rows that do not count."""
     tables = []
     for _ in range(int(numbers.integers(1, 6))):
         rewards = np.where(numbers.random(16) < numbers.choice([0.0, 0.1, 0.6]), np.nan, numbers.random(16))
@@ -144,7 +147,9 @@ def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
-    """Runs with a cap below 1, a range that is never reached, tokens far from the reference, and a limit."""
+    """Yield runs with a cap below 1, a clip range that is never reached, tokens far from the reference, and a length
+    limit.
+    """
     cap = float(numbers.uniform(0.1, 1.2))
     yield of_steps(recorded(surrogate="cispo", clip_high=cap), 2, lambda step: step, passes=1)
     settings = recorded(level="sequence", surrogate="clip", clip_low=0.2, clip_high=float(numbers.choice([0.2, 0.3])))
@@ -159,7 +164,7 @@ def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run of agents whose mask covers a tool's words in some of the updates, or in none."""
+    """Yield runs of agents whose mask includes a tool's tokens in some of the updates, or in none."""
     tables = []
     for n in range(int(numbers.integers(1, 6))):
         covered = numbers.random() < 0.5
@@ -181,7 +186,7 @@ def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run whose completions an old policy wrote, some of them of an unknown version."""
+    """Yield a run whose completions were written by an old policy, some of an unknown version."""
     count = int(numbers.integers(2, 6))
     ages = [numbers.integers(6, 30, 8).astype(float) for _ in range(count)]
     known = [np.where(numbers.random(8) < 0.2, np.nan, age) for age in ages]
@@ -189,7 +194,7 @@ def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
-    """A run of tokens in which tools answer in some of the completions, and whose mask leaves them out in some."""
+    """Yield a run with tokens in which tools answer in some completions, and the mask excludes the answers in some."""
 
     def change(step: Step) -> Step:
         present, mask = np.ones(step.mask.shape, bool), np.ones(step.mask.shape, bool)
@@ -206,7 +211,9 @@ def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def turns_of(table: Completions) -> np.ndarray | None:
-    """Of every turn whose tokens are known: whether the model wrote it, and its tokens in the loss."""
+    """Return, for every turn whose tokens are known, whether the model wrote it and how many of its tokens the loss
+    counts.
+    """
     if table.trajectories is None:
         return None
     every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
@@ -215,8 +222,9 @@ def turns_of(table: Completions) -> np.ndarray | None:
 
 
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
-    """Runs whose rewards are rare, of the prompt, of the length, or far from the others; whose limit costs; whose clip
-    range is that of whole completions."""
+    """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
+    limit costs reward; and one with a clip range meant for whole completions.
+    """
     rare = [
         completions((numbers.random(32) < 0.06).astype(float).tolist()) for _ in range(int(numbers.integers(3, 12)))
     ]
@@ -240,7 +248,7 @@ def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def near(numbers: np.random.Generator, size: float) -> Any:
-    """Makes log-ratios of that size in every pass."""
+    """Return a function that makes log-ratios of that size in every pass."""
 
     def change(step: Step) -> Step:
         away = size * numbers.normal(size=step.logp.shape)
@@ -250,7 +258,7 @@ def near(numbers: np.random.Generator, size: float) -> Any:
 
 
 def far_from_reference(numbers: np.random.Generator) -> Any:
-    """Sets one token or two of an update far from the reference."""
+    """Return a function that moves one or two tokens of an update far from the reference."""
 
     def change(step: Step) -> Step:
         reference = step.logp[0] + 0.01 * numbers.normal(size=step.mask.shape)
@@ -262,7 +270,7 @@ def far_from_reference(numbers: np.random.Generator) -> Any:
 
 
 def as_seen(run: Any) -> Run:
-    """The raw arrays of a run."""
+    """Return the raw arrays of a run."""
     steps = run.steps if isinstance(run, Steps) else [None] * len(run)
     settings: Settings = run.settings
     return [
@@ -295,7 +303,7 @@ def as_seen(run: Any) -> Run:
 
 
 GIVEN = {"limit", "part", "names", "since", "sort"}
-"""What a claim of a table of faults is about: another one may be as true."""
+"""Fields that say what a claim in a table of faults is about. With another value it can be equally true."""
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])

@@ -1,4 +1,4 @@
-"""What checks and choosers both call is computed once more, by loops over seeds and updates."""
+"""Helpers shared by checks and choosers, recomputed by loops over seeds and updates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = [6, pytest.param(100, marks=pytest.mark.long)]
 
 
 def seeds_of(data: Trained, name: str) -> list[list[float]]:
-    """The course of each seed, a value that is not finite being the floor."""
+    """Return the curve of each seed. A value that is not finite counts as the floor."""
     return [[float(v) if math.isfinite(v) else data.floor for v in seed] for seed in data.courses[name].T]
 
 
@@ -56,7 +56,7 @@ def assert_trained(data: Trained) -> None:
 
 
 def since_of(data: Trained, leader: str) -> int | None:
-    """The first update from which on the leader's mean is above every other's."""
+    """Return the first update after which the leader's mean stays above every other mean."""
     means = {name: [mean(list(at)) for at in zip(*seeds_of(data, name), strict=True)] for name in data.courses}
     since = None
     for update in range(len(means[leader]) - 1, -1, -1):

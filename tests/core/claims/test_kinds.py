@@ -1,4 +1,4 @@
-"""Nothing computed is said without a claim, and there is no claim that the tests over drawn data do not draw."""
+"""Every computed statement has a claim, and the tests on random data draw every kind of claim."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ CHOOSERS = [
         for name in ("exploited", "knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
     ),
 ]
-"""Where it is chosen what is said of cards, what-ifs, races, sweeps, repeats and recorded runs."""
+"""Files that choose what is said about cards, what-ifs, races, sweeps, repeats and recorded runs."""
 
 
 def below(kind: type[Any]) -> Iterator[type[Any]]:
-    """All subclasses."""
+    """Yield all subclasses."""
     subclasses: list[type[Any]] = kind.__subclasses__()
     for one in subclasses:
         yield one

@@ -1,4 +1,4 @@
-"""Claims on groups without a signal and on the tokens that contribute most, on drawn updates."""
+"""Claims on groups without a signal and on the tokens that contribute most, for random updates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.core.claims.drawn_updates import drawn_updates
 
 
 def other_values(claim: Carried | WithoutSignal) -> list[Any]:
-    """Claims that say another number."""
+    """Return claims with another number."""
     found = []
     for place, (name, value) in enumerate(claim.values):
         for change in (1, -1) if isinstance(value, int) else (1e-3, -1e-3):

@@ -1,4 +1,4 @@
-"""The claim of a check that found nothing: borne out by what it measured, and any other one refused."""
+"""The claim of a check that found nothing: confirmed by the measurements, and refused otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in claims: what differs never reads alike."""
+"""Numbers in claims: different numbers are never written alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paired differences: what the seeds tell, what they do not, and that nothing is dropped."""
+"""Paired differences: what the seeds show, what they do not show, and that no seed is dropped."""
 
 from __future__ import annotations
 

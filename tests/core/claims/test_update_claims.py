@@ -1,4 +1,4 @@
-"""Claims of cards on drawn updates: each is borne out by the raw arrays, and any other one is refused."""
+"""Claims of cards on random updates: each is confirmed by the raw arrays, and any other claim is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.core.test_drawn_sentences import pairs
 
 
 def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
-    """Claims that say something else."""
+    """Yield claims that say something else."""
     if isinstance(claim, WouldAct):
         for name in ("high", "low"):
             bound = getattr(claim, name)
@@ -47,7 +47,7 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
 
 ON_CARDS = ("WouldAct", "NoRange", "NothingToStop", *CARDS)
 OF_WHAT = {"group", "passed", "stop", "number"}
-"""What a claim of a card is about: of another group or pass the same may be true."""
+"""Fields that say what a claim of a card is about. It can be equally true of another group or pass."""
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
@@ -73,7 +73,7 @@ def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: i
 
 @np.errstate(all="ignore")
 def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
-    """Of an update whose advantages are all 0 nothing is said of pushes, and the other way round."""
+    """If all advantages of an update are 0, nothing is claimed about pushes, and vice versa."""
     chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
     kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
     kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
@@ -98,7 +98,7 @@ def test_a_reason_without_a_claim_cannot_be_built() -> None:
 
 
 def other_pushes(claim: Claim[Any]) -> Iterator[Claim[Pair]]:
-    """Claims on pushes that say something else."""
+    """Yield claims on pushes that say something else."""
     kinds = (NoPush(at_all=True), NoPush(at_all=False), SamePush(whole=False), TimesPush(ratio=2.0))
     yield from (one for one in (*kinds, SamePush(whole=True), SamePush(whole=True, loss=True)) if one != claim)
     if isinstance(claim, TimesPush):
@@ -155,11 +155,11 @@ OPPOSITES = {
     "at_reference": "no_beta",
     "no_beta": "at_reference",
 }
-"""Kinds that cannot both hold."""
+"""Kinds that cannot both be true."""
 
 
 def mutants_of_same(claim: Same, chance: np.random.Generator) -> Iterator[Claim[Pair]]:
-    """Claims that say something else: another number, or another kind."""
+    """Yield claims that say something else: another number or another kind."""
     yield from others(claim, chance, {"text"})
     for name in ("baselines", "scales", "reductions", "path"):
         if name in dict(claim.values):

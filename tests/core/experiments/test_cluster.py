@@ -1,4 +1,4 @@
-"""Jobs on a cluster of Dask: the same bits, workers and schedulers that are killed, versions that differ."""
+"""Jobs on a Dask cluster: bitwise identical results, killed workers and schedulers, and differing versions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SEEDS = range(16)
 
 
 def never() -> None:
-    """Polls nothing."""
+    """Do nothing when polled."""
 
 
 @contextmanager
 def started(folder: Path, workers: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """The scheduler's file, and the processes of the scheduler and of its workers, as docs/clusters.md starts them."""
+    """Start a scheduler and its workers as in docs/clusters.md. Yields the scheduler's file and the processes."""
     file = folder / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -62,7 +62,7 @@ def started(folder: Path, workers: int = 2) -> Iterator[tuple[Path, list[subproc
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A scheduler of two workers, by its file."""
+    """The file of a scheduler with two workers."""
     with started(tmp_path_factory.mktemp("cluster")) as (file, _):
         yield str(file)
 
@@ -86,7 +86,7 @@ def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) ->
 
 
 def small_queue(folder: Path) -> queue.Queue:
-    """Two runs of the language model, of one snapshot and a half."""
+    """Create a queue of two runs of the language model, each lasting one and a half snapshot intervals."""
     settings = language_settings().replace(
         {
             "task.prompts": 2,
@@ -199,7 +199,7 @@ def test_where_no_scheduler_answers_is_said(tmp_path: Path, monkeypatch: pytest.
 
 
 def killing(processes: list[subprocess.Popen[bytes]], restart: Callable[[], subprocess.Popen[bytes]]) -> None:
-    """Kill the oldest worker with all that it has started, and start another one."""
+    """Kill the oldest worker and everything it has started, and start another worker."""
     oldest = processes.pop(1)
     os.killpg(oldest.pid, signal.SIGKILL)
     oldest.wait()

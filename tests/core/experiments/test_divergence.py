@@ -1,4 +1,4 @@
-"""Policies set by hand, the KL between them, and what each estimator says and pulls."""
+"""Policies set by hand, the KL divergence between them, and the values and gradients of each estimator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = range(12)
 
 
 def pair(seed: int) -> Divergence:
-    """Two policies over three to seven actions."""
+    """Return two policies over three to seven actions."""
     draw = np.random.default_rng(seed)
     actions = int(draw.integers(3, 8))
     policy, reference = draw.dirichlet(np.ones(actions), size=2) + 0.01
@@ -44,7 +44,7 @@ def test_weights_that_are_no_policy_are_refused(weights: tuple[float, ...]) -> N
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_where_each_estimator_pulls_on_average(seed: int) -> None:
-    """k1 nowhere, k2, ratio × k3 and the exact value down KL(π‖π_ref), k3 down KL(π_ref‖π)."""
+    """k1: no direction; k2, ratio × k3 and the exact value: down KL(π‖π_ref); k3: down KL(π_ref‖π)."""
     found = pair(seed)
     assert found.size("k1") < 1e-14
     for name in ("k2", "ratio × k3", "exact"):
@@ -58,7 +58,7 @@ def test_where_each_estimator_pulls_on_average(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_means_of_real_samples_settle_where_the_enumeration_says(seed: int) -> None:
-    """Within 5 standard errors; twelve policies and three estimators make a false alarm one in fifty thousand."""
+    """Within 5 standard errors; with twelve policies and three estimators, false alarms are one in fifty thousand."""
     found = pair(seed)
     exact = found.both[0]
     for name, (mean, spread) in found.moments.items():

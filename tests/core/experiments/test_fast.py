@@ -1,4 +1,4 @@
-"""Races and sweeps by JAX: the same numbers as by NumPy but for rounding, and said so."""
+"""Races and sweeps by JAX: the same numbers as by NumPy except for rounding, with a note that says so."""
 
 from __future__ import annotations
 

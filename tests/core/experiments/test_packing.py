@@ -1,4 +1,4 @@
-"""What experiments are given and yield crosses to another process whole, and nothing else does."""
+"""The arguments and results of experiments reach another process complete, and nothing else does."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ ASKED: dict[str, tuple[Any, ...]] = {
 }
 """Small arguments for every job that trains no language model."""
 LANGUAGE = {"first_updates", "ledger", "queue", "cluster"}
-"""Jobs that may train one; ``test_queue.py``, ``test_computed_on.py`` and the tests of their panels run them."""
+"""Jobs that can train a language model. ``test_queue.py``, ``test_computed_on.py`` and the tests of their panels run
+them.
+"""
 
 
 def crossed(value: object) -> Any:
-    """``value`` after it has been a line of JSON and bytes."""
+    """Return ``value`` after conversion to a line of JSON and bytes, and back."""
     tree, blobs = packed(value)
     return unpacked(json.loads(json.dumps(tree)), blobs)
 
 
 def assert_equal(one: Any, other: Any) -> None:
-    """Types, fields and bits are the same."""
+    """Assert that types, fields and bits are the same."""
     assert type(one) is type(other)
     if isinstance(one, np.ndarray):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)

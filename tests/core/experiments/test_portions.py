@@ -1,4 +1,4 @@
-"""The many runs of a sweep are computed in parts; how they are parted changes no bit."""
+"""A sweep's many runs are computed in portions. How they are divided changes no bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue of runs: what is done is in the files, so that nothing that happens to the process loses or repeats a bit."""
+"""A queue of runs: progress is kept in the files, so interrupting the process neither loses nor repeats anything."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def begun(folder: Path, queue: runs.Queue) -> Path:
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Whether two folders hold the same updates, bit for bit, and the same series.
+    """Return whether two folders contain the same updates, bit for bit, and the same series.
 
-    The first update of a language model that was taken up again has weights besides those that any run would keep.
+    The first update of a resumed language model has additional weights that an uninterrupted run would not store.
     """
     queue = runs.read(one)
     for run in queue.runs:
@@ -72,7 +72,7 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def after(calls: int) -> Callable[[], bool]:
-    """A ``cancelled`` that is True from the given call on."""
+    """Return a ``cancelled`` callback that is True from the given call on."""
     counted = iter(range(10**9))
     return lambda: next(counted) >= calls
 

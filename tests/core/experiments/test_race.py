@@ -1,4 +1,4 @@
-"""The fair race: what has to coincide does, and what has to break breaks."""
+"""The fair race: runs that must coincide do, and runs that must differ do."""
 
 from __future__ import annotations
 

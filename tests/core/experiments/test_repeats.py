@@ -1,4 +1,4 @@
-"""Repeats of a run under other seeds: what they are measured by is what a run is measured by."""
+"""Repeats of a run with other seeds, measured as the run itself is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Workers that SLURM starts: the file that asks for them, and the jobs that dask-jobqueue makes of it.
+"""Workers started by SLURM: the file that requests them, and the jobs that dask-jobqueue creates from it.
 
-No SLURM is needed: a command that stands for ``sbatch`` runs the very script that is submitted.
+SLURM itself is not needed: a substitute for ``sbatch`` runs the submitted script.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_the_job_that_is_submitted_asks_for_what_the_file_says(tmp_path: Path) -
 
 
 def standing_for_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, sbatch: str) -> None:
-    """Put commands that stand for SLURM's first on the path."""
+    """Put substitutes for SLURM's commands first on the path."""
     for name, text in (("sbatch", sbatch), ("scancel", "kill -- -$1")):
         command = folder / name
         command.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")

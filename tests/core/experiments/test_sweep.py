@@ -1,4 +1,4 @@
-"""Sweeps against theory: the runs are those of the bandit, and they arrive where the mathematics says."""
+"""Sweeps compared with theory: their runs are those of the bandit, and they converge to the predicted policy."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ RIGHT = {
 @pytest.mark.parametrize("baseline", ["none", "leave_one_out", "group_mean", "batch_mean"])
 @pytest.mark.parametrize("how", [*RIGHT, "in the reward"])
 def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: str) -> None:
-    """Enumerated over every group: where it is said to arrive, nothing moves on average; elsewhere something does."""
+    """Enumerates every group: at the predicted optimum the expected step is zero, elsewhere it is not."""
     changes = RIGHT.get(how, {"objective.kl_in": "reward", "objective.kl": "k3"})
     settings = Settings().replace(
         {
@@ -150,7 +150,7 @@ def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: 
 
 
 def test_a_mean_that_holds_the_sample_itself_rests_at_a_weaker_tilt() -> None:
-    """π_ref exp(R (G − 1) / (G β)) with the KL in the loss; π_ref exp(R / β) with it in the reward."""
+    """π_ref exp(R (G − 1) / (G β)) with the KL in the loss; π_ref exp(R / β) with the KL in the reward."""
     group = Settings().replace(
         {
             "task.landscape": "custom",
@@ -184,7 +184,9 @@ def test_a_critic_leaves_the_kl_in_the_reward_out_so_theory_has_no_optimum() -> 
 
 
 def test_with_k3_it_arrives_at_another_point_of_its_own() -> None:
-    """k3 as a loss pulls along KL(π_ref‖π): at rest π (R − E[R]) = β (π − π_ref), not the tilt's condition."""
+    """k3 as a loss follows KL(π_ref‖π): at its fixed point π (R − E[R]) = β (π − π_ref), which is not the tilt's
+    condition.
+    """
     objective = PRESETS["REINFORCE"].objective.replace(beta=0.5, kl="k3", baseline="leave_one_out")
     settings = BASE.replace({"objective": objective, "learner.group_size": 64, "optimizer.learning_rate": 0.3})
     assert not has_optimum(settings)

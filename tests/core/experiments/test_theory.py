@@ -1,4 +1,4 @@
-"""The expected gradient of one update, over every group that could be drawn, against what theory says of it."""
+"""The expected gradient of one update over every group that could be sampled, compared with theory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settings(group: int, changes: dict[str, Any], rewards: tuple[float, ...] = R
 
 
 def expected_step(asked: Settings, logits: np.ndarray = LOGITS) -> np.ndarray:
-    """−E[dL/dz] (A,) over all A^G groups, each run of one call being one of them."""
+    """Return −E[dL/dz] (A,) over all A^G groups, each computed as one run of a single call."""
     work, size = task(asked.bandit), asked.learner.group_size
     groups = np.array(list(product(range(len(logits)), repeat=size)))  # (A^G, G)
     streams = Streams(range(len(groups)))
@@ -67,7 +67,7 @@ def test_the_temperature_divides_the_gradient() -> None:
 
 
 def test_a_pair_divided_by_its_std_sees_ranks_alone() -> None:
-    """Population std of two different rewards is half their distance: the advantage is +1 and −1, whatever they are."""
+    """The population std of two different rewards is half their distance, so the advantages are always +1 and −1."""
     below = np.array([[other < own for other in REWARDS] for own in REWARDS])  # (A, A)
     ranked = POLICY * (below @ POLICY - below.T @ POLICY)
     asked = {"objective.std": "population", "objective.std_epsilon": 0.0, "objective.baseline": "group_mean"}
@@ -77,7 +77,7 @@ def test_a_pair_divided_by_its_std_sees_ranks_alone() -> None:
 
 
 def test_what_each_estimator_of_the_kl_pulls_along() -> None:
-    """k1: nothing; k2, ratio × k3 and the exact value: −∇KL(π‖π_ref); k3: −∇KL(π_ref‖π) = π_ref − π."""
+    """k1: zero; k2, ratio × k3 and the exact value: −∇KL(π‖π_ref); k3: −∇KL(π_ref‖π) = π_ref − π."""
     reference = np.full(3, 1 / 3)  # the task starts uniform
     log_ratio = np.log(POLICY / reference)
     reverse = POLICY * (log_ratio - POLICY @ log_ratio)

@@ -1,4 +1,6 @@
-"""A sweep for TRL: what differs is in a table, what cannot is refused, and traces come back as series."""
+"""A sweep for TRL: differences are listed in a table, unsupported settings are refused, and traces are read as
+series.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ AXES: dict[str, list[float]] = {"objective.beta": [0.0, 0.1], "learner.group_siz
 
 @contextmanager
 def opened(path: Path) -> Iterator[Source]:
-    """A trace of our own, read here."""
+    """Open a trace recorded by our recorder."""
     yield open_source(path)
 
 
@@ -40,7 +42,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def swept(model: Path, tmp_path: Path) -> tuple[Path, Queue]:
-    """Four runs under two seeds."""
+    """A sweep of four runs with two seeds."""
     folder = tmp_path / "sweep"
     return folder, write(folder, planned(small(model), AXES, (7, 8), 3))
 

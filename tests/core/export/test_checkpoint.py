@@ -1,4 +1,4 @@
-"""A checkpoint of a trained model: taken up, the run goes on with the same bits, and what differs is said."""
+"""A checkpoint of a trained model: a resumed run continues with the same bits, and differences are reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=[*RANKS])
 def recorded(request: Any, base: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Step]]:
-    """A run of three updates in a file, and five updates that it makes without a break."""
+    """A file with a run of three updates, and the five updates that the run makes without interruption."""
     from tests.core.hf.tiny import small
 
     changes = {"model__adapter_rank": RANKS[request.param], "optimizer__learning_rate": 1e-2}
@@ -49,7 +49,7 @@ def recorded(request: Any, base: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 def gone_on(path: Path) -> list[Step]:
-    """The two updates after where the run at ``path`` stands."""
+    """Return the two updates that follow the last one of the run at ``path``."""
     with RunReader.open(path) as reader:
         last = resume_point(reader)
         assert last is not None and last.step == 3

@@ -1,4 +1,4 @@
-"""The model of a run is exported: plain transformers and peft compute with it what the trained policy computes."""
+"""The exported model of a run: plain transformers and peft compute the same as the trained policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOKENS = [[1, 7, 80, 33, 12, 5, 90, 41], [2, 2, 60, 61, 62, 7, 7, 9]]
 
 
 def trained(folder: Path, path: Path, updates: int = 3, **changes: Any) -> Path:
-    """A run of a few updates, large enough to be seen in the logits."""
+    """Train a few updates large enough to show in the logits."""
     from tests.core.hf.tiny import small
 
     settings = small(folder, optimizer__learning_rate=1e-2, model__snapshot_every=2, **changes)
@@ -46,7 +46,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Runs of an adapter and of every weight."""
+    """Runs that train an adapter, and runs that train every weight."""
     place = tmp_path_factory.mktemp("runs")
     return {
         "adapter": trained(base, place / "adapter.grpo"),

@@ -1,4 +1,4 @@
-"""What a process that reads foreign files may be in a test: one that is enclosed and tries what it may not do."""
+"""Processes that read foreign files, for tests: one is sandboxed and attempts what is forbidden."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grpo_core.foreign.walls import enclose
 
 
 def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict[str, str]]:
-    """What became of each attempt."""
+    """Yield the outcome of each attempt."""
     enclosed = enclose(Path(path), Path(room))
     attempts: dict[str, Callable[[], object]] = {
         "read the source": lambda: Path(path).read_bytes(),
@@ -47,7 +47,7 @@ def _tried(attempt: Callable[[], object]) -> str:
 
 
 def fails(kind: str, *, poll: Poll) -> Iterator[int]:
-    """Ends in an error that no reader of ours raises, or does not end."""
+    """Fail in a way that none of our readers does, or never end."""
     match kind:
         case "missing":
             Path("/nowhere/at all").read_bytes()
@@ -65,6 +65,6 @@ def fails(kind: str, *, poll: Poll) -> Iterator[int]:
 
 
 def serve(connection: Connection) -> None:
-    """The life of the process."""
+    """Run the process."""
     table: dict[str, Answer] = {"prisoner": prisoner, "fails": fails}
     answer(connection, {name: guarded(asked) for name, asked in table.items()})

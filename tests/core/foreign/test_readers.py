@@ -1,4 +1,4 @@
-"""What strangers wrote is read by a process that may die: the same updates, sentences, walls, and another process."""
+"""Foreign files are read by a process that can die: same updates and messages, a sandbox, and a replacement process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock"
 
 
 def never() -> None:
-    """A question that nobody gives up."""
+    """Never cancel."""
 
 
 @pytest.fixture

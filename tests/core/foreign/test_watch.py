@@ -1,4 +1,4 @@
-"""A run that is examined while its trainer writes it: what begins is said at once, and to whoever asked for it."""
+"""A run examined while its trainer writes it: new findings are reported at once, to whoever requested them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISEASED = DATA.parent / "diseased"
 
 
 class Written:
-    """A copy of a recorded trace of which only the first updates are there yet."""
+    """A copy of a recorded trace in which only the first updates have been written so far."""
 
     def __init__(self, name: Path, to: Path, updates: int) -> None:
         self.folder = Path(shutil.copytree(name, to / name.name))
@@ -32,7 +32,7 @@ class Written:
         self.write(updates)
 
     def write(self, updates: int) -> None:
-        """Let the trainer have written so many updates."""
+        """Write the given number of further updates, as the trainer would."""
         for index, lines in self.indexes.items():
             index.write_text("".join(lines[:updates]), "utf-8")
             os.utime(index, (updates, updates))  # another time, however fast this is called

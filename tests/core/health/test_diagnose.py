@@ -1,4 +1,4 @@
-"""Diseased runs of the real trainer are named, healthy ones are left alone."""
+"""Unhealthy runs of the real trainer are diagnosed, and healthy ones pass."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ FINDINGS = {
     "reward_infinite": "non_finite",
     "reward_jackpot": "advantage_outliers",
 }
-"""Run of ``benchmarks/trl/diseases.py`` -> the check that must name it."""
+"""Run of ``benchmarks/trl/diseases.py`` -> the check that must name its problem."""
 
 
 def completions(rewards: list[float], **more: Any) -> Completions:
-    """A table of groups of four."""
+    """Return a table of groups of four."""
     count = len(rewards)
     return Completions(
         prompts=("p",) * count,
@@ -59,12 +59,14 @@ def completions(rewards: list[float], **more: Any) -> Completions:
 
 
 def problems(result: Diagnosis) -> list[str]:
-    """The checks of what is more than a notice, which healthy tiny runs have too: most of their answers are cut off."""
+    """Return the checks graded worse than a notice. Even healthy tiny runs have notices, because most of their
+    answers are truncated.
+    """
     return [finding.check for finding in result.findings if finding.grade is not Grade.NOTICE]
 
 
 class Tables(SimpleNamespace):
-    """A source of tables that a test made."""
+    """A source of tables built by a test."""
 
     def __init__(self, tables: list[Completions], settings: Any) -> None:
         super().__init__(
@@ -131,7 +133,9 @@ def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
 
 @pytest.mark.parametrize(("lost", "named"), [(0, False), (1, False), (11, True), (160, True), (200, False)])
 def test_rewards_that_are_missing_are_counted_and_placed(lost: int, named: bool) -> None:
-    """Of 960 rewards 53 were NaN, and nothing was said; 1 in 200 is no pattern, and none at all is another source."""
+    """53 of 960 rewards were NaN without a finding; 1 in 200 is no pattern, and a source without any rewards
+    differs.
+    """
     rewards = np.tile([0.0, 1.0, 0.5, 0.25], 50)
     rewards[len(rewards) - lost :] = np.nan
     tables = [completions(part.tolist()) for part in rewards.reshape(25, 8)]
@@ -159,7 +163,7 @@ def test_a_further_branch_does_not_make_a_group_of_one_reward() -> None:
 
 
 def in_parts(first: float, second: float, weights: tuple[float, float] = (1.0, 0.0)) -> Completions:
-    """Eight completions whose two rewards lie around these means."""
+    """Return eight completions whose two rewards vary around these means."""
     around = np.linspace(-0.05, 0.05, 8)
     parts = np.stack([first + around, second - around], axis=1)
     table = completions((parts @ np.array(weights)).tolist())

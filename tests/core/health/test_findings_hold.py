@@ -1,4 +1,4 @@
-"""What a finding says of a run is held against the run's raw arrays, over runs drawn at random."""
+"""Findings on random runs, checked against the runs' raw arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = [40, pytest.param(400, marks=pytest.mark.long)]
 
 
 class Steps(Tables):
-    """A source of tables and tokens that a test made."""
+    """A source of tables and tokens built by a test."""
 
     def __init__(self, steps: list[Step], tables: list[Completions], settings: Settings) -> None:
         super().__init__(tables, settings)
@@ -36,12 +36,12 @@ class Steps(Tables):
 
 
 def recorded(**objective: Any) -> Settings:
-    """Settings of a run that another program trained."""
+    """Return settings of a run that another program trained."""
     return Trace(DATA / "grpo").settings.replace({f"objective.{name}": value for name, value in objective.items()})
 
 
 def of_steps(settings: Settings, count: int, change: Callable[[Step], Step], **shape: Any) -> Steps:
-    """A run of ``count`` updates of random numbers."""
+    """Return a run of ``count`` updates of random numbers."""
     steps = [change(random_step(n + 1, settings=settings, contexts=3, actions=6, **shape)) for n in range(count)]
     tables = []
     for step in steps:
@@ -51,12 +51,12 @@ def of_steps(settings: Settings, count: int, change: Callable[[Step], Step], **s
 
 
 def said(result: Diagnosis, check: str) -> str:
-    """The sentences of a finding, empty where there is none."""
+    """Return the text of a finding, empty if there is none."""
     return next((finding.sentence for finding in result.findings if finding.check == check), "")
 
 
 def not_looked_at(result: Diagnosis, check: str) -> str:
-    """Why a check was left out, empty where it was not."""
+    """Return why a check was skipped, empty if it was not."""
     return next((one.why for one in result.not_looked_at if one.check == check), "")
 
 
@@ -64,7 +64,7 @@ def not_looked_at(result: Diagnosis, check: str) -> str:
 
 
 def tables_of(numbers: np.random.Generator, count: int) -> list[Completions]:
-    """Groups of which many have equal rewards, with advantages that are theirs, another trainer's, or not recorded."""
+    """Return groups, many with equal rewards, whose advantages are correct, another trainer's, or not recorded."""
     kind, levels = int(numbers.integers(3)), numbers.choice([0.0, 0.5, 1.0], size=2)
     tables = []
     for _ in range(count):
@@ -77,7 +77,7 @@ def tables_of(numbers: np.random.Generator, count: int) -> list[Completions]:
 
 
 def are_dead(sentence: str, tables: list[Completions]) -> bool:
-    """Whether what is said of groups of equal rewards holds."""
+    """Return whether a statement about groups of equal rewards is true."""
     found = re.match(
         r"Since step (\d+), (?:in )?(\d+) of (\d+) groups (give no advantage|all rewards are equal): ", sentence
     )
@@ -139,7 +139,9 @@ def test_gdpos_groups_of_equal_sums_are_not_called_dead() -> None:
 
 
 def drifted(numbers: np.random.Generator, far: float, *, pushed: bool = False) -> Callable[[Step], Step]:
-    """Makes log-ratios of the size ``far`` in every pass; ``pushed``: the way the advantages push."""
+    """Return a function that makes log-ratios of size ``far`` in every pass, in the direction of the advantages if
+    ``pushed``.
+    """
 
     def change(step: Step) -> Step:
         step = dataclasses.replace(step, rewards=numbers.choice([0.0, 1.0], len(step.rewards)))

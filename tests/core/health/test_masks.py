@@ -1,4 +1,4 @@
-"""Whether the loss counts words that the model did not write: a finding, or one figure among what is healthy."""
+"""Whether the loss counts tokens that the model did not write: a finding, or one figure in a healthy report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECK = "mask_covers_others"
 
 
 def diagnosis(folder: Path, change: Callable[[dict[str, Any], int], None]) -> Diagnosis:
-    """That of the agent's run, each message changed first, given with the step it belongs to."""
+    """Return the diagnosis of the agent's run after ``change`` was applied to each message and its step number."""
     lines = [json.loads(line) for line in AGENT.read_text("utf-8").splitlines()]
     for line in lines:
         for node in line["traces"][0]["nodes"]:

@@ -1,4 +1,4 @@
-"""Fifteen sick trainings as recorded steps: the right finding stands first. Healthy ones have no warning."""
+"""Fifteen unhealthy trainings as recorded steps, with the right finding listed first. Healthy ones have no warning."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Numbers = np.random.Generator
 
 
 def tables(update: Callable[[Numbers, int], Completions], count: int = UPDATES) -> Any:
-    """A run of texts, of which ``update`` makes each table."""
+    """Return a run with text only, whose tables ``update`` creates."""
     numbers = np.random.default_rng(7)
     return Tables([update(numbers, n) for n in range(count)], recorded())
 
 
 def mixed(numbers: Numbers, chance: float = 0.5) -> list[float]:
-    """Rewards of 0 and 1."""
+    """Return random rewards of 0 and 1."""
     return (numbers.random(ROWS) < chance).astype(float).tolist()
 
 
 def of_length(numbers: Numbers, n: int, sign: int) -> Completions:
-    """Rewards that are the length and a little noise; the lengths follow them up to a limit."""
+    """Return rewards equal to the length plus a little noise; the lengths grow or shrink with them up to a limit."""
     mean = 30 + 5 * n if sign > 0 else 90 - 6 * n
     length = np.minimum(np.maximum(np.rint(mean + 8 * numbers.normal(size=ROWS)), 1), 80)
     paid = sign * 0.01 * length + 0.03 * numbers.normal(size=ROWS)
@@ -44,7 +44,7 @@ def of_length(numbers: Numbers, n: int, sign: int) -> Completions:
 
 
 def hacked(numbers: Numbers, n: int) -> Completions:
-    """The reward that is paid rises, the watched one falls, and the entropy collapses with them."""
+    """Return completions whose rewarded score rises while the monitored one falls and the entropy collapses."""
     parts = np.stack([0.08 * n + 0.02 * numbers.normal(size=ROWS), 0.9 - 0.07 * n + 0.02 * numbers.normal(size=ROWS)])
     return completions(
         parts[0].tolist(),
@@ -56,45 +56,47 @@ def hacked(numbers: Numbers, n: int) -> Completions:
 
 
 def opposed(numbers: Numbers, n: int) -> Completions:
-    """What one function gives the other takes."""
+    """Return completions in which one reward function gives what the other takes away."""
     one = numbers.normal(size=ROWS)
     parts = np.stack([one, 0.1 * numbers.normal(size=ROWS) - 0.9 * one], axis=1)
     return completions(parts.sum(axis=1).tolist(), reward_parts=parts, reward_names=("digits", "letters"))
 
 
 def by_prompt(numbers: Numbers, n: int) -> Completions:
-    """Each prompt has its reward, whatever the answer."""
+    """Return completions whose reward depends only on the prompt."""
     numbered = numbers.integers(1, 9, ROWS // 4)
     table = completions(np.repeat(numbered / 8, 4).tolist())
     return dataclasses.replace(table, prompts=tuple(f"{k}+1=" for k in np.repeat(numbered, 4)))
 
 
 def outlier(numbers: Numbers, n: int) -> Completions:
-    """One reward of a hundred in every third update."""
+    """Return completions with one reward of a hundred in every third update."""
     paid = numbers.random(ROWS)
     paid[0] = 100.0 if n % 3 == 0 else paid[0]
     return completions(paid.tolist())
 
 
 def missing(numbers: Numbers, n: int) -> Completions:
-    """Rewards of which some were never given."""
+    """Return completions with some missing rewards."""
     return completions(np.where(numbers.random(ROWS) < 0.06, np.nan, numbers.random(ROWS)).tolist())
 
 
 def collapsing(numbers: Numbers, n: int) -> Completions:
-    """The entropy falls to nothing, and groups die of it."""
+    """Return completions whose entropy falls to zero, so that groups die."""
     paid = mixed(numbers) if n < 6 else [1.0] * ROWS
     return completions(paid, entropy=np.full(ROWS, 2.0 if n < 6 else 0.01))
 
 
 def cut(numbers: Numbers, n: int) -> Completions:
-    """Six of ten answers are cut off, and these earn nothing."""
+    """Return completions of which six in ten are truncated and earn nothing."""
     short = numbers.random(ROWS) < 0.64
     return completions(np.where(short, 0.0, numbers.random(ROWS) < 0.8).tolist(), truncated=short)
 
 
 def moved(share: float, numbers: Numbers) -> Callable[[Step], Step]:
-    """In all passes but the first this share of the ratios is beyond 0.2, the way the advantages push."""
+    """Return a function that moves this share of the ratios beyond 0.2 in the direction of the advantages, in all
+    passes but the first.
+    """
 
     def change(step: Step) -> Step:
         step = dataclasses.replace(step, rewards=np.tile([0.0, 1.0], len(step.rewards) // 2))
@@ -108,13 +110,13 @@ def moved(share: float, numbers: Numbers) -> Callable[[Step], Step]:
 
 
 def clipped(share: float, passes: int = 8, **objective: Any) -> Any:
-    """A run of tokens of which that share is clipped in all passes but the first."""
+    """Return a run with tokens of which this share is clipped in all passes but the first."""
     settings = recorded(beta=0.0, level="token", surrogate="clip", **{"clip_low": 0.2, "clip_high": 0.2, **objective})
     return of_steps(settings, 4, moved(share, np.random.default_rng(3)), passes=passes, prompts=4, tokens=8)
 
 
 def far() -> Any:
-    """A run in which one token of an update is far from the reference."""
+    """Return a run in which one token of an update is far from the reference."""
 
     def change(step: Step) -> Step:
         step = moved(0.0, np.random.default_rng(3))(step)
@@ -162,7 +164,7 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
         Grade.SERIOUS,
     ),
 }
-"""Name of the training -> the run, and the finding that must be named first."""
+"""Name of the training -> the run, and the finding that must be listed first."""
 
 HEALTHY: dict[str, Callable[[], Any]] = {
     "rewards of 0 and 1": lambda: tables(lambda r, n: completions(mixed(r))),

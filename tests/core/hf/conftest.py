@@ -1,4 +1,4 @@
-"""Tiny models, made once."""
+"""Tiny models, created once per test session."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ else:
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Kind of model -> a folder that holds a tiny one."""
+    """Kind of model -> a folder with a tiny model."""
     base = tmp_path_factory.mktemp("models")
     return {kind: saved(base / kind, kind) for kind in KINDS}

@@ -1,6 +1,7 @@
-"""The most memory that a process takes which trains a model from a folder for two updates, in bytes, on Linux.
+"""Peak memory, in bytes, of a process that trains a model from a folder for two updates, on Linux.
 
-Run as ``python -m tests.core.hf.peak FOLDER SETTINGS``, the settings as JSON; prints what was said and what was taken.
+Run as ``python -m tests.core.hf.peak FOLDER SETTINGS``, with the settings as JSON. Prints the estimate and the
+measurement.
 """
 
 from __future__ import annotations

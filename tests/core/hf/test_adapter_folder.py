@@ -1,4 +1,4 @@
-"""A folder with an adapter: it goes on being trained, its reference is a frozen copy, and a hostile one is refused."""
+"""A folder with an adapter: training continues, its reference is a frozen copy, and a malicious one is refused."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.core.hf.tiny import KINDS, small
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # peft's own, of what transformers will change one day
 LAYERS = {"llama": ["q_proj", "v_proj"], "qwen2": "all-linear", "gpt2": ["c_attn", "mlp.c_proj"]}
-"""Kind of model -> what its saved adapter is put on."""
+"""Kind of model -> the layers that its saved adapter applies to."""
 
 
 def adapter(base: Path, folder: Path, layers: Any, **more: Any) -> Path:
-    """An adapter as peft saves it, which changes what the model says."""
+    """Save an adapter that changes the model's output, as peft does."""
     transformers, peft = libraries()
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     torch.manual_seed(1)
@@ -46,7 +46,7 @@ def adapter(base: Path, folder: Path, layers: Any, **more: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Kind of model -> a folder with an adapter for it, beside the folder of the model."""
+    """Kind of model -> a folder with an adapter for it, next to the model's folder."""
     home = tmp_path_factory.mktemp("adapters")
     for kind in KINDS:
         shutil.copytree(folders[kind], home / kind)
@@ -54,7 +54,7 @@ def trained(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def of(folder: Path, **changes: Any) -> Settings:
-    """Small settings, with the rank and α of the adapter in ``folder``."""
+    """Return small settings with the rank and α of the adapter in ``folder``."""
     files = look(folder)
     assert files.adapter is not None
     base = {"model__adapter_rank": files.adapter.rank, "model__adapter_alpha": files.adapter.alpha}
@@ -116,7 +116,7 @@ def test_no_script_is_written_for_an_adapter_folder(trained: dict[str, Path]) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_beside_an_adapter_is_loaded_plain(kind: str, trained: dict[str, Path], tmp_path: Path) -> None:
-    """transformers found the adapter, and the plain model's logits moved by 0.38."""
+    """transformers used to find the adapter, which moved the plain model's logits by 0.38."""
     alone, both = look(trained[kind]).whole, tmp_path / "both"
     shutil.copytree(alone, both)
     for file in ("adapter_config.json", "adapter_model.safetensors"):
@@ -144,7 +144,7 @@ def test_a_scale_by_the_root_of_the_rank_is_followed(folders: dict[str, Path], t
 
 
 def config(**values: Any) -> Callable[[Path], None]:
-    """Sets fields of the adapter's configuration."""
+    """Return a function that sets fields of the adapter's configuration."""
 
     def change(folder: Path) -> None:
         path = folder / "adapter_config.json"
@@ -154,7 +154,7 @@ def config(**values: Any) -> Callable[[Path], None]:
 
 
 def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-    """Changes the adapter's tensors."""
+    """Return a function that changes the adapter's tensors."""
 
     def changed(folder: Path) -> None:
         held = load_file(folder / "adapter_model.safetensors")

@@ -1,4 +1,6 @@
-"""The likeliest tokens of each place of a model's completions: chosen before the first pass, then looked up again."""
+"""The most likely tokens at each position of a model's completions: chosen before the first pass, and
+looked up again later.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.core.hf.tiny import KINDS, small
 
 @pytest.fixture(scope="module")
 def going(folders: dict[str, Path]) -> Any:
-    """A run with a reference, two passes an update and steps so long that they show."""
+    """A run with a reference, two passes per update, and steps large enough to have an effect."""
     return learner(small(folders["llama"], model__watch_reference=True, learner__mu=2, optimizer__learning_rate=0.05))
 
 
@@ -33,7 +35,7 @@ def first(going: Any) -> Step:
 
 
 def distribution(model: Any, step: Step, row: int) -> np.ndarray:
-    """Log-probabilities (L, V) at every place of a completion, by a plain forward pass of transformers."""
+    """Return log-probabilities (L, V) at every position of a completion, from a plain forward pass of transformers."""
     assert step.prompt_tokens is not None
     prompt = [int(t) for t in step.prompt_tokens[step.group[row]] if t >= 0]
     own = step.tokens[row][step.mask[row]].tolist()

@@ -1,4 +1,4 @@
-"""Questions to a model from a folder are answered by the model that is there, which goes on as if nobody had asked."""
+"""The loaded model from a folder answers questions itself, and then continues as if none had been asked."""
 
 from __future__ import annotations
 

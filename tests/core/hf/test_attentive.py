@@ -1,4 +1,4 @@
-"""An update is given up between two layers of a pass, forwards or backwards, and the run stands where it stood."""
+"""An update is cancelled between two layers of a forward or backward pass, and the run stays where it was."""
 
 from __future__ import annotations
 

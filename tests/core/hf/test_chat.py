@@ -1,4 +1,4 @@
-"""Prompts in a model's chat template, which is a program that somebody else wrote."""
+"""Prompts in a model's chat template, which is a program written by somebody else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chat(folder: Path, template: str) -> Chat:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that goes on by a second each time that it is looked at, so that no busy machine decides."""
+    """A clock that advances by one second at each reading, so that a busy machine does not affect the result."""
     ticks = count()
     monkeypatch.setattr(chat_module, "limited", partial(limited, 100_000.0, lambda: float(next(ticks))))
 

@@ -1,4 +1,4 @@
-"""A model from a folder, sampled without waiting for the device: the CPU's completions, and seldom a wait."""
+"""A model from a folder, sampled without waiting for the device: same completions as on the CPU, with few waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def on_device(
 
 
 def asked(rows: int, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Prompt of each row, uniforms, which are greedy."""
+    """Return the prompt of each row, the uniforms, and which rows are greedy."""
     return np.arange(rows) % 3, np.random.default_rng(3).random((rows, longest)), np.arange(rows) % 4 == 0
 
 

@@ -1,4 +1,6 @@
-"""Every common family of models: a tiny one is trained by an adapter and by every weight, or refused in words."""
+"""Every common family of models: a tiny one is trained with an adapter and with every weight, or refused with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,13 @@ FOUR_EXPERTS = {"num_experts_per_tok": 2}
 
 
 def like_llama(name: str, **more: Any) -> Callable[[Any, int], Any]:
-    """A configuration whose fields are called as Llama's. None leaves one of them out."""
+    """Return a configuration whose fields are named as Llama's. A value of None leaves a field out."""
     fields = {key: value for key, value in {**SIZES, **ENDS, **more}.items() if value is not None}
     return lambda transformers, vocabulary: getattr(transformers, name)(vocab_size=vocabulary, **fields)
 
 
 def otherwise(name: str, **fields: Any) -> Callable[[Any, int], Any]:
-    """A configuration whose fields have other names."""
+    """Return a configuration whose fields have other names."""
     return lambda transformers, vocabulary: getattr(transformers, name)(vocab_size=vocabulary, **fields, **ENDS)
 
 
@@ -72,7 +74,7 @@ FAMILIES: dict[str, Callable[[Any, int], Any]] = {
     "T5": otherwise("T5Config", d_model=32, d_ff=64, num_layers=2, num_heads=4, d_kv=8, decoder_start_token_id=0),
 }
 REFUSED = {"LFM2": "recurrent state", "Mamba": "recurrent state", "T5": "encoder with a decoder"}
-"""Families that are refused, and a part of the sentence that says why."""
+"""Families that are refused, and part of the error message."""
 TABLE = Path("docs/models.md")
 TRAINS, NOT = "trains", "refused: "
 

@@ -1,4 +1,4 @@
-"""A model's folder looked at: what it is, and a sentence for each way in which it cannot be used."""
+"""Inspection of a model's folder: what it contains, and an error message for each way in which it is unusable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cut(path: Path, size: int) -> None:
 
 
 def seventy_billion(folder: Path) -> None:
-    """A header that names tensors of seventy billion numbers, in a file with a hole as large."""
+    """Write a header that names tensors of seventy billion numbers, in a sparse file of that size."""
     rows = 70_000_000_000 // 8192 // 2
     half, count = 4 * rows * 8192, 2 * rows * 8192
     entries = {

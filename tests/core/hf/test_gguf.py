@@ -1,4 +1,4 @@
-"""A GGUF file: looked at by its header, and computed like the folder that it was made of."""
+"""A GGUF file: inspected by its header, and computed like the folder it was made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders and files of a model that somebody has spoiled: a sentence, soon, and never another error."""
+"""Corrupt folders and files of models: each causes an error message, quickly, and never another exception."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.core.hf.tiny import KINDS, small
 from tests.core.hf.tiny_gguf import saved_gguf
 
 ROUNDS = 60
-"""Spoiled copies of each file."""
+"""Number of corrupt copies of each file."""
 VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -46,19 +46,19 @@ VALUES: tuple[Any, ...] = (
     {"a": 1},
     "9" * 5000,
 )
-"""What stands in a JSON file where something else should."""
+"""Unexpected values put into JSON files."""
 SPOILED = ("config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "model.safetensors")
 
 
 def header(folder: Path) -> dict[str, Any]:
-    """The header of the weights."""
+    """Return the header of the weights."""
     content = (folder / "model.safetensors").read_bytes()
     read: dict[str, Any] = json.loads(content[8 : 8 + struct.unpack("<Q", content[:8])[0]])
     return read
 
 
 def with_header(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """The same weights under another header."""
+    """Store the same weights with another header."""
     path, held = folder / "model.safetensors", header(folder)
     body = path.read_bytes()
     body = body[8 + struct.unpack("<Q", body[:8])[0] :]
@@ -68,13 +68,13 @@ def with_header(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
 
 
 def first(held: dict[str, Any]) -> dict[str, Any]:
-    """The entry of a tensor."""
+    """Return the entry of a tensor."""
     entry: dict[str, Any] = held["model.layers.0.mlp.up_proj.weight"]
     return entry
 
 
 def bytes_changed(path: Path, numbers: random.Random) -> None:
-    """A few bytes at random, the file cut short, or one of its JSON values replaced."""
+    """Change a few random bytes, truncate the file, or replace one of its JSON values."""
     content = bytearray(path.read_bytes())
     kind = numbers.randrange(3)
     if kind == 0:
@@ -92,7 +92,9 @@ def bytes_changed(path: Path, numbers: random.Random) -> None:
 
 
 def looked_at(path: Path) -> bool:
-    """Whether a model can be looked at with all that is said before it is loaded; a sentence where it cannot."""
+    """Return whether a model can be inspected, including everything reported before it is loaded, or is refused with
+    a message.
+    """
     try:
         files = look(path)
         vocabulary(files)

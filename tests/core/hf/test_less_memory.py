@@ -1,4 +1,4 @@
-"""Gradient checkpointing and bfloat16: less memory, and the same update as far as rounding allows."""
+"""Gradient checkpointing and bfloat16: less memory for the same update, up to rounding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def update(folder: Path, **changes: Any) -> Step:
 
 @contextmanager
 def bytes_kept() -> Iterator[list[int]]:
-    """Collects the size of every tensor that is kept for the backward pass."""
+    """Collect the size of every tensor kept for the backward pass."""
     sizes: list[int] = []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Memory that is said before a model is loaded, against the tensors, and against what a process takes."""
+"""Memory estimated before a model is loaded, compared with its tensors and with the usage of a process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLE: list[dict[str, Any]] = [
     {"model.adapter_rank": 0, "objective.beta": 0.0, "task.prompts": 32, "model.rows_at_once": 4},
     *({"model.adapter_rank": rank, "objective.beta": 0.04, "task.max_tokens": 512} for rank in (0, 8)),
 ]
-"""Changes of the settings under which the most that a process takes is measured."""
+"""Changes to the settings with which the peak memory of a process is measured."""
 
 
 def bytes_of(*tensors: Any) -> int:
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_refused_with_what_would(folders: dict[str, Path]) 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of 31 million parameters, beside which the libraries are not everything."""
+    """A model of 31 million parameters, large enough that the libraries do not dominate memory use."""
     folder = tmp_path_factory.mktemp("large") / "model"
     return saved_from(folder, lambda transformers, _: LARGE(transformers, VOCABULARY), lively=1.0)
 

@@ -1,4 +1,4 @@
-"""A model from a folder as a policy: the numbers are those of a plain forward pass, and the loss is the one loss."""
+"""A model from a folder as a policy: its numbers match a plain forward pass, and its loss is the shared one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def same(one: Step, other: Step) -> bool:
 
 
 def plain_logp(model: Any, step: Step, temperature: float) -> torch.Tensor:
-    """(B, T) by one forward pass of transformers over each row alone; 0 in padding."""
+    """Return (B, T) from one forward pass of transformers per row; 0 in padding."""
     assert step.prompt_tokens is not None
     logp = torch.zeros(step.tokens.shape)
     for row, (own, real) in enumerate(zip(step.tokens, step.mask, strict=True)):

@@ -1,4 +1,4 @@
-"""How long an update takes is measured without making one, and can be given up."""
+"""The time of an update is measured without making one, and the measurement can be cancelled."""
 
 from __future__ import annotations
 

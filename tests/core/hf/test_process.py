@@ -1,4 +1,4 @@
-"""A model from a folder in the process of a run."""
+"""A model from a folder in a run's process."""
 
 from __future__ import annotations
 

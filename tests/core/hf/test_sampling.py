@@ -1,4 +1,4 @@
-"""Completions are drawn as if each were alone, though equal beginnings are computed once."""
+"""Completions are sampled as if each were alone, although shared prefixes are computed only once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def drawn(policy: FolderPolicy, prompt_of: np.ndarray, uniforms: np.ndarray, gre
 
 
 def rows_computed(policy: FolderPolicy) -> list[int]:
-    """Rows of each forward pass from now on."""
+    """Return a list that records the number of rows of each forward pass from now on."""
     rows = list[int]()
 
     def note(model: Any, arguments: Any, named: dict[str, Any]) -> None:

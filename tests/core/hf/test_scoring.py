@@ -1,4 +1,6 @@
-"""Distributions of completions of a model from a folder: what is equal is computed once, and nothing else changes."""
+"""Token distributions of completions from a model in a folder: equal prefixes are computed once, with no other
+effect.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PASSES = {
     "each row apart": (Ways(padding=True, sharing=False), [(4, 8)]),
     "a tree": (Ways(padding=True, sharing=True, tree=sys.maxsize), [(1, 17)]),
 }
-"""Ways to compute the rows of the test below, and the rows and tokens of the forward passes that they take."""
+"""Ways to compute the rows of the test below, and the rows and tokens of the forward passes that each takes."""
 
 
 @pytest.mark.parametrize("name", PASSES)

@@ -1,4 +1,6 @@
-"""Where memory is too short, an update is made again with fewer rows at once, and given up with a sentence at one."""
+"""If memory is short, an update is repeated with fewer rows at a time; if one row is too many, it fails with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ def run(folder: Path, **changes: Any) -> FolderLearner:
 
 
 def starve(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> tuple[list[int], list[Any]]:
-    """Let ``name`` fail where it is asked for more than ``most`` rows. Returns the rows that were asked for, and weak
-    references to what the failing frames held."""
+    """Make ``name`` fail if it is called with more than ``most`` rows.
+
+    Returns the numbers of rows requested, and weak references to the tensors held by the failing frames.
+    """
     real, asked, held = getattr(module, name), list[int](), list[Any]()
 
     def short(*given: Any, **named: Any) -> Any:

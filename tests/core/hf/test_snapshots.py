@@ -1,4 +1,6 @@
-"""Snapshots of every weight lie beside the run: a run goes on from them, and without them is learned again."""
+"""Snapshots of every weight are stored next to the run, which continues from them, or is relearned if they are
+missing.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def test_an_adapter_is_kept_in_the_run_file_and_not_beside_it(folders: dict[str,
 
 
 def ask(learner: FolderLearner, whole: list[Step], question: Question | Replay) -> Answer | Replayed:
-    """Asked of the update that ``question`` names, of those that the learner has made."""
+    """Ask about the update that ``question`` names, one of those that the learner has made."""
     step = whole[question.step - 1]
     history = leading_to(whole[question.step - 2], lambda number: whole[number - 1]) if question.step > 1 else []
     return answered(learner, origin(step.settings), question, step, history)

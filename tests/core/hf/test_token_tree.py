@@ -1,4 +1,4 @@
-"""The tree of the tokens of several rows: every row is a path in it, and what rows share is there once."""
+"""The tree of the tokens of several rows: every row is a path in it, and shared tokens are stored once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grpo_core.hf.token_tree import is_quicker, token_tree
 
 
 def drawn_rows(seed: int, alphabet: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Prompts and completions of six rows, two to a prompt."""
+    """Return random prompts and completions of six rows, two per prompt."""
     numbers = np.random.default_rng(seed)
     prompts = [numbers.integers(0, alphabet, numbers.integers(1, 6)) for _ in range(3)]
     return [prompts[row // 2] for row in range(6)], [

@@ -1,4 +1,4 @@
-"""Settings as a script for TRL: it is Python, says what differs, and refuses what TRL cannot do."""
+"""Settings exported as a script for TRL: valid Python that states the differences and refuses what TRL cannot do."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ENDINGS = {
     "qwen2": ["q_proj", "k_proj", "v_proj", "o_proj"],
     "gpt2": ["c_attn", "attn.c_proj"],
 }
-"""Kind of model -> the layers of its attention."""
+"""Kind of model -> names of its attention layers."""
 
 
 @pytest.fixture(scope="module")
 def base(folders: dict[str, Path]) -> Settings:
-    """The defaults of a tiny Llama."""
+    """The default settings for a tiny Llama."""
     return folder_settings(str(folders["llama"]))
 
 
@@ -44,7 +44,7 @@ def test_the_script_is_python_and_names_model_prompts_and_adapter(base: Settings
 
 
 def prompts_of(text: str) -> list[tuple[str, str]]:
-    """Questions and answers in a script."""
+    """Return the questions and answers in a script."""
     named = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
     (found,) = [node.value for node in named if ast.unparse(node.targets[0]) == "PROMPTS"]
     prompts: list[tuple[str, str]] = ast.literal_eval(found)

@@ -1,6 +1,6 @@
-"""The script for TRL trains for real, on rewards that differ; its trace holds the rewards and losses computed here.
+"""The script for TRL runs real training on differing rewards; its trace holds the rewards and losses computed here.
 
-TRL has an environment of its own: ``make .venv-trl/.trl`` in the source folder, or any Python that has it, named by the
+TRL has a separate environment: ``make .venv-trl/.trl`` in the source folder, or any Python that has TRL, named by the
 environment variable ``GRPO_LAB_TRL_PYTHON``.
 """
 

@@ -21,12 +21,14 @@ TEMPLATE = (
 
 
 def saved(folder: Path, kind: str, *, lively: float = 8.0) -> Path:
-    """A model of ``kind`` in ``folder``, its weights so large that distributions differ from place to place."""
+    """Save a model of ``kind`` in ``folder``, with weights so large that distributions vary from position to
+    position.
+    """
     return saved_from(folder, lambda transformers, vocabulary: _config(transformers, kind, vocabulary), lively=lively)
 
 
 def saved_from(folder: Path, config: Callable[[Any, int], Any], *, lively: float = 8.0) -> Path:
-    """The same for any configuration. ``config`` takes transformers and the size of the vocabulary."""
+    """Save a model with any configuration. ``config`` takes transformers and the size of the vocabulary."""
     transformers, _ = libraries()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = config(transformers, _tokenizer(folder))
@@ -45,7 +47,7 @@ def saved_from(folder: Path, config: Callable[[Any, int], Any], *, lively: float
 
 
 def small(folder: Path, **changes: Any) -> Settings:
-    """Two prompts, four completions of eight tokens; measured rarely."""
+    """Return settings with two prompts and four completions of eight tokens, measured rarely."""
     base = {
         "task.prompts": 2,
         "learner.group_size": 4,
@@ -79,7 +81,7 @@ def _config(transformers: Any, kind: str, vocabulary: int) -> Any:
 
 
 def _tokenizer(folder: Path) -> int:
-    """A tokenizer of single bytes with a chat template; returns its size."""
+    """Save a tokenizer of single bytes with a chat template. Returns the size of its vocabulary."""
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers
 

@@ -30,7 +30,7 @@ ALIGNMENT = 32
 
 
 def saved_gguf(folder: Path, path: Path) -> Path:
-    """The Llama of ``folder`` at ``path``."""
+    """Write the Llama in ``folder`` to ``path`` as GGUF."""
     from safetensors.numpy import load_file
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
@@ -59,7 +59,7 @@ def saved_gguf(folder: Path, path: Path) -> Path:
     }
     tensors = {}
     for name, table in load_file(folder / "model.safetensors").items():
-        if "q_proj" in name or "k_proj" in name:  # rotary pairs stand beside each other there, half apart here
+        if "q_proj" in name or "k_proj" in name:  # rotary pairs are adjacent there, half apart here
             each = heads if "q_proj" in name else groups
             table = table.reshape(each, 2, len(table) // each // 2, -1).swapaxes(1, 2).reshape(table.shape)
         tensors[_named(name)] = np.ascontiguousarray(table, dtype=np.float32)

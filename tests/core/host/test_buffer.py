@@ -18,12 +18,12 @@ SETTINGS = Settings()
 
 
 def step_of(number: int, settings: Settings = SETTINGS) -> Step:
-    """A valid update with that number."""
+    """Return a valid update with that number."""
     return random_step(number, settings=settings)
 
 
 def put(buffer: Buffer, *steps: Step) -> None:
-    """Finish ``steps``."""
+    """Add ``steps`` as finished updates."""
     for step in steps:
         buffer.put(step, metrics(step))
 

@@ -1,4 +1,4 @@
-"""A language model in its process: what it says where a replay differs from the record."""
+"""A language model in its process: the note on a replay that differs from the record."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def test_what_may_have_made_a_replay_differ_is_named() -> None:
 @pytest.mark.parametrize(("before", "now"), [("torch", "NumPy"), ("NumPy", "torch")])
 def test_a_run_that_another_engine_goes_on_with_says_so_and_how_far_the_two_differ(before: str, now: str) -> None:
     said = note(3e-6, language_settings(), before, now)
-    assert f"computed with {before}; here {now} goes on" in said and "3e-06 nats" in said
+    assert f"computed with {before}; here it continues with {now}." in said and "3e-06 nats" in said

@@ -1,4 +1,4 @@
-"""Commands, bundles and reports cross a connection as what they are."""
+"""Commands, bundles and reports arrive unchanged at the other end of a connection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SETTINGS = Settings().replace({"objective.beta": 0.25})
 
 
 def sent(message: Message, blobs: list[bytes]) -> Message:
-    """What arrives on the other side."""
+    """Return the message that arrives at the other end."""
     here, there = Pipe()
     send(here, message, blobs)
     return receive(there)

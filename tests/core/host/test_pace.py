@@ -1,4 +1,4 @@
-"""The speed of a run, on a clock that the test turns."""
+"""The speed of a run, on a clock set by the test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grpo_core.host.pace import Pace
 
 
 class Clock:
-    """A clock that stands until it is turned."""
+    """A clock that stands still until the test advances it."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""A run's process: what it says when the window looks, and how it ends where memory is short."""
+"""A run's process: what it sends when the window requests updates, and how it ends if memory is short."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grpo_core.record import Step
 
 DEFAULTS = Settings()
 ONE_BY_ONE = 1e9
-"""A speed that never waits; without one, a turn may make several updates."""
+"""A speed that never waits. Without one, a pass of the loop can make several updates."""
 
 
 def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
@@ -34,7 +34,7 @@ def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, cance
 
 
 class Process:
-    """A run's process whose loop is turned by hand, and the window's end of its connection."""
+    """A run's process whose loop the test advances, and the window's end of its connection."""
 
     def __init__(self, window: Connection, own: Connection, folder: Path) -> None:
         self.window, self.folder = window, folder
@@ -46,7 +46,7 @@ class Process:
         send(self.window, *from_command(command))
 
     def begin(self, run_id: str, settings: Settings = DEFAULTS) -> None:
-        """Begin a run, and run it without limit, one update a turn."""
+        """Begin a run and run it without limit, one update per turn."""
         buffer = Buffer(run_id, settings)
         self.send(Begin(run_id=run_id, path=self.folder / f"{run_id}.grpo", settings=settings, buffer=buffer))
         self.send(SetSpeed(speed=ONE_BY_ONE))
@@ -56,7 +56,7 @@ class Process:
         send(self.window, {"do": "look", "run_id": run_id, "group": 0})
 
     def turn(self, updates: int) -> list[Message]:
-        """So many turns of the loop; what it has said."""
+        """Advance the loop by the given number of turns. Returns the messages it sent."""
         for _ in range(updates):
             self.loop.obey(self.incoming.take(0.0))
             self.loop.advance()
@@ -77,7 +77,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 
 def fresh(messages: list[Message]) -> list[tuple[str, int]]:
-    """(run, head) of every bundle of updates."""
+    """Return (run, head) of every bundle of updates."""
     return [(message["run_id"], message["head"]) for message in messages if message["is"] == "fresh"]
 
 
@@ -145,7 +145,7 @@ SMALL = language_settings().replace(
 
 
 def said_of_an_update(settings: Settings, group: int = 0) -> list[Message]:
-    """What the process of a run says during its first update to a window that shows ``group``."""
+    """Return the messages that a run's process sends during its first update to a window that shows ``group``."""
     window, own = Pipe()
     outgoing = Outgoing(own)
     outgoing.fresh(Buffer("a", settings))
@@ -182,7 +182,7 @@ def test_the_completions_of_the_group_that_is_shown_are_told_while_they_are_samp
 
 
 def test_what_follows_a_run_that_is_given_up_at_once_is_read_after_it(process: Process) -> None:
-    """The run that begins first hears that it is given up, before its model is loaded."""
+    """The run that begins first is cancelled before its model is loaded."""
     for run_id in ("a", "b"):
         process.begin(run_id)
     taken = process.incoming.take(0.0)

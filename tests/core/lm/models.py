@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 
 
 def lively(size: Model = TINY, seed: int = 0) -> Transformer:
-    """A model with weights so large that its distributions differ from place to place."""
+    """Return a model with weights so large that its distributions vary from position to position."""
     model = initialized(Transformer(size), seed)
     with torch.no_grad():
         for weight in model.parameters():
@@ -27,7 +27,7 @@ def lively(size: Model = TINY, seed: int = 0) -> Transformer:
 
 
 def prompts(count: int, seed: int = 0) -> np.ndarray:
-    """(P, T_prompt) of several lengths."""
+    """Return (P, T_prompt) prompts of several lengths."""
     numbers = np.random.default_rng(seed)
     rows = [encode(problems.drawn("mixed", numbers).text) for _ in range(count)]
     return padded(rows, max(map(len, rows)))
@@ -36,7 +36,7 @@ def prompts(count: int, seed: int = 0) -> np.ndarray:
 def sampled(
     model: Transformer, prompt_tokens: np.ndarray, group: int, *, longest: int = 12, temperature: float = 1.0
 ) -> Sampled:
-    """G completions a prompt."""
+    """Sample G completions per prompt."""
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))
     return sample(
@@ -47,7 +47,7 @@ def sampled(
 def plain_logp(
     model: Transformer, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, temperature: float
 ) -> torch.Tensor:
-    """(B, T) log-probabilities by the plain forward pass over prompt and completion; 0 in padding."""
+    """Return (B, T) log-probabilities from the plain forward pass over prompt and completion; 0 in padding."""
     group = len(tokens) // len(prompt_tokens)
     rows = []
     for row, (own, real) in enumerate(zip(tokens, mask, strict=True)):

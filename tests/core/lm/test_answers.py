@@ -1,4 +1,4 @@
-"""Completions that a person typed, scored by the policy of one update of one run."""
+"""Completions typed by the user, scored by the policy of an update."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def never() -> bool:
 
 
 def two_runs() -> tuple[list[Step], list[Step]]:
-    """Runs whose third updates have the same settings and other weights."""
+    """Return two runs whose third updates have the same settings but different weights."""
     fast = small(optimizer__learning_rate=1e-2, task__difficulty="hard")
     going = run(fast)
     first = [next(going), next(going)]

@@ -1,4 +1,4 @@
-"""A batch in the making: random numbers, prompts, completions, rewards, and dead groups drawn again."""
+"""Creation of a batch: random numbers, prompts, completions, rewards, and resampled dead groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.core.lm.test_learner import small
 
 
 def never(done: int, total: int) -> None:
-    """Nothing to be asked."""
+    """Do nothing when polled."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The toy agent: what the tool answers, which tokens it wrote, and what its mask does to the loss."""
+"""The toy agent: the tool's answers, the tokens it wrote, and the effect of its mask on the loss."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGENT = {
 
 
 def agent(**changes: object) -> Settings:
-    """Settings of a run with the tool; ``task__calls`` for ``task.calls``."""
+    """Return settings of a run with the tool; write ``task__calls`` for ``task.calls``."""
     return language_settings().replace({**AGENT, **{name.replace("__", "."): x for name, x in changes.items()}})
 
 

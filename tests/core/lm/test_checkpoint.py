@@ -1,4 +1,4 @@
-"""The shipped checkpoint, files that are none, and making one."""
+"""The shipped checkpoint, files that are not checkpoints, and the creation of one."""
 
 from __future__ import annotations
 

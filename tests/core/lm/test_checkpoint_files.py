@@ -1,4 +1,4 @@
-"""Checkpoints that were damaged on purpose: one sentence each, and the model stays as it was."""
+"""Deliberately damaged checkpoints: each causes one error message, and the model is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampling without waiting for the device draws what the CPU draws, and waits seldom."""
+"""Sampling without waiting for the device gives the same samples as the CPU, with few waits."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MODEL = lively(seed=4)
 
 
 def never(done: int, total: int) -> None:
-    """Nothing to be asked."""
+    """Do nothing when polled."""
 
 
 def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Sampled, Sampled]:
-    """The same completions as the CPU draws them, and without waiting."""
+    """Return the same completions sampled as on the CPU, and sampled without waiting."""
     numbers, asked = np.random.default_rng(7).random((rows, longest)), prompts(4)
     given = MODEL, asked, np.arange(rows) % 4, numbers
     greedy = np.arange(rows) % 5 == 0

@@ -1,4 +1,4 @@
-"""torch's optimizers step as torch has them, and its compiler stays unloaded."""
+"""torch's optimizers are used as they are, and its compiler is not loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which engine computes a run: NumPy what begins on the CPU, torch what it has begun; both come to the figures told."""
+"""The engine that computes a run: NumPy if it begins on the CPU, torch if torch began it. Both match the stated
+figures.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.core.lm.test_learner import same, small
 
 
 def made(engine: str, settings: Settings, count: int) -> list[Step]:
-    """The first updates as this engine computes them."""
+    """Return the first updates as this engine computes them."""
     return list(islice(LanguageLearner(settings, cancelled=lambda: False, make_policy=ENGINES[engine]), count))
 
 
@@ -77,8 +79,9 @@ LEARNED = {
     41: (0.96, 1.0, 0.87, 0.93),
     141: (0.98, 1.0, 0.90, 0.98),
 }
-"""Update -> the least and the most share of right likeliest answers, and of right sampled ones, before it: the table of
-the model card (``resources/checkpoints/README.md``); “nine of ten” within twenty updates is README's."""
+"""Update -> the minimum and maximum share of correct greedy answers, and of correct sampled ones, before it: the
+table of the model card (``resources/checkpoints/README.md``); “nine of ten” within twenty updates is from README.
+"""
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""torch stays in the model's own process: which modules import it, and that the window's process never does."""
+"""torch stays in the model's process: which modules import it, and that the window's process never does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITH_TORCH = {
     "engines",
     "device_sampling",
 }
-"""The modules of grpo_core.lm that name torch or its file format; engines imports it where it is installed."""
+"""Modules of grpo_core.lm that name torch or its file format. ``engines`` imports it if it is installed."""
 
 OF_FOLDERS = {
     "adapter",
@@ -46,11 +46,11 @@ OF_FOLDERS = {
     "snapshots",
     "weights",
 }
-"""Those of grpo_core.hf that name torch, transformers or peft."""
+"""Modules of grpo_core.hf that name torch, transformers or peft."""
 
 
 def loaded_by(modules: list[str], home: Path) -> set[str]:
-    """The names of all packages that a fresh process has loaded after importing ``modules``."""
+    """Return the names of all packages that a new process has loaded after importing ``modules``."""
     code = (
         "import importlib, sys\n"
         "for name in sys.argv[1:]: importlib.import_module(name)\n"

@@ -1,4 +1,4 @@
-"""Whatever ends an update early, the learner stands at the one before it, and goes on from there bit for bit."""
+"""Whatever ends an update early, the learner stays at the previous one and continues from there bit for bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"task__max_tokens": 6, "task__held_out": 3, "model__snapshot_every": 1}
 
 
 class Counted:
-    """Counts how often it is asked, and says yes at one of the times."""
+    """Callback that counts its calls and returns True at one of them."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -35,7 +35,7 @@ class Counted:
 
 
 def identical(one: Step, other: Step) -> bool:
-    """The same bits, those to go on from included."""
+    """Return whether two updates are bitwise identical, including the state needed to continue."""
     if one.resume.keys() != other.resume.keys():
         return False
     return same(one, other) and all(np.array_equal(value, other.resume[name]) for name, value in one.resume.items())
@@ -102,7 +102,7 @@ def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeyp
 
 
 def _break(context: pytest.MonkeyPatch, stage: str, error: Exception) -> None:
-    """Let the last pass fail in one of its stages."""
+    """Make one stage of the last pass fail."""
 
     def fails(*_: Any, **__: Any) -> Any:
         raise error

@@ -1,4 +1,4 @@
-"""Where an update's tokens lie: each computed once, each found again; also where completions are equal."""
+"""The layout of an update's tokens: each is computed once and found again, also for equal completions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tests.core.lm.models import CPU
 
 
 def batch(prompt_lengths: list[int], lengths: list[int], kinds: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(prompt tokens, tokens, mask) of these lengths, at random from ``kinds`` tokens: of few, many are equal."""
+    """Return (prompt tokens, tokens, mask) with these lengths, random from ``kinds`` tokens. With few kinds, many
+    are equal.
+    """
     numbers = np.random.default_rng([len(prompt_lengths), *lengths])
     prompts = padded([numbers.integers(1, 20, n).tolist() for n in prompt_lengths], max(prompt_lengths))
     tokens = padded([numbers.integers(0, kinds, n).tolist() for n in lengths], max(lengths))
@@ -36,7 +38,7 @@ def made(
 
 
 def distinct(prompts: np.ndarray, tokens: np.ndarray, mask: np.ndarray) -> list[tuple[int, tuple[int, ...]]]:
-    """(prompt, tokens) of every completion that equals none before it."""
+    """Return (prompt, tokens) of every completion that differs from all previous ones."""
     group = len(tokens) // len(prompts)
     return list(dict.fromkeys((row // group, tuple(own[mask[row]].tolist())) for row, own in enumerate(tokens)))
 

@@ -1,4 +1,4 @@
-"""The language model as a learner: the same bits again, whatever happens in between."""
+"""The language model as a learner: bitwise reproducible, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from grpo_core.texts import completion_text, prompt_text
 
 
 def small(**changes: Any) -> Settings:
-    """Two prompts, four completions; measured rarely."""
+    """Return settings with two prompts and four completions, measured rarely."""
     base = {"task.prompts": 2, "learner.group_size": 4, "task.max_tokens": 14, "task.held_out": 8}
     base |= {"task.accuracy_every": 1000, "model.snapshot_every": 3}
     return language_settings().replace({**base, **{path.replace("__", "."): v for path, v in changes.items()}})
 
 
 def run(settings: Settings, **options: Any) -> LanguageLearner:
-    """A run that torch computes; what NumPy computes is held against it in ``test_numpy_engine.py``."""
+    """Return a learner that torch computes. ``test_numpy_engine.py`` compares NumPy's results with torch's."""
     options = {"cancelled": lambda: False, "make_policy": ENGINES[TORCH], **options}
     return LanguageLearner(settings, **options)
 
@@ -45,7 +45,7 @@ def steps(settings: Settings, count: int) -> list[Step]:
 
 
 def same(one: Step, other: Step) -> bool:
-    """Whether two updates hold the same bits."""
+    """Return whether two updates are bitwise identical."""
     pairs = [(getattr(one, name), getattr(other, name)) for name in ARRAYS]
     return all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
 
@@ -108,7 +108,7 @@ def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
     ],
 )
 def test_the_gradient_is_that_of_the_shared_loss_in_float64(changes: dict[str, Any]) -> None:
-    """One plain gradient step moves the weights by minus the learning rate times the gradient of the same loss."""
+    """One plain gradient step moves the weights by minus the learning rate times the gradient of the shared loss."""
     plain = {"optimizer__kind": "sgd", "optimizer__max_grad_norm": None, "optimizer__learning_rate": 0.1}
     settings = small(**plain, learner__group_size=8, task__prompts=4, task__difficulty="sweet_spot", **changes)
     going = run(settings)

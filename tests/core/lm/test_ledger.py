@@ -1,4 +1,4 @@
-"""The ledger of a real model: its tensors, counted, against the bill that arithmetic makes out."""
+"""The ledger of a real model: its tensors, counted, compared with the calculated memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is changed between two updates acts at the next one; what a run was started with cannot be changed."""
+"""A change between two updates takes effect at the next one; settings fixed at the start cannot be changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STRUCTURAL: dict[str, Any] = {
 
 
 def changed(path: str, value: Any, **start: Any) -> tuple[Step, Step]:
-    """The second update as it was, and with one setting changed before it."""
+    """Return the second update without and with one setting changed before it."""
     pair = []
     for wanted in (None, value):
         going = run(small(model__snapshot_every=1, **start))

@@ -1,4 +1,4 @@
-"""The plain forward pass, which the fast ones are held against."""
+"""The plain forward pass, the reference for the fast ones."""
 
 from __future__ import annotations
 

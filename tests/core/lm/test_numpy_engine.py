@@ -1,5 +1,6 @@
-"""The NumPy engine against torch in float64: every gradient, the tokens it draws, and what it has learned after thirty
-updates."""
+"""The NumPy engine against torch in float64: every gradient, the sampled tokens, and the results after thirty
+updates.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
 
 
 def pair(size: Model = TINY, seed: int = 0) -> tuple[Transformer, Weights]:
-    """The same lively model in both engines, float64."""
+    """Return the same model, with large weights, in both engines, in float64."""
     model = lively(size, seed).double()
     weights = Weights(size, np.float64)
     weights.fill({name: weight.detach().numpy() for name, weight in model.named_parameters()})
@@ -235,7 +236,7 @@ class DoublePolicy(CharacterPolicy):
 
 
 def numpy_double(wanted: Settings) -> NumpyPolicy:
-    """NumPy's policy in float64."""
+    """Return NumPy's policy in float64."""
     return NumpyPolicy(wanted, np.float64)
 
 
@@ -273,13 +274,13 @@ def test_thirty_updates_agree_in_float64(name: str) -> None:
 
 
 def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> LanguageLearner:
-    """A run that this engine computes, in float32."""
+    """Return a learner that this engine computes, in float32."""
     return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
 
 
 STARTS: dict[str, dict[str, Any]] = {
     "shipped": {},
-    # all its rewards are equal: Adam would make whole steps of what rounding leaves of the gradient
+    # all its rewards are equal: Adam would turn the rounding errors of the gradient into full steps
     "untrained": {"model__checkpoint": "untrained", "optimizer__kind": "sgd"},
 }
 

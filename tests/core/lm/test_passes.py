@@ -1,4 +1,4 @@
-"""What torch minimises is what the record recomputes: losses, gradients, and each pass of them."""
+"""What torch minimizes is what is recomputed from the record: losses, gradients, and each pass of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Seen:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """Filled by the passes that follow, which run as ever."""
+    """Records the passes that follow, which run unchanged."""
     held, backward = Seen(), CharacterPolicy.backward
 
     def watched(policy: CharacterPolicy, place: Any, temperature: float, loss: Loss) -> None:
@@ -55,7 +55,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 def one_update(settings: Settings, seen: Seen, count: int = 2) -> Step:
-    """The last of a few updates."""
+    """Return the last of a few updates."""
     going = run(settings)
     for _ in range(count):
         seen.losses.clear()
@@ -65,13 +65,13 @@ def one_update(settings: Settings, seen: Seen, count: int = 2) -> Step:
 
 
 def lively(**changes: Any) -> Settings:
-    """Three prompts that are solved now and then, and a rate at which every pass moves."""
+    """Return settings with three prompts that are sometimes solved, and a learning rate at which every pass moves."""
     base = {"optimizer__learning_rate": 1e-3, "learner__group_size": 8, "task__prompts": 3}
     return small(**{**base, "task__difficulty": "sweet_spot", **changes})
 
 
 def agrees(step: Step, seen: Seen) -> None:
-    """Every pass of ``step`` recomputes to what torch saw."""
+    """Assert that every pass of ``step`` is recomputed as torch computed it."""
     assert len(seen.losses) == step.passes
     for passed, (loss, logp) in enumerate(zip(seen.losses, seen.logp, strict=True)):
         assert np.array_equal(step.logp[passed], logp.detach().numpy())
@@ -132,7 +132,7 @@ def test_a_critic_learns_what_is_paid_by_plain_descent(seen: Seen) -> None:
 
 
 def _stream(settings: Settings, step: Step) -> np.ndarray:
-    """(B, T, D) what the critic read at each token's place before the first update."""
+    """Return (B, T, D), the critic's input at each token's position before the first update."""
     from grpo_core.lm.layout import layout
     from grpo_core.lm.scoring import score
 

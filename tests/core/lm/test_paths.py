@@ -1,4 +1,4 @@
-"""The plain forward pass, packed scoring and cached sampling say the same."""
+"""The plain forward pass, packed scoring and cached sampling agree."""
 
 from __future__ import annotations
 

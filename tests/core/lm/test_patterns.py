@@ -1,4 +1,4 @@
-"""Regular expressions from a prompt file: found as ``re`` finds them, and none of them can stop the program."""
+"""Regular expressions from a prompt file: they match as ``re`` does, and none of them can hang the program."""
 
 from __future__ import annotations
 

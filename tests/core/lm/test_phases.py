@@ -1,4 +1,4 @@
-"""A language model's learner says which phase its update is in, and how far."""
+"""A language model's learner reports the phase of its update, and its progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.core.lm.test_learner import run, same, small, steps
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is reported at once."""
+    """Makes every report immediate."""
     monkeypatch.setattr(progress, "QUIET", 0.0)
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
 
@@ -49,7 +49,7 @@ def test_a_reference_that_is_not_asked_and_an_accuracy_that_is_not_due_are_not_s
 
 
 def final(step: Step, group: int) -> Written:
-    """The completions of a group as the update records them, which all have ended."""
+    """Return a group's completions as the update records them, all of them ended."""
     assert step.prompt_tokens is not None
     prompt = step.prompt_tokens[group]
     rows = [row for row, of in enumerate(step.group) if of == group]

@@ -1,4 +1,4 @@
-"""The weights and the optimizer's memory: stepped, kept, restored."""
+"""The weights and the optimizer state are updated, saved and restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tiny(optimizer: Optimizer = ADAM) -> Policy:
 
 
 def pushed(policy: Policy, seed: int, scale: float = 1.0) -> torch.Tensor:
-    """Gradients at random, and what they are together."""
+    """Set random gradients. Returns them concatenated."""
     numbers = torch.Generator().manual_seed(seed)
     for weight in policy.model.parameters():
         weight.grad = torch.randn(weight.shape, generator=numbers) * scale

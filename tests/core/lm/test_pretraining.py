@@ -1,4 +1,4 @@
-"""Data and recipe of the checkpoint; going on after an interruption, and files that cannot be gone on from."""
+"""The checkpoint's data and recipe; resuming after an interruption, and files that cannot be resumed from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECIPE = Recipe(size=TINY, steps=5, batch=6, threads=1)
 
 
 def made(recipe: Recipe, partial: Path, *, stop: int | None = None) -> Transformer:
-    """The model; interrupted before step ``stop``, counted from 0, of this call."""
+    """Return the model; interrupted before step ``stop`` of this call, counted from 0."""
     asked = iter(range(10**6))
     return pretrained(recipe, partial, cancelled=lambda: next(asked) == stop, progress=lambda done, loss: None)
 

@@ -1,4 +1,4 @@
-"""Workings and verdicts of expressions at random, and prompts drawn by rule."""
+"""Workings and verdicts of random expressions, and prompts drawn by rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNS = "+-*"
 
 @st.composite
 def expressions(draw: Any, least: int = 1, largest: int = 40) -> str:
-    """Numbers and as many signs as ``least``, or more; what they come to may be below 0."""
+    """Draw an expression with at least ``least`` operators. Its value can be negative."""
     count = draw(st.integers(least, 5))
     numbers = [str(draw(st.integers(0, largest))) for _ in range(count + 1)]
     signs = [draw(st.sampled_from(SIGNS)) for _ in range(count)]
@@ -27,7 +27,7 @@ def expressions(draw: Any, least: int = 1, largest: int = 40) -> str:
 
 
 def from_the_left(expression: str) -> int:
-    """The value if every operation is done in the order in which it is written."""
+    """Return the value if every operation is done in the order in which it is written."""
     first, *rest = re.findall(r"[+*-]?\d+", expression)
     value = int(first)
     for part in rest:

@@ -1,4 +1,4 @@
-"""Prompt files: read, or refused in one sentence."""
+"""Prompt files are read, or refused with one error message."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_of_any_lines_of_json_come_usable_prompts_or_a_sentence(
 
 
 def usable(prompts: list[Prompt], checker: str) -> None:
-    """What is read can be asked and checked."""
+    """Assert that the prompts read can be used and their answers checked."""
     assert prompts
     for prompt in prompts:
         assert 0 < len(encode(prompt.text)) <= 40

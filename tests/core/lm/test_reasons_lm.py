@@ -1,4 +1,4 @@
-"""What is said of a language model's update: cut off is not clipped, and right for all is told from wrong for all."""
+"""Reasons for a language model's update: truncated differs from clipped, and all right differs from all wrong."""
 
 from __future__ import annotations
 

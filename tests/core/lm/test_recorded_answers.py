@@ -1,4 +1,4 @@
-"""What the shipped model answers before any training: recorded once, and what the model itself answers here."""
+"""Answers of the shipped model before any training: recorded once, and compared with the model's answers here."""
 
 from __future__ import annotations
 

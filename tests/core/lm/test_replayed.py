@@ -1,4 +1,4 @@
-"""An update under other settings, done on a copy of the model; and the model that trains does not notice."""
+"""An update repeated with other settings on a copy of the model, without affecting the model in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where prompts come from, and what completions are paid."""
+"""The source of prompts, and the rewards of completions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROMPT = Prompt("2+3*4=", "14")
 
 
 def own(path: Path, count: int, **changes: object) -> PromptSource:
-    """A source of the user's prompts 1=, 2=, ..."""
+    """Return a source of the user's prompts 1=, 2=, ..."""
     path.write_text("prompt,answer\n" + "".join(f"{i}=,{i}\n" for i in range(1, count + 1)), encoding="utf-8")
     return PromptSource(LanguageTask(problem="own", file=str(path), **changes), 64)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Sampling with a cache: what ends it, what it draws, and that rows do not meet."""
+"""Sampling with a cache: what ends it, what it draws, and that rows do not affect each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.core.lm.models import CPU, TINY, lively, prompts
 
 
 def never(done: int, total: int) -> None:
-    """Nothing to be asked."""
+    """Do nothing when polled."""
 
 
 def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Sampled:

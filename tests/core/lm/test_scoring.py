@@ -1,4 +1,4 @@
-"""Packed scoring against the plain pass, for shapes at random and with the shipped model."""
+"""Packed scoring against the plain pass, for random shapes and with the shipped model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_equal_completions_are_scored_once_and_alike(group: int) -> None:
 
 
 def first_of(rows: np.ndarray) -> torch.Tensor:
-    """For each of ``rows`` (B,), where its value stands first."""
+    """Return, for each of ``rows`` (B,), the first position of its value."""
     return torch.tensor([rows.tolist().index(row) for row in rows.tolist()])
 
 

@@ -1,4 +1,4 @@
-"""Answers in words are told right from wrong by the rule that pays them."""
+"""Answers in words are judged by the rule that rewards them."""
 
 from __future__ import annotations
 

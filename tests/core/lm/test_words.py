@@ -1,4 +1,4 @@
-"""Tasks in words: sums with their answers, and parts of a reward."""
+"""Tasks in words: sums with their answers, and components of a reward."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_run_of_sums_asks_every_sum_that_it_is_never_trained_on() -> None:
 
 
 def test_a_run_that_was_begun_with_sixteen_held_out_sums_goes_on_watching_the_same() -> None:
-    """They were drawn with repetition then; a run file holds their texts, and its updates the answers to them."""
+    """They used to be drawn with repetition; a run file stores their text, and its updates the answers to them."""
     source = PromptSource(LanguageTask(problem="sums", held_out=16), None)
     drawn = np.random.default_rng(rewards.HELD_OUT_SEED)
     assert source.held_out() == [words.drawn("sums", drawn, held_out=True) for _ in range(16)]

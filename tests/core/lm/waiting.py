@@ -1,4 +1,4 @@
-"""Counts what would make the host wait for a GPU, wherever the model is computed."""
+"""Counts the operations that would make the host wait for a GPU, wherever the model is computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 READS = {"_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "_unique2", "unique_dim"}
-"""Operations that read a tensor's numbers on the host, or whose result is as long as they say."""
+"""Operations that read a tensor's numbers on the host, or whose result has a length that depends on them."""
 MOVES = {"cpu", "tolist"}
 """Methods that copy a tensor to the host."""
 
@@ -36,8 +36,9 @@ class _Operations(TorchDispatchMode):
 
 
 class _Calls(TorchFunctionMode):
-    """Moves between devices, which are no operations where both are the CPU: all to the host, and what came from NumPy.
-    One that nobody waits for is not counted."""
+    """Moves between devices, which are not operations if both are the CPU: all moves to the host, and tensors from
+    NumPy. A move that does not block is not counted.
+    """
 
     def __init__(self, seen: Counter[str]) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class _Calls(TorchFunctionMode):
 
 @contextmanager
 def waits() -> Iterator[Counter[str]]:
-    """What is counted within, by its name."""
+    """Yield the counts, by name, of the waits in this context."""
     seen = Counter[str]()
     with _Calls(seen), _Operations(seen):
         yield seen

@@ -1,4 +1,4 @@
-"""What the tests of run files and sessions share."""
+"""Fixtures shared by the tests of run files and sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FULL_SESSION = Manifest(
     lesson="L3",
     created=1e9,
 )
-"""A session in which nothing stands at its default, but for its runs."""
+"""A session in which nothing except its runs has its default value."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def session(run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def permissions_count() -> Iterator[None]:
-    """File permissions hold for the test even where it runs as root."""
+    """Makes file permissions apply to the test even if it runs as root."""
     if os.name != "posix":
         pytest.skip("POSIX permissions")
     if os.geteuid() != 0:
@@ -77,7 +77,7 @@ def permissions_count() -> Iterator[None]:
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """No file of this process may grow beyond ``size`` bytes: writing fails as on a full disk."""
+    """Prevent this process from writing any file beyond ``size`` bytes, so that writing fails as on a full disk."""
     import resource  # POSIX only
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -90,7 +90,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 @contextmanager
 def no_file_handle() -> Iterator[None]:
-    """The system refuses this process any further open file."""
+    """Prevent this process from opening further files."""
     import resource  # POSIX only
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

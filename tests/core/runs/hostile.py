@@ -1,6 +1,6 @@
-"""Run files made to do harm with what SQLite lets a database do: views, triggers, virtual tables, pages in circles.
+"""Malicious run files that use SQLite's own features: views, triggers, virtual tables, cyclic pages.
 
-Lies about sizes and numbers are in ``hostile_values.py``.
+False sizes and numbers are in ``hostile_values.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Change = Callable[[sqlite3.Connection], object]
 
 
 def changed(path: Path, change: Change) -> None:
-    """Makes ``change`` in the run file at ``path``."""
+    """Apply ``change`` to the run file at ``path``."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("BEGIN")
@@ -38,7 +38,7 @@ def both(*changes: Change) -> Change:
 
 
 def endless_view(table: str, value: str) -> Change:
-    """The table becomes a view of the same columns over an endless query."""
+    """Replace the table by a view with the same columns over an endless query."""
 
     def change(connection: sqlite3.Connection) -> None:
         names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
@@ -55,7 +55,7 @@ def endless_trigger(table: str, event: str) -> Change:
 
 
 def schema_row(table: str, sql: str) -> Change:
-    """The statement of a table is another one, put into the schema by hand."""
+    """Replace a table's statement in the schema."""
 
     def change(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA writable_schema=ON")
@@ -98,16 +98,16 @@ def _schemas() -> Iterator[tuple[str, Change]]:
 
 
 SCHEMAS: dict[str, Change] = dict(_schemas())
-"""What is wrong -> the change that makes it so."""
+"""Description of what is wrong -> the change that causes it."""
 
 _LEAVES = {2: 2, 10: 2, 5: 5, 13: 5}
-"""Kind of a page -> that of the inner page which stands in its place: of an index, or of a table."""
+"""Page type -> type of the interior page that replaces it, for an index or a table."""
 
 
 def circles(whole: bytes) -> Iterator[tuple[str, bytes]]:
-    """``whole`` with one page replaced by an inner page of a b-tree whose every child is the same page.
+    """Yield ``whole`` with one page replaced by an interior b-tree page whose children are all the same page.
 
-    Such a tree has more leaves than can ever be read, and where the child is the page itself it has no end.
+    Such a tree has more leaves than can ever be read; if the child is the page itself, it is infinite.
     """
     size = struct.unpack(">H", whole[16:18])[0]
     cells = (size - 12) // 12

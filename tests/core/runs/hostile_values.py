@@ -1,4 +1,4 @@
-"""Run files made to do harm with what they say: numbers that nobody can allocate, texts without end, false parents."""
+"""Malicious run files with false content: numbers too large to allocate, endless strings, false parents."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SHAPES: tuple[tuple[list[int], int], ...] = (
     ([1] * 8, 1),
     ([1] * 40, 1),
 )
-"""(shape, how many numbers it holds)."""
+"""(shape, number of values)."""
 ODD_TYPES: tuple[Any, ...] = (
     "O",
     "V8",
@@ -112,7 +112,7 @@ def meta(key: str, value: object) -> Change:
 
 
 def first_of(column: str, value: Any) -> Change:
-    """Every layout says ``value`` of its first array."""
+    """Set ``column`` of the first array to ``value`` in every layout."""
 
     def change(connection: sqlite3.Connection) -> None:
         for number, text in connection.execute("SELECT id, fields FROM layout").fetchall():
@@ -124,7 +124,7 @@ def first_of(column: str, value: Any) -> Change:
 
 
 def layouts(**columns: Any) -> Change:
-    """Every layout has these columns in place of its own."""
+    """Replace these columns in every layout."""
 
     def change(connection: sqlite3.Connection) -> None:
         for number, text in connection.execute("SELECT id, fields FROM layout").fetchall():
@@ -135,7 +135,7 @@ def layouts(**columns: Any) -> Change:
 
 
 def with_array(name: str, shape: list[int], count: int) -> Change:
-    """Every record has the array ``name`` of another shape, with ``count`` numbers, under right checksums."""
+    """Give the array ``name`` another shape and ``count`` numbers in every record, with valid checksums."""
 
     def change(connection: sqlite3.Connection) -> None:
         columns = ("names", "formats", "shapes", "offsets")
@@ -160,7 +160,7 @@ def with_array(name: str, shape: list[int], count: int) -> Change:
 
 
 def rows(table: str, count: int, values: str) -> Change:
-    """``count`` more rows, with ``values`` of the number i."""
+    """Add ``count`` rows with ``values``, which can use the row number i."""
     return statements(
         f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
         f"INSERT OR IGNORE INTO {table} SELECT {values} FROM n"
@@ -168,7 +168,7 @@ def rows(table: str, count: int, values: str) -> Change:
 
 
 def update_at(number: int) -> Change:
-    """The first update is there a second time, as update ``number``."""
+    """Insert the first update a second time, as update ``number``."""
     return statements(f"INSERT INTO step SELECT {number}, layout, settings, crc, record FROM step WHERE step = 1")
 
 
@@ -230,4 +230,4 @@ def _values() -> Iterator[tuple[str, Change]]:
 
 
 LIES: dict[str, Change] = dict(_values())
-"""What is wrong -> the change that makes it so."""
+"""Description of what is wrong -> the change that causes it."""

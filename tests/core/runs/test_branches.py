@@ -1,4 +1,6 @@
-"""Rollouts of a prompt as a tree: what they have in common once, and every rollout found again along its branches."""
+"""Rollouts of a prompt as a tree: their common parts occur once, and every rollout can be followed along its
+branches.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from grpo_core.traces.trajectory import Trajectory, Turn
 
 
 def rollout(words: str) -> Trajectory:
-    """A turn a letter, the first of which is the prompt."""
+    """Return a rollout with one turn per letter, the first of which is the prompt."""
     turns = tuple(Turn(role="assistant", text=letter) for letter in words)
     return Trajectory(prompt=turns[:1], turns=turns[1:])
 
 
 def ways(branches: tuple[Branch, ...], before: str = "") -> Iterator[tuple[int, str]]:
-    """Each rollout with the words along its branches, where it ends."""
+    """Yield each rollout with the words along its branches, at the branch where it ends."""
     for branch in branches:
         words = before + "".join(turn.text for turn in branch.turns)
         further = {row for way in branch.branches for row in way.rows}

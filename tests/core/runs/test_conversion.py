@@ -1,4 +1,4 @@
-"""A recorded run that is converted into a run file says there what its source says."""
+"""A run file converted from a recorded run contains the same data as its source."""
 
 from __future__ import annotations
 

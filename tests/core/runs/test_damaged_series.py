@@ -1,4 +1,4 @@
-"""A run file of which a part is damaged or cut off: no wrong number is read, and what can be computed anew is."""
+"""A partly damaged or truncated run file: no wrong number is read, and what can be recomputed is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grpo_core.runs.watch import LostFileError
 from tests.core.steps import random_origin, random_step
 
 CHUNK = 1024
-"""Two pages of values; to compute 4,096 updates anew takes seconds."""
+"""Chunk length of two pages of values. Recomputing 4,096 updates would take seconds."""
 UPDATES = CHUNK + 40
 
 
@@ -91,14 +91,16 @@ def test_a_file_without_checksums_opens_and_reads_as_it_did(run: Path) -> None:
 
 
 def cuts(file: bytes, count: int) -> list[int]:
-    """Lengths to which the file can be cut so that its updates and all chunks but the last are still there."""
+    """Return lengths to which the file can be truncated without losing its updates or any chunk but the last."""
     last = [*metrics(random_step(1, bare=True, passes=1)).values()][-1]
     end = file.rfind(np.full(64, last).tobytes()) + 8 * 64
     return np.linspace(end - 8 * CHUNK - 4096, len(file) - 1, count, dtype=int).tolist()
 
 
 def saved_after_a_cut(path: Path, size: int) -> Path | None:
-    """Cut the file at ``path`` to ``size`` bytes while it is written; where what is left of the run was saved."""
+    """Truncate the file at ``path`` to ``size`` bytes while it is being written. Returns the file in which the rest
+    of the run was saved.
+    """
     writer = RunWriter.open(path)
     os.truncate(path, size)
     with suppress(LostFileError):  # where it commits at once

@@ -1,6 +1,6 @@
-"""Runs and sessions of every edition of the program open in this one, and what this one writes says who reads it.
+"""Runs and sessions of every edition of the program open in this one, and new ones say which editions read them.
 
-``tests/data/editions`` was written by the program as it was: two updates of a bandit of three actions, seed 11.
+``tests/data/editions`` was written by those editions: two updates of a bandit with three actions, seed 11.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ EVERY = (
 
 
 def written(folder: Path, settings: Settings = SETTINGS) -> Path:
-    """A run of two updates by this program."""
+    """Write a run of two updates with this version of the program."""
     path = folder / "now.grpo"
     with RunWriter.create(path, settings=settings, title="First steps") as writer:
         for step in islice(learner(settings), 2):
@@ -180,7 +180,7 @@ def test_a_setting_that_no_version_has_is_not_said_to_be_newer(tmp_path: Path) -
 
 
 def test_a_default_never_changes_for_files_leave_it_out() -> None:
-    """``defaults.json`` is every default as it was first written; a setting that is new is added to it."""
+    """``defaults.json`` contains every default as it was first written. New settings are added to it."""
     now = {
         f"{owner.__name__}.{field.name}": json.loads(json.dumps(field.default))
         for owners in OWNERS.values()

@@ -1,4 +1,4 @@
-"""A run as a folder of CSV: every number in full, whole files or none, and a sentence for everything else."""
+"""A run as a folder of CSV: every number in full precision, complete files or none, and an error message otherwise."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
-    """What a command says: on success what it printed, else its one sentence."""
+    """Return what a command prints, or its error message if it fails."""
     capsys.readouterr()
     try:
         status: object = main([str(argument) for argument in arguments])

@@ -1,4 +1,4 @@
-"""The script of an update prints the numbers of grpo_core, with NumPy alone, for every member of the family."""
+"""The script of an update prints the numbers of grpo_core, using only NumPy, for every member of the family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUN_ALL = "import runpy, sys\nfor path in sys.argv[1:]:\n    runpy.run_path(path
 
 
 def read(output: str) -> list[tuple[float, dict[tuple[int, int], dict[str, float]]]]:
-    """The passes that a script has printed: (loss, (row, token) -> name -> number)."""
+    """Parse the passes that a script has printed: (loss, (row, token) -> name -> number)."""
     passes: list[tuple[float, dict[tuple[int, int], dict[str, float]]]] = []
     names: list[str] = []
     for line in output.splitlines():
@@ -42,7 +42,7 @@ def read(output: str) -> list[tuple[float, dict[tuple[int, int], dict[str, float
 
 
 def compare(step: Step, output: str, tolerance: float) -> None:
-    """Every printed number is the one that ``recompute`` gives."""
+    """Assert that every printed number is the one that ``recompute`` returns."""
     passes = read(output)
     assert len(passes) == step.passes
     advantage = recompute.advantage(step)
@@ -65,7 +65,7 @@ def compare(step: Step, output: str, tolerance: float) -> None:
 
 
 def executed(text: str) -> str:
-    """What a script prints."""
+    """Return what a script prints."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(compile(text, "step.py", "exec"), {"__name__": "__main__"})
@@ -119,7 +119,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
 
 
 def any_objective(rng: np.random.Generator) -> Objective:
-    """Switches at random, also combinations that nobody has published."""
+    """Return a random objective, including unpublished combinations of switches."""
     chosen = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
     if chosen["surrogate"] == "clip" and rng.uniform() < 0.5:
         chosen["dual_clip"] = 1.5
@@ -129,7 +129,7 @@ def any_objective(rng: np.random.Generator) -> Objective:
 
 
 def any_step(rng: np.random.Generator, number: int) -> Step:
-    """A step in which everything that a source may give, or leave out, is there or not."""
+    """Return a step in which each optional field is present or missing at random."""
     settings = Settings().replace({"objective": any_objective(rng), "learner.critic": True})
     tokens = int(rng.integers(1, 5))
     step = random_step(number, settings=settings, prompts=3, group_size=4, tokens=tokens, passes=2, contexts=3)

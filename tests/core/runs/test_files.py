@@ -1,4 +1,4 @@
-"""The files of a run on disk: locks, what a killed process leaves, disks that take no more files."""
+"""A run's files on disk: locks, what a killed process leaves, and disks that accept no more files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_file_that_takes_another_s_place_comes_whole_or_not_at_all(tmp_path: P
 
 @pytest.fixture
 def few_files(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for content, on which a few more files can be made."""
+    """A file system with free space, on which only a few more files can be created."""
     folder = tmp_path / "mounted"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=8m,nr_inodes=8", "none", str(folder)]

@@ -1,4 +1,4 @@
-"""A run file that was made to do harm: within seconds it opens, or earns one sentence."""
+"""A malicious run file opens within seconds or is refused with one error message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from tests.core.runs.hostile_values import LIES
 from tests.core.runs.ways import WAYS, listed
 
 SECONDS, WAITING = 5.0, 60.0
-"""Of processor time that a way into a file may take, and of time that it may wait: a busy machine is no hang."""
+"""Limits for opening a file in any way: seconds of processor time, and seconds of waiting, since a busy machine is
+not a hang.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def check(path: Path, what: str) -> None:
-    """Every way into the file ends within seconds, with a result or with one sentence."""
+    """Assert that every way of opening the file ends within seconds, with a result or one error message."""
     for way in WAYS:
         begun, waited = time.process_time(), time.monotonic()
         try:
@@ -83,7 +85,7 @@ NAMED = (
     "undecodable settings",
     "dist_logp of shape [1, 1, 1, 1, 1, 1, 1, 1]",
 )
-"""What was once found to stop the program, in the short share as well."""
+"""Cases that once hung the program. The quick tests include them as well."""
 
 
 def test_what_is_named_is_among_the_changes() -> None:

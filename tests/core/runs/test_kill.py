@@ -1,4 +1,4 @@
-"""A writing process is killed at many moments: no committed update is lost, and commits come about every 50 ms."""
+"""A writing process is killed at many moments: no committed update is lost, and commits are about 50 ms apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KILLS = 12
 
 
 class Server:
-    """The process that forks writers, and kills them after a number of lines."""
+    """The process that forks writers and kills them after a number of lines."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -38,7 +38,7 @@ class Server:
         )
 
     def killed(self, path: Path, shape: int, after: int) -> list[list[str]]:
-        """What a writer of ``path`` said, killed after about ``after`` lines."""
+        """Return the lines of a writer of ``path`` that was killed after about ``after`` lines."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{shape} {path}\n")
         self._process.stdin.flush()
@@ -90,7 +90,9 @@ def test_a_killed_writer_loses_no_committed_update(server: Server, tmp_path: Pat
 
 
 def _assert_commits_keep_pace(said: list[list[str]]) -> None:
-    """An append commits if and only if 50 ms have passed since the last commit, however slow the machine is."""
+    """Assert that an append commits if and only if 50 ms have passed since the last commit, however slow the
+    machine.
+    """
     previous = [float(word) for word in said[0][2:]]
     for line, following in itertools.pairwise(said[1:]):
         if line[0] == "commit":

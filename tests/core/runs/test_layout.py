@@ -1,4 +1,4 @@
-"""A step becomes bytes and comes back as it was."""
+"""A step is converted to bytes and back without a change."""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from tests.core.steps import random_origin, random_step, random_steps, same
 
 
 def written(path: Path, count: int, age: int = 0, parent: tuple[RunReader, int] | None = None) -> str:
-    """A run of ``count`` more updates, last written ``age`` seconds before a fixed moment; its id."""
+    """Write ``count`` more updates, with a modification time ``age`` seconds before a fixed moment. Returns the
+    run's id.
+    """
     with RunWriter.create(path, Settings(), title=path.stem, parent=parent, origin=random_origin()) as writer:
         for step in random_steps(count, first=writer.committed + 1):
             writer.append(step)

@@ -1,4 +1,4 @@
-"""A run of this program is diagnosed as recorded ones are: its masks, its groups, its numbers."""
+"""A run of this program is diagnosed like recorded ones: its masks, its groups, its numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AGENT_TASK = {
 
 
 def agent(path: Path, **changes: object) -> OwnRun:
-    """Two updates of the toy agent."""
+    """Return two updates of the toy agent."""
     settings = language_settings().replace({**AGENT_TASK, **changes})
     run = LanguageLearner(settings, cancelled=lambda: False)
     with RunWriter.create(path, settings, origin=origin(settings), title="Agent") as writer:

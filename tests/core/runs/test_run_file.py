@@ -1,4 +1,4 @@
-"""A run is written, read while it is written, closed into one file, continued, branched and copied."""
+"""A run is written, read during writing, closed into one file, continued, branched and copied."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_run_can_be_continued(run: Path) -> None:
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that fills one chunk of the series and begins another; the metrics are not what is tested here."""
+    """A run that fills one chunk of the series and begins another. Its metrics are not under test."""
     path = tmp_path_factory.mktemp("long") / "run.grpo"
     values = np.arange(len(METRICS) * (CHUNK + 100), dtype=float).reshape(len(METRICS), CHUNK + 100)
     step = random_step(1, bare=True, passes=1)

@@ -1,4 +1,4 @@
-"""Every bad file earns one sentence, and what is not damaged stays readable."""
+"""Every bad file causes one error message, and whatever is not damaged stays readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No number of a full chunk of a series is taken for what was written if it is another one."""
+"""A changed number in a full chunk of a series is always detected."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grpo_core.runs.series_chunks import CHECKSUMS, chunk_rows, read_series
 NAMES = ("first", "second")
 VALUES = np.random.default_rng(0).normal(size=(len(NAMES), 2 * CHUNK))
 PLACES = sorted({0, 7, 4091, 4092, 8 * CHUNK - 1, *np.random.default_rng(1).integers(0, 8 * CHUNK, 60).tolist()})
-"""Bytes of a chunk, some of them at the borders of the pages in which it lies."""
+"""Byte offsets in a chunk, some of them at the borders of its pages."""
 
 
 @pytest.fixture(scope="module")
 def two_chunks() -> Iterator[sqlite3.Connection]:
-    """Two full chunks of two series, and nothing else of a run."""
+    """Two full chunks of two series, without the rest of a run."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.execute(TABLES["series"])
         connection.execute(TABLES["tail"])
@@ -32,7 +32,7 @@ def two_chunks() -> Iterator[sqlite3.Connection]:
 
 
 def read(connection: sqlite3.Connection, name: str) -> tuple[np.ndarray, list[int]]:
-    """The series, with NaN for what has to be computed anew, and the numbers of these chunks."""
+    """Read the series, with NaN for values that must be recomputed, and the numbers of their chunks."""
     damaged: list[int] = []
 
     def computed(chunk: int) -> np.ndarray:
@@ -49,7 +49,7 @@ def changed(connection: sqlite3.Connection, data: bytes, name: str = "second", c
 
 @pytest.fixture
 def chunk(two_chunks: sqlite3.Connection) -> Iterator[bytes]:
-    """The bytes of the second chunk of the second series, which are put back afterwards."""
+    """The bytes of the second chunk of the second series, which are restored after the test."""
     query = "SELECT data FROM series WHERE name = 'second' AND chunk = 1"
     whole: bytes = two_chunks.execute(query).fetchone()[0]
     yield whole

@@ -1,4 +1,4 @@
-"""A session goes into one file and comes out of it whole, wherever it is written; a write that fails leaves nothing."""
+"""A session is packed into one file and unpacked completely, wherever it is written; a failed write leaves nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_was_saved_is_opened_and_the_copies_are_whole_files_of_their_own(se
         assert (second.last, second.meta.ended) == (first.last, True)
         for step in range(1, 21):
             assert np.array_equal(second.step(step).logp, first.step(step).logp)
-    with RunWriter.open(copy) as writer:  # training goes on in the copy
+    with RunWriter.open(copy) as writer:  # training continues in the copy
         writer.append(list(random_steps(21))[-1])
     assert session.read_bytes() == before
     again, (other,) = open_session(session, folder)
@@ -90,7 +90,7 @@ def test_a_run_that_is_being_written_is_saved_as_far_as_it_is(run: Path, tmp_pat
 def test_nothing_is_left_beside_the_file_and_nothing_of_the_clock_in_it(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("time.time", lambda: -1e9)  # the clock stands before 1970, where a zip cannot follow
+    monkeypatch.setattr("time.time", lambda: -1e9)  # the clock is before 1970, which a zip cannot represent
     room = tmp_path / "room"
     room.mkdir()
     for name in ("a", "b"):
@@ -173,7 +173,7 @@ def test_long_and_foreign_names(run: Path, tmp_path: Path) -> None:
 
 
 def test_the_temporary_folder_is_not_used(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run may be larger than what the system keeps for temporary files."""
+    """A run can be larger than the space that the system has for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     save_session(tmp_path / "a.grposession", FULL_SESSION, [run])
     open_session(tmp_path / "a.grposession", tmp_path / "runs")

@@ -1,4 +1,4 @@
-"""A file that is no session, or a damaged one, is refused with a sentence, and nothing of it is left behind."""
+"""A file that is not a session, or a damaged one, is refused with a message, and leaves nothing behind."""
 
 from __future__ import annotations
 

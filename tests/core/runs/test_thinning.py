@@ -1,4 +1,4 @@
-"""A run file under a size limit drops older updates by a rule, says which, and keeps its curves."""
+"""A run file under a size limit drops older updates by a rule, reports which, and keeps its curves."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ SCALARS = [metrics(step) for step in MADE]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An eighth of what the program thins at once, so that a run of a thousand updates is a long one."""
+    """Sets the block size of thinning to an eighth, so that a run of a thousand updates is long."""
     monkeypatch.setattr(thinning, "BLOCK", BLOCK)
     monkeypatch.setattr(thinning, "NEWEST", NEWEST)
 
 
 def steps(first: int, last: int, settings: Settings | None = None) -> Iterator[tuple[Step, dict[str, float]]]:
-    """Updates, twenty different ones in turn, which is as good here as thousands computed."""
+    """Yield updates, cycling through twenty different ones, which serve as well here as thousands of computed ones."""
     for number in range(first, last + 1):
         step = dataclasses.replace(MADE[number % 20], step=number)
         yield step if settings is None else dataclasses.replace(step, settings=settings), SCALARS[number % 20]
 
 
 def dropped(stretches: Sequence[Stretch]) -> int:
-    """About how many updates have gone."""
+    """Return the approximate number of dropped updates."""
     return sum(round((s.last - s.first + 1) * (1 - 1 / s.every)) for s in stretches)
 
 
 def long_run(path: Path, last: int = 1200, **options: object) -> Path:
-    """A closed run that has been thinned."""
+    """Write and close a run that has been thinned."""
     with RunWriter.create(path, Settings(), limit=LIMIT, thin=True, **options) as writer:  # type: ignore[arg-type]
         changed = Settings().replace({"objective.beta": 0.5})
         for step, scalars in (*steps(1, 76), *steps(77, last, changed)):
@@ -161,7 +161,7 @@ def test_a_list_of_more_than_the_run_holds_is_told(tmp_path: Path) -> None:
 
 
 def refused(path: Path) -> None:
-    """The run cannot be gone on with, and says why."""
+    """Assert that the run cannot be continued, and says why."""
     with pytest.raises(RunFileError, match="damaged"):
         RunWriter.open(path)
 

@@ -1,4 +1,4 @@
-"""No bit of a run file turns unsaid: what is damaged is computed anew, refused, or named; and what can be is saved."""
+"""No flipped bit of a run file goes unnoticed: damage is recomputed, refused or named, and the rest is saved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UPDATES, FLIPS, SEED = 30, 400, 11
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A bandit's run whose beta changed on the way."""
+    """A bandit's run whose beta changed during training."""
     path = tmp_path_factory.mktemp("whole") / "run.grpo"
     training = learner(Settings())
     with RunWriter.create(path, Settings(), title="Whole") as writer:
@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def seen(path: Path) -> dict[str, object]:
-    """Every number that a window shows of a run: its curves, updates, settings and texts; or the refusal of each."""
+    """Return everything that a window shows of a run (curves, updates, settings and text), or the error for each."""
     shown: dict[str, object] = {}
 
     def take(what: str, look: Callable[[RunReader], object]) -> None:
@@ -71,13 +71,13 @@ def agrees(now: object, before: object) -> bool:
         return True
     if isinstance(before, np.ndarray):
         assert isinstance(now, np.ndarray)
-        known = ~np.isnan(now)  # what cannot be computed anew is a gap
+        known = ~np.isnan(now)  # values that cannot be recomputed are a gap
         return len(now) == len(before) and np.array_equal(now[known], before[known])
     return same(now, before) if hasattr(before, "old_logp") else now == before  # type: ignore[arg-type]
 
 
 def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, tmp_path: Path) -> None:
-    """Of 400 flipped bits 20 gave a silently wrong curve."""
+    """20 of 400 flipped bits once gave a silently wrong curve."""
     path, drawn = tmp_path / "run.grpo", random.Random(SEED)
     path.write_bytes(whole)
     before = seen(path)
@@ -165,7 +165,7 @@ def test_a_damaged_update_is_computed_again_and_proved(
 def test_an_update_that_would_be_another_is_left_out(
     whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Under other settings than it ran under the update before leads elsewhere."""
+    """With settings other than its own, the previous update leads to a different one."""
     path, out = tmp_path / "run.grpo", tmp_path / "rebuilt.grpo"
     path.write_bytes(whole)
     with closing(sqlite3.connect(path)) as file, file:

@@ -1,4 +1,4 @@
-"""A run file that goes away while it is written is noticed at the next commit, and what it held is saved."""
+"""A run file that is removed during writing is noticed at the next commit, and its content is saved."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: 
     with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
         writer.append(random_step(1))
         writer.commit()
-        writer.watch.number += 1  # as network drives number their files anew
+        writer.watch.number += 1  # as network drives renumber their files
         writer.append(random_step(2))
         writer.commit()
     with RunReader.open(path) as reader:
@@ -241,7 +241,7 @@ def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is
 def test_a_file_that_is_overwritten_while_it_is_written_is_said_at_the_next_commit(
     tmp_path: Path, harmless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It went unsaid until somebody stepped back."""
+    """The change went unnoticed until somebody stepped back."""
     monkeypatch.setattr("grpo_core.runs.watch.LONG_LOG", 100_000)
     path, training = tmp_path / "run.grpo", learner(Settings())
     writer = RunWriter.create(path, Settings())

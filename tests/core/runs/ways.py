@@ -1,4 +1,4 @@
-"""Every way in which the program goes into a run file, from the first look to writing on in it."""
+"""Every way in which the program opens a run file, from the first inspection to continued writing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A process that writes runs until it is killed: for each path on standard input it forks a writer, one at a time.
+"""A process that writes runs until it is killed: it forks one writer at a time, for each path on standard input.
 
-Forking from one warm process makes a kill cheap. The writer says on standard output, with the clock in seconds,
+Forking from one warm process makes a kill cheap. On standard output, the writer prints, with the clock in seconds,
 ``append n before`` before it appends update n, and ``commit n before after`` once update n is committed.
 """
 
@@ -24,11 +24,11 @@ SHAPES: tuple[dict[str, Any], ...] = ({}, {"group_size": 64, "tokens": 4})
 
 
 LAST = 20_000
-"""A writer that nobody kills ends here."""
+"""Number of the last update that a writer makes if it is not killed."""
 
 
 def step_of(number: int, shape: int) -> Step:
-    """The update that the writer gives this number."""
+    """Return the update that the writer gives this number."""
     return replace(_ready(number % 16, shape), step=number)
 
 
@@ -38,7 +38,7 @@ def _ready(number: int, shape: int) -> Step:
 
 
 def write(path: Path, shape: int) -> None:
-    """Creates a run and appends to it until killed."""
+    """Create a run and append to it until killed."""
     settings = step_of(0, shape).settings
     before = time.monotonic()
     writer = RunWriter.create(path, settings, origin=random_origin())
@@ -56,12 +56,12 @@ def write(path: Path, shape: int) -> None:
 
 
 def say(*words: object) -> None:
-    """One line in one write, so that a kill leaves no half of it."""
+    """Print one line in a single write, so that a kill never leaves half of it."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 def main() -> None:
-    """Serves paths until standard input ends."""
+    """Serve paths until standard input ends."""
     for line in sys.stdin:
         shape, path = line.rstrip("\n").split(" ", 1)
         child = os.fork()

@@ -1,4 +1,6 @@
-"""The comparison in the window: seeds stay chosen, exploding numbers are drawn, a language model is told what races."""
+"""The comparison in the window: seeds stay chosen, exploding numbers are drawn, and a language model has a note on
+what races.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""KL over β as a sweep: it arrives, it is dragged, compared, cancelled, and its runs open and repeat."""
+"""KL over β as a sweep: its results arrive, it is dragged, compared and cancelled, and its runs can be opened and
+repeated.
+"""
 
 from __future__ import annotations
 
@@ -49,25 +51,25 @@ def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
 
 
 def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
-    """Wait until nothing is computed any more, then draw."""
+    """Wait until nothing is being computed, then draw."""
     driver.qtbot.waitUntil(lambda: not panel.busy)
     driver.settle()
 
 
 def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
-    """Choose a view as a person does."""
+    """Choose a view as a user does."""
     panel.choices.view.setCurrentIndex(panel.choices.view.findData(view))
     panel.choices.view.activated.emit(panel.choices.view.currentIndex())
     driver.settle()
 
 
 def at(plot: object, x: float, y: float) -> QPointF:
-    """A point of the data in the plot's viewport."""
+    """Return the position of a data point in the plot's viewport."""
     return QPointF(plot.mapFromScene(plot.view_box.mapViewToScene(QPointF(x, y))))  # type: ignore[attr-defined]
 
 
 def own_points(panel: KlOverBetaPanel) -> PointSet:
-    """The updates of the run that is shown, in the picture of the KL."""
+    """Return the updates of the displayed run in the picture of the KL."""
     return next(points for points in panel.scatter.picture.points if points.name == "own")
 
 
@@ -335,8 +337,9 @@ def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Fro
 
 
 def real_sweep(folder: Path) -> Queue:
-    """A sweep for TRL of two seeds at two values of β, one of them outside the sweep of :data:`FEW`; three of its runs
-    have left a trace."""
+    """Create a sweep for TRL with two seeds at two values of β, one of them outside the sweep of :data:`FEW`. Three
+    of its runs have left a trace.
+    """
     queue = begin(folder, planned(language_settings(), {BETA: [0.2, 5.0]}, (7, 8), 3))
     for run in queue.runs[:3]:
         shutil.copytree(DATA / "grpo", folder / TRACES / trace_of(run.file))

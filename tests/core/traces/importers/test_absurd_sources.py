@@ -1,4 +1,6 @@
-"""Files that are pipes, that unfold, that are cut while they are read, and counts that no trainer writes."""
+"""Sources that are pipes, expand without limit, or are truncated while being read, and counts that no trainer
+writes.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_a_sentence(
     pq.write_table(pa.table({"x": [os.urandom(4500) for _ in range(2_000)]}), path)
     columns = Columns(path)
     os.truncate(path, 4096)
-    if in_memory:  # it was read whole
+    if in_memory:  # it was read completely
         assert len(columns.values("x")) == 2_000
         return
     with pytest.raises(RunFileError, match=r"cut\.parquet cannot be read as Parquet"):

@@ -1,4 +1,4 @@
-"""Whatever is damaged in a source: a clear sentence, or numbers of what is whole; never another error."""
+"""Damaged sources cause a clear error message, or give the numbers of the intact parts; never another exception."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = ("trace", "converted", *SOURCES)
 
 
 def whole(kind: str, folder: Path) -> Path:
-    """A sound source of that kind, which may be damaged."""
+    """Return an intact source of that kind, to be damaged."""
     folder.mkdir()
     if kind == "trace":
         return Path(shutil.copytree(DATA / "two_processes", folder / kind))
@@ -37,14 +37,14 @@ def whole(kind: str, folder: Path) -> Path:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Every file of a source but those of a tokenizer."""
+    """Return every file of a source except those of a tokenizer."""
     if path.is_file():
         return [path]
     return sorted(file for file in path.rglob("*") if file.is_file() and "tokenizer" not in file.parts)
 
 
 def damaged(content: bytes, random: np.random.Generator) -> bytes:
-    """``content`` cut short, overwritten, shifted, doubled, or with bytes that are no text."""
+    """Return ``content`` truncated, overwritten, shifted, doubled, or with bytes that are not text."""
     a, b = sorted(int(x) for x in random.integers(0, len(content) + 1, 2))
     some = random.integers(0, 256, int(random.integers(1, 64)), dtype=np.uint8).tobytes()
     return [
@@ -61,7 +61,7 @@ def damaged(content: bytes, random: np.random.Generator) -> bytes:
 
 
 def sentences(path: Path) -> Iterator[str]:
-    """Everything that is read of a source, as the window and the commands do; what is refused, by its sentence."""
+    """Read everything in a source, as the window and the commands do. Yields the error messages."""
     try:
         source = open_source(path)
     except GrpoError as error:
@@ -102,7 +102,7 @@ def test_much_damage_ends_in_sentences(kind: str, tmp_path: Path) -> None:
 
 
 def assert_sentences(kind: str, seed: int, times: int, tmp_path: Path) -> None:
-    """Damage one file of a sound source after the other, and read what is left."""
+    """Damage the files of an intact source one by one, and read the rest."""
     random = np.random.default_rng([seed, KINDS.index(kind)])
     path = whole(kind, tmp_path / "whole")
     for _ in range(times):

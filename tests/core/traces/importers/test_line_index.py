@@ -1,4 +1,4 @@
-"""A large file of episodes shows its end first, then all of it, and is looked through once."""
+"""A large file of episodes shows its end first, then everything, and is scanned only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prime-rl's token export beside its rollouts: its loss is recomputed, or a sentence says why not."""
+"""prime-rl's token export next to its rollouts: its loss is recomputed, or a message says why not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Line = dict[str, Any]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run's folder: prime-rl's own files, and the rollouts that they were made of."""
+    """A run's folder: prime-rl's own files, and the rollouts that they were made from."""
     home = tmp_path / "run"
     shutil.copytree(DATA / "prime_rl", home)
     rollouts = home / "rollouts" / "step_1" / "train" / "all"

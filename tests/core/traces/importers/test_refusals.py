@@ -1,4 +1,6 @@
-"""Files that real trainers and their users leave: what can be read is read, and a refusal says what would be right."""
+"""Files that real trainers and their users leave behind: whatever is readable is read, and errors say what would be
+right.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from tests.core.traces.importers.test_trace_variants import rewritten
 
 
 def completions(folder: Path, step: int, **changed: Any) -> Path:
-    """A file of TRL's completions."""
+    """Write a file of TRL's completions."""
     folder.mkdir(exist_ok=True)
     columns = {
         "step": [step] * 4,
@@ -138,12 +140,12 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
 
 
 def parts(table: Any, number: int) -> Any:
-    """The micro-batch ``number`` for every use of every completion."""
+    """Return micro-batch ``number`` for every use of every completion."""
     return pa.array([[number] * len(uses) for uses in table["pass"].to_pylist()], pa.list_(pa.int32()))
 
 
 def in_place(name: str, values: Callable[[Any], Any]) -> Callable[[Path], None]:
-    """Every step's column ``name`` replaced by ``values`` of its table."""
+    """Return a function that replaces the column ``name`` of every step by ``values`` of its table."""
     return rewritten(lambda table: table.set_column(table.column_names.index(name), name, values(table)))
 
 

@@ -1,4 +1,4 @@
-"""What was computed of a recorded run is there at the next opening, as long as its files are what they were."""
+"""Results computed from a recorded run are available at the next opening, unless its files have changed."""
 
 from __future__ import annotations
 

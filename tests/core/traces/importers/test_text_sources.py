@@ -1,4 +1,4 @@
-"""Sources of texts and rewards: what each holds, what it lacks and says so, and what damage does to it."""
+"""Sources of text and rewards: what each contains, what it reports as missing, and the effects of damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.core.sources import DATA, SOURCES, TEXTS, source_path
 
 
 def written(path: Path, rows: list[Any], end: str = "\n") -> Path:
-    """``path``, holding the rows as JSON, one a line."""
+    """Write the rows to ``path`` as JSON, one per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(map(json.dumps, rows)) + end, "utf-8")
     return path
@@ -85,7 +85,7 @@ def test_trackio_gives_the_report_of_the_same_step_and_the_settings_of_the_train
 
 
 def several_runs(folder: Path, names: tuple[str, ...] = ("first", "second", "second", "a/../b")) -> Path:
-    """A trackio database in which runs of these names stand, each a copy of the real one, logged one after another."""
+    """Create a trackio database with runs of these names, each a copy of the real one, logged one after another."""
     path = source_path("trackio", folder)
     with sqlite3.connect(path) as connection:
         rows = connection.execute("SELECT timestamp, step, metrics FROM metrics ORDER BY id").fetchall()
@@ -238,7 +238,7 @@ def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
 
 
 def measured(update: Update) -> int:
-    """Completions of an update that the checks count."""
+    """Return the number of an update's completions that the checks count."""
     return 0 if update.table is None else len(update.table.rewards)
 
 

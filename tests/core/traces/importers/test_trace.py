@@ -1,4 +1,4 @@
-"""The trace of a TRL run as steps: what the trainer saw is what the record holds."""
+"""The trace of a TRL run as steps: the record contains what the trainer saw."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_step_that_one_process_is_still_writing_waits_for_it(tmp_path: Path) -
 
 
 def written(folder: Path, seconds_ago: float) -> None:
-    """Let every Parquet file of a trace have been written so long ago."""
+    """Set the modification time of every Parquet file of a trace to the given number of seconds ago."""
     then = time.time() - seconds_ago
     for file in folder.rglob("*.parquet"):
         os.utime(file, (then, then))

@@ -1,4 +1,4 @@
-"""A trace in arrays of NumPy, as the recorder writes it, says the same as one in Parquet, and takes no pyarrow."""
+"""A trace in NumPy arrays, as the recorder writes it, is read like one in Parquet, without pyarrow."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ def test_damage_anywhere_in_a_file_ends_in_a_sentence_or_changes_nothing(tmp_pat
 
 
 def test_the_recorder_writes_what_the_importer_reads(tmp_path: Path) -> None:
-    """One update of two completions, the second shorter, without a trainer; real runs of TRL: ``make bench-trl``."""
+    """One update of two completions, the second shorter, without a trainer. For real runs of TRL: ``make
+    bench-trl``.
+    """
     recorder = trl.Recorder(
         SimpleNamespace(accelerator=SimpleNamespace(process_index=1)), tmp_path / "trace", text=True
     )

@@ -1,4 +1,4 @@
-"""Traces that another version of the recorder, of TRL or of pyarrow may have written agree like those of today."""
+"""Traces from other possible versions of the recorder, TRL or pyarrow agree like current ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Change = Callable[[Path], None]
 
 
 def rewritten(change: Callable[[Any], Any], **how: Any) -> Change:
-    """Every Parquet file after ``change``, written with other options."""
+    """Return a change that applies ``change`` to every Parquet file and writes it with other options."""
 
     def apply(folder: Path) -> None:
         for file in folder.rglob("step_*.parquet"):
@@ -49,7 +49,9 @@ def as_types(**types: Any) -> Change:
 
 
 def advantages(shaped: Callable[[float, int], Any]) -> Change:
-    """Advantages in another form, from the number and the length of the completion."""
+    """Return a change that stores advantages in another form, computed from the number and the length of the
+    completion.
+    """
 
     def change(table: Any) -> Any:
         pairs = zip(table["advantage"].to_pylist(), table["completion_ids"].to_pylist(), strict=True)
@@ -70,7 +72,7 @@ def left_padded(table: Any) -> Any:
 
 
 def noted(*left_out: str) -> Change:
-    """Micro-batches of which the index does not say so much."""
+    """Return a change that leaves fields of the micro-batches out of the index."""
 
     def apply(folder: Path) -> None:
         for file in folder.rglob("index.jsonl"):
@@ -86,7 +88,7 @@ def noted(*left_out: str) -> Change:
 
 
 def described(*left_out: str, **changed: Any) -> Change:
-    """Another ``trace.json``: names left out of it and of the trainer's settings, and others changed there."""
+    """Return a change to ``trace.json`` that leaves out or changes names in it and in the trainer's settings."""
 
     def apply(folder: Path) -> None:
         facts = json.loads((folder / "trace.json").read_text("utf-8"))
@@ -98,7 +100,7 @@ def described(*left_out: str, **changed: Any) -> Change:
 
 
 def normalised_then_summed(folder: Path) -> None:
-    """The advantages of GDPO, and the setting that asks for them."""
+    """Store the advantages of GDPO, and the setting that selects it."""
 
     def change(table: Any) -> Any:
         parts = np.array(table["rewards"].to_pylist()).reshape(-1, 4, 2)  # (P, G, K)
@@ -143,7 +145,7 @@ VARIANTS: dict[str, tuple[str, Change, int]] = {
     ),
     "normalised, then summed": ("grpo", normalised_then_summed, 16),
 }
-"""Name -> trace, what is done to it, and how many numbers can be compared then."""
+"""Name -> trace, the change made to it, and how many numbers can then be compared."""
 
 
 @pytest.mark.parametrize("name", VARIANTS)

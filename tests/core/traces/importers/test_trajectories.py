@@ -1,4 +1,4 @@
-"""Trajectories: the turns of an agent's rollout, what of them the loss sees, and what they look like as text."""
+"""Trajectories: the turns of an agent's rollout, which parts of them the loss sees, and how they read as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def agents(folder: Path | None = None, change: Change | None = None) -> Completions:
-    """The first step of the agent's file, each trace changed first."""
+    """Return the first step of the agent's file, with ``change`` applied to each trace."""
     path = AGENT
     if folder is not None and change is not None:
         lines = [json.loads(line) for line in AGENT.read_text("utf-8").splitlines()]
@@ -200,7 +200,7 @@ def test_the_weights_of_the_rewards_are_those_of_the_scores() -> None:
 
 
 def test_a_table_of_trl_in_which_a_tool_was_called_has_turns() -> None:
-    """Arrow gives every message all keys: those that TRL did not write are None."""
+    """Arrow gives every message all keys; those that TRL did not write are None."""
     call = {"type": "function", "function": {"name": "add", "arguments": {"a": 1, "b": None}}}
     said = [
         {"role": "assistant", "content": None, "name": None, "tool_calls": [call]},

@@ -1,4 +1,4 @@
-"""Tokens of a verifiers file: a step without the settings of its loss, of which the rest is the trainer's."""
+"""The tokens of a verifiers file: a step without its loss settings, which only the trainer knows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Node = dict[str, Any]
 
 
 def changed(folder: Path, change: Callable[[Node], None]) -> Source:
-    """The agent's file with ``change`` made to each of its messages."""
+    """Return the agent's file with ``change`` applied to each of its messages."""
     lines = [json.loads(line) for line in AGENT.read_text("utf-8").splitlines()]
     for line in lines:
         for node in line["traces"][0]["nodes"]:

@@ -1,4 +1,6 @@
-"""A trace of verl's own actor: every token that its loss saw, and the loss itself or why it is not recomputed."""
+"""A trace of verl's own actor: every token that its loss saw, and the loss itself or the reason it is not
+recomputed.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from grpo_core.traces.importers.trace import Trace
 from tests.core.trace_files import DATA, VERL, copied
 
 CAP = 1.005
-"""The threshold of the importance weights of the run that was recorded."""
+"""The threshold of the importance weights in the recorded run."""
 FACTS = json.loads((DATA / VERL / "trace.json").read_text("utf-8"))["settings"]
 
 
 def with_settings(folder: Path, changes: Mapping[str, Any]) -> Path:
-    """A copy of the trace whose actor is said to have had these settings."""
+    """Copy the trace with these settings recorded for its actor."""
     copy = copied(VERL, folder)
     facts = json.loads((copy / "trace.json").read_text("utf-8"))
     facts["settings"] |= changes
@@ -59,7 +61,7 @@ def test_weights_are_the_truncated_ratio_of_the_trainer_to_the_sampler() -> None
 
 
 def test_a_bound_that_the_actor_did_not_have_departs(tmp_path: Path) -> None:
-    """verl's own figures say that the dual clip of 1.5 acted; with the default of 3 the losses are others."""
+    """verl's own figures show that the dual clip of 1.5 acted; with the default of 3 the losses differ."""
     result = audit(Trace(with_settings(tmp_path, {"clip_ratio_c": 3.0})))
     assert result.first is not None and result.first[1].what == "loss"
     assert "The ratio was bounded at 1.5 before the minimum (delta)." in result.explanations
@@ -108,8 +110,9 @@ def test_weights_of_single_tokens_under_a_ratio_of_the_completion_are_refused(tm
     ],
 )
 def test_each_mean_is_that_of_verls_agg_loss(mode: str, of_a_mini_batch: float, alone: float) -> None:
-    """The numbers are those of verl 0.9.1's ``agg_loss`` for this matrix: of two processes and a mini-batch of 8
-    completions with 20 tokens, and of a micro-batch by itself."""
+    """The numbers come from verl 0.9.1's ``agg_loss`` for this matrix: two processes and a mini-batch of 8
+    completions with 20 tokens, and a single micro-batch.
+    """
     mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]], bool)
     each = np.array([[0.5, -1, 2, 0.25], [1.5, -0.5, 9, 9], [3, 9, -2, 9], [9, 9, 9, 9]])
     settings = FACTS | {"loss_agg_mode": mode, "use_kl_loss": False, "entropy_coeff": 0.0}
@@ -124,7 +127,7 @@ def test_each_mean_is_that_of_verls_agg_loss(mode: str, of_a_mini_batch: float, 
 
 
 def test_a_restart_counts_verls_steps_and_not_its_optimizer_steps(tmp_path: Path) -> None:
-    """Each update is four optimizer steps and one step of verl's: one that begins at 3 has trained nothing again."""
+    """Each update is four optimizer steps but one step of verl's: a restart that begins at 3 has not repeated any."""
     folder = copied(VERL, tmp_path)
     for rank in ("rank0", "rank1"):
         first, again = folder / rank / "attempt0", folder / rank / "attempt1"
@@ -138,7 +141,7 @@ def test_a_restart_counts_verls_steps_and_not_its_optimizer_steps(tmp_path: Path
 
 
 def test_advantages_of_more_outputs_than_completions_are_taken_as_recorded(tmp_path: Path) -> None:
-    """Several outputs of one session have its last one's advantage; the mean over all rows is another."""
+    """Several outputs of one session share its last one's advantage, so the mean over all rows differs."""
     folder = copied(VERL, tmp_path)
     facts = json.loads((folder / "trace.json").read_text("utf-8"))
     (folder / "trace.json").write_text(json.dumps(facts | {"num_generations": 2}), "utf-8")

@@ -1,4 +1,4 @@
-"""The recorder never stands in the way of training, whatever the disk does. Real runs of TRL: ``make bench-trl``."""
+"""The recorder never disrupts training, whatever the disk does. For real runs of TRL: ``make bench-trl``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
 
 
 class Trainer:
-    """As much of a trainer of TRL as the recorder asks for; ``extra`` losses more than expected in each step."""
+    """The parts of a TRL trainer that the recorder uses; each step has ``extra`` losses more than expected."""
 
     def __init__(self, extra: int = 0, rank: int = 1) -> None:
         self.accelerator = SimpleNamespace(process_index=rank)
@@ -62,10 +62,10 @@ class Trainer:
         return torch.zeros(())
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """What TRL's own does is not wanted here."""
+        """Do nothing; TRL's own logging is not needed here."""
 
     def train(self, steps: int) -> None:
-        """As TRL goes through so many optimizer steps."""
+        """Go through the given number of optimizer steps as TRL does."""
         for _ in range(steps):
             batch = self._generate_and_score_completions([None] * 4)
             for _ in range(2 + self.extra):
@@ -89,7 +89,7 @@ def recording(folder: Path, monkeypatch: pytest.MonkeyPatch, trainer: Trainer, w
 def test_a_step_whose_losses_are_not_those_expected_is_left_out_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: int
 ) -> None:
-    """With one more it kept every tensor of 200 steps, and wrote one record at the end."""
+    """With one extra loss, the recorder used to keep every tensor of 200 steps and write one record at the end."""
     trainer, kept = Trainer(extra), list[int]()
     recorder = recording(tmp_path, monkeypatch, trainer, lambda step: kept.append(len(step["passes"][0])))
     with warnings.catch_warnings(record=True) as said:
@@ -113,7 +113,7 @@ def test_a_step_whose_losses_are_not_those_expected_is_left_out_and_said(
 def test_what_the_trainer_logs_waits_for_the_disk_in_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that took half a second for a line held the training up for as long."""
+    """A disk that took half a second per line used to delay training by as much."""
     trainer, answers, written = Trainer(rank=0), threading.Event(), list[tuple[str, int]]()
 
     def slow(path: Path, line: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The recorder never stands in the way of verl's training, whatever happens. Real runs of verl: ``make bench-verl``."""
+"""The recorder never disrupts verl's training, whatever happens. For real runs of verl: ``make bench-verl``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARED = (
     "write_json",
     "append_line",
 )
-"""Functions that both recorders have, since each stands alone."""
+"""Functions that both recorders define, since each is self-contained."""
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -45,7 +45,7 @@ def test_both_recorders_write_the_same_columns() -> None:
 
 
 class Batch(dict[str, Any]):
-    """As much of a TensorDict as the recorder asks for."""
+    """The parts of a TensorDict that the recorder uses."""
 
     batch_size = (4,)
 
@@ -55,7 +55,7 @@ def ppo_loss(config: Any, model_output: Any, data: Any, dp_group: Any = None) ->
 
 
 class Worker:
-    """As much of verl's ``TrainingWorker`` as the recorder asks for: two micro-batches for each update."""
+    """The parts of verl's ``TrainingWorker`` that the recorder uses, with two micro-batches per update."""
 
     def __init__(self, loss: Callable[..., Any] = ppo_loss, strategy: str = "fsdp2") -> None:
         self.engine = SimpleNamespace(
@@ -81,7 +81,7 @@ class Worker:
 
 
 class SimpleConfig(dict[str, Any]):
-    """Settings that are read as items and as attributes, as verl's are."""
+    """Settings that can be read as items and as attributes, like verl's."""
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
@@ -101,7 +101,9 @@ def batch(**changed: Any) -> Batch:
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """verl is not there: its version, and the function that pads, which the stand-in's numbers do not need."""
+    """Substitutes for the parts of verl, which is not installed: its version, and its padding function, whose result
+    is not used.
+    """
     padding: Any = ModuleType("verl.workers.utils.padding")
     padding.no_padding_2_padding = lambda values, data: values
     package: Any = ModuleType("verl")
@@ -194,7 +196,7 @@ def test_without_text_neither_words_nor_their_numbers_are_written(tmp_path: Path
 
 
 def test_verl_imports_the_module_and_every_actor_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``external_lib`` does it: the classes that are there are wrapped, and the trainer tells its step."""
+    """Import the module as ``external_lib`` does: existing classes are wrapped, and the trainer provides its step."""
 
     class Trainer:
         global_steps = 5

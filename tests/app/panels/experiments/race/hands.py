@@ -14,7 +14,7 @@ ALIKE = Settings().replace({"objective.beta": 0.0, "learner.mu": 1})
 
 
 def raced(settings: Settings = ALIKE, **choices: object) -> RaceResults:
-    """A small race."""
+    """Compute a small race."""
     plan = RacePlan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
     results = RaceResults(plan)
     for digest in plan.digests(Jobs(), never):

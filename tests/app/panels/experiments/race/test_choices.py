@@ -1,4 +1,4 @@
-"""The choices above a race: the menu of algorithms, and a row that breaks where it is too narrow."""
+"""The choices above a race: the menu of algorithms, and a row that wraps if there is too little space."""
 
 from __future__ import annotations
 

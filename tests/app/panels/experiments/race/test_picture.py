@@ -1,4 +1,6 @@
-"""The picture of a race: lines and bands, what a click picks, and looks that every eye tells apart."""
+"""The picture of a race: lines and bands, what a click selects, and styles that every kind of colour vision can tell
+apart.
+"""
 
 from __future__ import annotations
 

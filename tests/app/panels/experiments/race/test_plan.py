@@ -1,4 +1,4 @@
-"""What a race takes from the run, and what it refuses."""
+"""What a race uses from the run, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a race: its headline, its summary, who coincides, and what has changed since."""
+"""The text about a race: its headline, its summary, which runs coincide, and what has changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The axis of a sweep: its values stand evenly, and their labels give way where they have no room."""
+"""The axis of a sweep: its values are evenly spaced, and labels without space are left out."""
 
 from __future__ import annotations
 

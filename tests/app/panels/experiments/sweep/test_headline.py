@@ -1,4 +1,4 @@
-"""What is said of a sweep: where KL and reward end, and which places still climb."""
+"""The text about a sweep: where KL and reward end, and which points are still rising."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
 
 
 def swept(updates: int, seeds: int = 8) -> SweepResults:
-    """A sweep without a window."""
+    """Compute a sweep without a window."""
     results = SweepResults(Sweep(base=Settings(), over=FEW, seeds=seeds, updates=updates))
     for runs in ensembles(results.sweep.points(), range(seeds), updates):
         results.take(runs)

@@ -1,4 +1,4 @@
-"""What is swept, as it is typed."""
+"""The swept values, as typed."""
 
 from __future__ import annotations
 

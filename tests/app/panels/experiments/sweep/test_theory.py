@@ -1,4 +1,4 @@
-"""For which settings the optimum of a sweep is known, and the reason where it is not."""
+"""Settings for which the optimum of a sweep is known, and the reason if it is not."""
 
 from __future__ import annotations
 
