@@ -291,7 +291,9 @@ class EvaluatedStep:
             passed: the pass whose loss is judged; cards show that of the first.
 
         Returns:
-            A share of the summands' magnitudes, by the precision of the record. 0 for a metric that is not such a sum.
+            A share of the summands' magnitudes that depends on the precision of the record. 0 for a metric that is
+            not such
+            a sum.
         """
         share = ROUNDING if self.precision < ROUNDING_32 else ROUNDING_32
         if name == "loss":

@@ -1,4 +1,4 @@
-"""Background reading of the runs on Home, which may be on a slow disk."""
+"""Reads the runs listed on Home in the background, because they may be on a slow disk."""
 
 from __future__ import annotations
 

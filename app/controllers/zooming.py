@@ -51,7 +51,9 @@ class Zooming(QObject):
         return self._later.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Adjust the low rows after the window has been resized, because Qt has given them a share of the height."""
+        """Restore the heights of the short rows after the window has been resized, because Qt gives them a share of
+        the height.
+        """
         if event.type() is QEvent.Type.Resize and not self._window.saved_docks.lent:
             self._later.start()
         return False

@@ -123,8 +123,9 @@ class Watchdog(QObject):
 def stack_of(thread: int) -> str:
     """Return the current stack of a thread on one line: file, line and function, innermost first.
 
-    No reference to a frame is kept after reading it. It would keep the frame's painter alive beyond the end of its
-    function and of the paint device, which would end the process.
+    No reference to a frame is kept once the frame has been read, because a reference would keep the frame's painter
+    alive
+    after its function and the paint device are gone, which would crash the process.
     """
     frame = sys._current_frames().get(thread)
     places: list[tuple[CodeType, int]] = []

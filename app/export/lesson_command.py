@@ -19,7 +19,7 @@ MOST_SEEDS = 16
 def main(arguments: Sequence[str]) -> int:
     """Run the command that the arguments describe.
 
-    Return 0, 1 if a lesson has faults, or 2 after reporting an error in one sentence.
+    Return 0 on success, 1 if a lesson has faults, or 2 after reporting an error in one sentence.
     """
     faults: list[int] = []
     return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)

@@ -1,7 +1,8 @@
 """Animated WebP from still pictures. Qt encodes each still, and this module assembles the container.
 
-Container after the WebP Container Specification (developers.google.com/speed/webp/docs/riff_container): RIFF, then
-VP8X with the canvas, ANIM with the number of loops, and an ANMF for each frame.
+The container follows the WebP Container Specification
+(developers.google.com/speed/webp/docs/riff_container): RIFF, then VP8X with the canvas, ANIM with the number of loops,
+and an ANMF for each frame.
 """
 
 from __future__ import annotations

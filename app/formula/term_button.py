@@ -44,7 +44,7 @@ class TermButton(QAbstractButton):
         self._say()
 
     def apply_style(self, theme: Theme, factor: float, pixels: float) -> None:
-        """Set the theme, the scale and the letter size."""
+        """Set the theme, the scale and the font size in pixels."""
         self.theme, self.factor, self._pixels, self._widest = theme, factor, pixels, 0.0
         self.update()
 

@@ -62,7 +62,9 @@ class BackgroundQueue(QObject):
     failed = Signal(str)
 
     def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
-        """Create an empty queue. ``computed_on`` determines at each start where it is trained."""
+        """Create an empty queue. Each time the queue is started, ``computed_on`` determines where its runs are
+        trained.
+        """
         super().__init__(parent)
         self._computed_on = computed_on
         self.elsewhere = False

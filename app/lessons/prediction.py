@@ -281,7 +281,7 @@ class PredictionBox(QWidget):
     def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
         """Set the theme and the scale.
 
-        ``stage``: when presenting, the number of pixels per pixel of a page with 1080 lines; otherwise 0.
+        ``stage``: when presenting, the page's scale relative to a screen 1080 pixels high; otherwise 0.
         """
         if (theme, scale) == self._look and stage == self._stage:
             return

@@ -35,7 +35,7 @@ class SumRow(QWidget):
         return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
 
     def show_sums(self, sums: Mapping[str, float]) -> None:
-        """Show ``sums``, given by the column's key. Other columns stay blank."""
+        """Show ``sums``, a mapping from column key to sum. Other columns stay blank."""
         columns = {column.key: column for column in self._table.table.columns}
         self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
         self.setAccessibleName(tr("Sums"))

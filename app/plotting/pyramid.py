@@ -146,7 +146,7 @@ class _Growing:
         return view
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Replace everything from ``start`` on by ``values``. The first array is kept rather than copied."""
+        """Replace everything from ``start`` onwards with ``values``. The first array is kept rather than copied."""
         self.size = start + len(values)
         if not len(self._space):
             self._space = values

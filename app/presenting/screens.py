@@ -42,7 +42,7 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """Return the first of the screens ``there`` that is not ``shown``, the one that the class sees.
+    """Return the first of the screens ``there`` other than ``shown``, which is the screen that the class sees.
 
     None if there is no other.
     """

@@ -78,7 +78,10 @@ class Transport(QToolBar):
         self._short: dict[QToolButton, int] = {}
         """Buttons reduced to their icon -> number of pixels that their text would take."""
         self._fitted: tuple[object, ...] | None = None
-        """The state for which the toolbar was last fitted in a frame."""
+        """What determined the space needed in the toolbar when :meth:`_fit` was last called during a frame.
+
+        Later frames call it again only if this has changed; None forces a call.
+        """
         self.apply_style(1.0)
         self._player, self._run_manager, self._workspace = player, run_manager, workspace
         self._button(actions["step_back"], icon_only=True)

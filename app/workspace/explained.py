@@ -1,4 +1,6 @@
-"""Adjustment of the explained number to the selection and the pass, so that it is the one shown in the formula."""
+"""Keeping the explained number in step with the window: when the selection or the pass changes, the same kind of number
+is explained for the new completion, token, action or pass.
+"""
 
 from __future__ import annotations
 

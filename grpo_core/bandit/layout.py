@@ -64,7 +64,7 @@ def gather(table: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def taken(shared: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Gather, at the flat indices ``places`` (R, ...), entries of ``shared``, an array common to all runs."""
+    """Gather the entries of ``shared``, an array common to all runs, at the flat indices ``places`` (R, ...)."""
     return runs_first_view(shared.take(runs_last_view(places)))
 
 

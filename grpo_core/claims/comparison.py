@@ -15,7 +15,10 @@ from grpo_core.text import plural, tr
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
 FINISH = 0.9
-"""Share of the way from the start to the best value that decides which of several level runs is first."""
+"""Position of the finish line, as a share of the way from the leader's start to its last mean.
+
+Among runs that are statistically level with the leader, the first to reach this line is named.
+"""
 LAST, CLIMBING = 0.1, 0.01
 """Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last ``LAST`` of the updates.
 

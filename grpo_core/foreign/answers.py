@@ -175,7 +175,7 @@ FILES: dict[str, Answer] = {
     "session": session,
     "converted_run": converted_run,
 }
-"""Readers of untrusted files other than sources, by name of the request."""
+"""Readers of untrusted files other than sources, by the name of the request."""
 EXAMINED: dict[str, Answer] = {
     "recorded_series": recorded_jobs.series,
     "examination": recorded_jobs.examination,

@@ -172,7 +172,8 @@ def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
-    """Return whether many updates with a lower mean reward precede the dead groups, so that prompts were learned.
+    """Return whether many updates with a lower mean reward precede the dead groups, which means that the prompts were
+    learned.
 
     ``those``: the measures of the updates with dead groups.
     """

@@ -98,7 +98,8 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
     Args:
         source: the run.
         position: position of the update, counted from 1.
-        vocabulary: the source's vocabulary, passed in because it takes long to read and is the same for every update.
+        vocabulary: the source's vocabulary, passed in because it takes a long time to read and is the same for every
+            update.
 
     Raises:
         RunFileError: its file is damaged, missing or malicious.

@@ -116,7 +116,7 @@ def look(path: Path) -> ModelFiles:
     """Inspect the model at ``path``, a folder or a GGUF file, without loading its weights.
 
     Raises:
-        SettingsError: the model cannot be used; the message says why and what would be right.
+        SettingsError: the model cannot be used; the message says why, and what to do instead.
     """
     try:
         path = path.expanduser().resolve()

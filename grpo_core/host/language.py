@@ -134,7 +134,10 @@ class LanguageModels:
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:
-    """Return a note on a run continued by another engine, or replayed with a difference. Otherwise empty."""
+    """Return a note for a run that is continued by another engine, or whose replay differs from the record.
+
+    It is empty for any other run.
+    """
     drift, settings, engine = learner.drift, learner.settings, learner.policy.engine
     if learner.recorded_by != engine:
         return tr(

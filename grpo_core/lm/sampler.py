@@ -142,11 +142,13 @@ class CachedPrefixes:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """Run the forward pass over the prompts. Return the keys and values of each block (P, 2, H, S, D / H), the bias of
-    the scores (P, 1, 1, S), the lengths of the prompts (P,), and the logits of the first token (P, V).
+    """Run the forward pass over the prompts. Return the keys and values of each block (P, 2, H, S, D / H), the bias
+    of the
+    scores (P, 1, 1, S), the lengths of the prompts (P,), and the logits of the first token (P, V).
 
-    The cache has S = :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first T_prompt columns, so
-    that all completions begin in the same column; columns not yet filled are masked.
+    The cache has S columns, where S is :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first
+    T_prompt
+    columns, so that all completions begin in the same column; columns not yet filled are masked.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)

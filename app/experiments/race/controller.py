@@ -12,7 +12,7 @@ from grpo_core.experiments.digest import Digest
 
 
 class RaceController(ExperimentController[RaceResults]):
-    """Computes races, and keeps the race shown.
+    """Computes races, and stores the one that is shown.
 
     Attributes:
         asked: the last race requested.

@@ -57,7 +57,9 @@ def race_picture(
 
 
 def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: bool) -> Line | None:
-    """Return the line of one seed, in a different style from the median, or None if single seeds lack this measure."""
+    """Return the line of one seed, in a different style from the median, or None if this measure does not exist for
+    individual seeds.
+    """
     course = seed_course(runs, measure, place)
     if course is None:
         return None

@@ -30,7 +30,7 @@ from grpo_core.text import plural, tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 ASKED = 0.5
-"""The value of β in a question about a height."""
+"""The value of β at which a question asks for the height of a dot."""
 SEEDS, UPDATES = range(16), 250
 """Seeds per dot, the same at every β, and number of updates per run, enough to converge."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}

@@ -82,7 +82,7 @@ class TokenLoss(Interactive):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The lines revealed so far, as the step defines."""
+        """The lines revealed so far, as determined by the step."""
         if self.shows == TOKENS:
             return ()
         last = SHARE if self.shows == "weight" else self.shows

@@ -26,7 +26,7 @@ class TokenStrips(QWidget):
         window_shown: the visible part.
 
     Signals:
-        chosen: a token was clicked: row of the raster, and position among the aligned ones.
+        chosen: a token was clicked: its row in the raster, and its column in the aligned completions.
         activated: show the selected token.
         brushed: the visible part has changed.
     """

@@ -59,7 +59,7 @@ def _first_line_fits(path: Path) -> bool:
 
 
 def _step_files(path: Path) -> list[tuple[int, Path]]:
-    """Return (training step, file) of prime-rl's folders ``step_12``."""
+    """Return a (training step, file) pair for each of prime-rl's step folders, such as ``step_12``."""
     for home in (path / "rollouts", path):
         if home.is_dir():
             folders = numbered(home, names_in(home), "step_", "")
