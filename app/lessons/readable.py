@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from app.plotting.numbers import ABSENT, ROUNDING, share, shown
+from app.plotting.numbers import ABSENT, share, shown
+from grpo_core.evaluated_step import ROUNDING
 from grpo_core.lessons import Prediction
 from grpo_core.lessons import holds as in_range
 from grpo_core.text import tr

@@ -148,7 +148,8 @@ class Trajectory:
 
 def as_plain(trajectory: Trajectory) -> dict[str, Any]:
     """Convert a trajectory to JSON values. Fields with their default value are omitted."""
-    return _plain(trajectory)
+    plain: dict[str, Any] = _plain(trajectory)
+    return plain
 
 
 def from_plain(plain: object) -> Trajectory:
