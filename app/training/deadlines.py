@@ -112,8 +112,8 @@ class Deadlines:
             return ""
         self._warned = True
         return tr(
-            "The process that trains has not answered for {seconds:.0f} seconds. It is given {more:.0f} more; "
-            "then it is ended. Every finished update is kept."
+            "The process that trains has not answered for {seconds:.0f} seconds. If it does not answer "
+            "within {more:.0f} more, it is ended. Every finished update is kept."
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:

@@ -80,8 +80,8 @@ def local_learner(
     if settings.is_language:
         raise GrpoError(
             tr(
-                "The language model trains in a process of its own, and the system lets the program start none; "
-                "the bandit works without it."
+                "The language model trains in a separate process, and the system does not let the program "
+                "start one; the bandit works without it."
             )
         )
     return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)

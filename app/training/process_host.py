@@ -130,11 +130,11 @@ class ProcessHost:
                 "update is kept; press Run to go on in another process."
             )
         elif self._urgent:
-            sentence = tr("“{name}” was still being loaded {seconds:.0f} seconds later, and was given up.")
+            sentence = tr("“{name}” was still being loaded {seconds:.0f} seconds later; loading was abandoned.")
         else:
             sentence = tr(
-                "“{name}” had not been loaded after {seconds:.0f} seconds, and was given up. Every finished update is "
-                "kept; press Run to load it again in another process."
+                "“{name}” had not been loaded after {seconds:.0f} seconds, and loading was abandoned. "
+                "Every finished update is kept; press Run to load it again in another process."
             )
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 

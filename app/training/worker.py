@@ -173,8 +173,8 @@ class Worker(QThread):
         """The local host, since no process can be started: bandits are computed in this thread."""
         self.notified.emit(
             tr(
-                "{why} Runs are computed in the window's own process instead: the same numbers, but a window that "
-                "answers later."
+                "{why} Runs are computed in the window's own process instead: the numbers are the same, "
+                "but the window reacts more slowly."
             ).format(why=host.unavailable)
         )
         local = self._local()

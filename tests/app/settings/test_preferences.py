@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> Non
     assert "Preferences could not be saved" in said
     preferences, said_loading = load_preferences(blocked / "preferences.json")
     assert preferences == Preferences()
-    assert "a part of the path is a file" in said_loading[0]
+    assert "part of the path is a file" in said_loading[0]
 
 
 def test_a_full_disk_leaves_the_old_file_and_no_rubbish(file: Path) -> None:
