@@ -93,8 +93,8 @@ def lacking(message: str, arguments: Sequence[str] = ()) -> str:
         why = next((DRAWING[argument] for argument in arguments if argument in DRAWING), "The window needs Qt")
         wheel = f"grpo_lab-{__version__}-py3-none-any.whl"
         return (
-            f"{why}. Qt is not installed; the wheel's extra “app” brings it: pip install '{wheel}[app]'. "
-            "Without it there are commands, such as “grpo-lab train --help”."
+            f"{why}. Qt is not installed; install it with the wheel's extra “app”: pip install '{wheel}[app]'. "
+            "Commands such as “grpo-lab train --help” work without it."
         )
     library, marker, _ = message.partition(": cannot open shared object file")
     if not marker:

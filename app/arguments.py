@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; grpo-lab train --help says how."
+COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; see grpo-lab train --help."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,22 +18,24 @@ def parser() -> argparse.ArgumentParser:
         help="full screen, for a projector: a lesson by its number or id, a lesson's file, a session or a run",
     )
     made.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
-    made.add_argument("--reset-layout", action="store_true", help="start with every panel where it stood at first")
+    made.add_argument("--reset-layout", action="store_true", help="start with every panel in its original place")
     made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
-    made.add_argument("--self-test", action="store_true", help="try out whether this copy is whole and right")
+    made.add_argument("--self-test", action="store_true", help="check that this copy is complete and correct")
     made.add_argument(
         "--problem-report",
         action="store_true",
         help="write a text file that you can send: versions and the last log lines, nothing of your runs",
     )
-    made.add_argument("--version", action="store_true", help="say which build this is")
-    made.add_argument("--language", help="a language that it is translated into; “pseudo” tries longer texts")
+    made.add_argument("--version", action="store_true", help="show which build this is")
+    made.add_argument("--language", help="language of the window; “pseudo” tries longer texts")
     made.add_argument(
         "--out",
         type=Path,
-        help="folder of the problem report (default: the present one), or of the pictures "
-        "without a display (default grpo-lab-run)",
+        help=(
+            "folder of the problem report (default: the current one), or of the pictures without a display "
+            "(default: grpo-lab-run)"
+        ),
     )
     return made
 
@@ -51,5 +53,5 @@ def shown_in_window(options: argparse.Namespace) -> str:
         without = f" “grpo-lab {other} {path}” says without one what is in it." if other else ""
         return f"{path} is opened in a window.{without}"
     if options.model is not None:
-        return "A model is chosen in a window. “grpo-lab train --help” says how to train without one."
+        return "A model is chosen in a window. “grpo-lab train --help” explains how to train without one."
     return ""

@@ -12,7 +12,7 @@ from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 RECORDED = tr(
-    "Recorded on another machine; nothing is computed now. Every update can be looked at; a new run is your own."
+    "Recorded on another machine; nothing is computed now. Look at any update, or begin a new run of your own."
 )
 TITLES = {
     "arithmetic": tr("Recorded example"),

@@ -50,7 +50,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
         text.use(_translated, _chooser(name, folder))
     elif asked and not asked.startswith("en"):
         there = sorted({"en", *MADE_UP, *(path.stem for path in folder.glob("*.qm"))})
-        return f"There is no translation into “{asked}”; there are {', '.join(there)}."
+        return f"There is no translation into “{asked}”. Choose one of {', '.join(there)}."
     return ""
 
 

@@ -52,7 +52,7 @@ TIMELINE = PanelSpec(
     eager=True,
     size=(1366, 28),
     shows_recorded=True,
-    help=tr("Which update is shown among all of the run, with its events and branches."),
+    help=tr("All updates of the run, with the one shown, the events and the branches."),
 )
 
 CONTROLS = PanelSpec(
@@ -77,7 +77,7 @@ METRICS = PanelSpec(
     size=(768, 64),
     shows_recorded=True,
     in_lessons=True,
-    help=tr("Numbers of the update that is shown, each with its course over the run."),
+    help=tr("Numbers of the update shown, each with its curve over the run."),
     shown=at(Area.STRIP),
 )
 
@@ -215,7 +215,7 @@ COMPLETIONS = PanelSpec(
     factory=_completions,
     size=(768, 420),
     shows_recorded=True,
-    help=tr("The completions of the update as texts: to search, sort and filter, two of them side by side."),
+    help=tr("The completions of the update as text: search, sort and filter them, or compare two side by side."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
 )
 
@@ -232,7 +232,7 @@ RUN_COMPARISON = PanelSpec(
     factory=_run_comparison,
     size=(768, 320),
     kind="recorded",
-    help=tr("The trainer's numbers beside ours over its own steps, and another recorded run beside this one."),
+    help=tr("The trainer's numbers next to ours, step by step, and another recorded run next to this one."),
     shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
 )
 
@@ -272,7 +272,7 @@ TOKEN_OVERVIEW = PanelSpec(
     area=Area.CENTRE,
     size=(768, 420),
     shows_recorded=True,
-    help=tr("Every token of the update at once, a strip of pixels a completion."),
+    help=tr("Every token of the update at once, one strip of pixels per completion."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
 )
 
@@ -290,7 +290,7 @@ WHAT_IF = PanelSpec(
     area=Area.CENTRE,
     size=(768, 260),
     in_lessons=True,
-    help=tr("The update as it was, beside the update that other settings would have made of the same batch."),
+    help=tr("The update as it was, next to the update that other settings would have made of the same batch."),
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
     | at(Area.CENTRE, LayoutVariant.RECORDED, rank=1),
 )
@@ -309,7 +309,7 @@ REWARD_WEIGHTS = PanelSpec(
     area=Area.CENTRE,
     size=(768, 320),
     kind="recorded",
-    help=tr("A recorded step with its reward functions weighted otherwise: advantages, silent groups and pushes."),
+    help=tr("A recorded step with other weights for its reward functions: advantages, silent groups and pushes."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=2),
 )
 
@@ -325,7 +325,7 @@ QUEUE = PanelSpec(
     title=tr("Runs in the background"),
     factory=_queue,
     size=(768, 240),
-    help=tr("Runs that train one after the other in a process of their own."),
+    help=tr("Runs that train one after the other in a separate process."),
 )
 
 STEP_DETAIL = PanelSpec(
@@ -355,7 +355,7 @@ DIAGNOSIS = PanelSpec(
     title=tr("Diagnosis"),
     factory=_diagnosis,
     size=(768, 320),
-    help=tr("What is wrong with a run, with evidence, and whether a recorded loss is that of its settings."),
+    help=tr("Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
 )
 
@@ -386,7 +386,7 @@ EXPLAIN = PanelSpec(
     size=(560, 460),
     shows_recorded=True,
     in_lessons=True,
-    help=tr("How the chosen number is computed: its formula, its inputs, and why it is what it is."),
+    help=tr("How the chosen number is computed: its formula, its inputs, and why it has this value."),
     shown=at(
         Area.RIGHT,
         *(layout for layout in LayoutVariant if layout not in (LayoutVariant.BANDIT, LayoutVariant.LANGUAGE)),
@@ -405,7 +405,7 @@ BREAKPOINTS = PanelSpec(
     title=tr("Breakpoints"),
     factory=_breakpoints,
     area=Area.RIGHT,
-    help=tr("Conditions that stop the run where they become true."),
+    help=tr("Conditions that stop the run when they become true."),
 )
 
 
@@ -452,7 +452,7 @@ HOME = PanelSpec(
     factory=_home,
     area=Area.CENTRE,
     size=(768, 480),
-    help=tr("Your last runs, recorded examples, first experiences and lessons."),
+    help=tr("Your last runs, recorded examples, first steps and lessons."),
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
 )
 
@@ -468,7 +468,7 @@ HOMEWORK = PanelSpec(
     title=tr("Homework of a class"),
     factory=_homework,
     size=(900, 360),
-    help=tr("A folder of homework: a row a student, and what the class has predicted, a question at a time."),
+    help=tr("A folder of homework: one row per student, and the predictions of the class, one question at a time."),
 )
 
 

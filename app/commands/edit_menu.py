@@ -45,7 +45,7 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
     return [
         Command(id="undo", text=tr("Undo"), menu=EDIT, run=undo.undo, shortcuts=("Ctrl+Z",), icon="undo",
                 blocked=lambda: "" if undo.canUndo() else tr("No setting has been changed."), repeats=True,
-                tip=tr("Take back the last change of a setting; updates are never removed.")),
+                tip=tr("Undo the last change of a setting; updates are never removed.")),
         Command(id="redo", text=tr("Redo"), menu=EDIT, run=undo.redo, shortcuts=("Ctrl+Shift+Z", "Ctrl+Y"),
                 icon="redo", blocked=lambda: "" if undo.canRedo() else tr("Nothing has been undone."), repeats=True,
                 tip=tr("Make the change again.")),
@@ -54,16 +54,16 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Show its formula, the values in it, and where they came from.")),
         Command(id="pin_explain", text=tr("Keep Explain as a panel"), menu=EDIT, run=window.explain_homes.pin,
                 shortcuts=("Shift+E",), checked=lambda: window.explain_homes.is_pinned,
-                tip=tr("Explanations stand beside the other panels, or open as a sheet at the number.")),
+                tip=tr("Show explanations in a panel next to the others, or in a sheet at the number.")),
         Command(id="what_if", text=tr("What if…"), menu=EDIT, shortcuts=("W",),
                 run=lambda: window.show_panel(WHAT_IF).focus_choice(),
                 tip=tr("Show what another algorithm or other settings would have made of the update shown.")),
         Command(id="table_twin", text=tr("Show as table"), menu=EDIT, run=toggle_table, shortcuts=("T",),
                 icon="table", blocked=when.needs_plot, checked=shows_table,
-                tip=tr("Show the numbers of the picture in focus, and back.")),
+                tip=tr("Switch the picture in focus between plot and table.")),
         Command(id="copy_picture", text=tr("Copy picture"), menu=EDIT, run=copy_picture,
                 shortcuts=("Ctrl+Shift+C",), icon="copy", blocked=when.needs_plot,
-                tip=tr("Put the picture in focus on the clipboard.")),
+                tip=tr("Copy the picture in focus to the clipboard.")),
     ]  # fmt: skip # table, one row per line
 
 

@@ -20,15 +20,16 @@ def help_commands(targets: CommandTargets) -> list[Command]:
 
     return [
         Command(id="shortcut_sheet", text=tr("Keyboard shortcuts"), menu=HELP, run=targets.sheet.open_fresh,
-                shortcuts=("F1",), tip=tr("Every key, searchable.")),
+                shortcuts=("F1",), tip=tr("All keys, searchable.")),
         Command(id="palette", text=tr("Find a command"), menu=HELP, run=targets.palette.open_fresh,
                 shortcuts=("Ctrl+Shift+P",), tip=tr("Type a few letters of what you want to do.")),
         Command(id="first_steps", text=tr("First steps"), menu=HELP, run=targets.first_steps.offer, divided=True,
-                tip=tr("What to see first, one click each: it learns, it cheats, it is pulled back, token by token.")),
+                tip=tr("Where to begin, one click each: watch a policy learn, cheat or be pulled back, or a model "
+                    "token by token.")),
         Command(id="glossary", text=tr("Glossary"), menu=HELP, run=lambda: window.show_panel(GLOSSARY),
                 shortcuts=("Shift+F1",), tip=tr("Every term in one sentence, with its formula.")),
         Command(id="references", text=tr("References"), menu=HELP, run=lambda: window.show_panel(REFERENCES),
                 tip=tr("The papers behind what is shown.")),
         Command(id="about", text=tr("About GRPO Lab"), menu=HELP, run=show_about, divided=True,
-                tip=tr("Which build this is, and under which licences.")),
+                tip=tr("The version of this build, and its licences.")),
     ]  # fmt: skip # table, one row per line

@@ -30,7 +30,8 @@ def view_commands(targets: CommandTargets) -> list[Command]:
 
     return [
         Command(id="full_screen", text=tr("Full screen"), menu=VIEW, run=toggle_full_screen,
-                shortcuts=("F11",), checked=window.isFullScreen, tip=tr("Fill the screen, and back.")),
+                shortcuts=("F11",), checked=window.isFullScreen,
+                tip=tr("Fill the screen with the window, or restore it.")),
         Command(id="zoom_in", text=tr("Larger"), menu=VIEW, run=lambda: look.zoom(1), divided=True,
                 shortcuts=("Ctrl++", "Ctrl+="), repeats=True, tip=tr("Make everything larger.")),
         Command(id="zoom_out", text=tr("Smaller"), menu=VIEW, run=lambda: look.zoom(-1), shortcuts=("Ctrl+-",),
@@ -38,7 +39,8 @@ def view_commands(targets: CommandTargets) -> list[Command]:
         Command(id="zoom_reset", text=tr("Normal size"), menu=VIEW, run=lambda: look.zoom(0), shortcuts=("Ctrl+0",),
                 tip=tr("Back to 100 %.")),
         Command(id="reduced_motion", text=tr("Reduced motion"), menu=VIEW, divided=True, run=toggle_reduced_motion,
-                checked=lambda: preferences.current.reduced_motion, tip=tr("Nothing moves to show where it went.")),
+                checked=lambda: preferences.current.reduced_motion,
+                tip=tr("Changes appear at once, without animation.")),
         *_themes(targets),
         *_layouts(targets),
         *_panels(targets),
@@ -75,13 +77,13 @@ def _layouts(targets: CommandTargets) -> list[Command]:
         *(
             Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
                     run=partial(layouts.choose, name), checked=partial(chosen, name),
-                    shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels this way."))
+                    shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels in this layout."))
             for place, name in enumerate((*LAYOUTS, *own), start=1)
         ),
         Command(id="save_layout", text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save, divided=True,
-                tip=tr("Keep the arrangement of the panels under a name.")),
+                tip=tr("Save the arrangement of the panels under a name.")),
         Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=layouts.reset,
-                tip=tr("Put every panel where it stood at first.")),
+                tip=tr("Put every panel back in its original place.")),
     ]  # fmt: skip # table, one row per line
 
 

@@ -101,8 +101,8 @@ TOKENS = Experience(
         ),
     ),
     then=tr(
-        "Each token is tinted by how far this update pushes it up or down. Click one: its alternatives, its ratio, its "
-        "advantage. Space runs on."
+        "Each token is tinted by how far this update pushes it up or down. Click one to see its "
+        "alternatives, ratio and advantage. Space continues the run."
     ),
 )
 PULL_BACK = Experience(
@@ -117,7 +117,9 @@ PULL_BACK = Experience(
             text=tr("Now β is 1: the KL penalty pulls the bars back towards the dotted reference."),
         ),
     ),
-    then=tr("The slider of β has the keyboard: move it with the arrow keys, press Space, and watch the bars settle."),
+    then=tr(
+        "The slider of β has the keyboard focus: move it with the arrow keys, press Space, and watch the bars settle."
+    ),
     control="objective.beta",
 )
 CHEAT = Experience(
@@ -132,10 +134,10 @@ CHEAT = Experience(
             "Answer 7 is right and pays 0.8. The checker has a bug: answer 2 is wrong, hardly ever tried, and pays 1."
         )),
         Act(updates=60, speed=15.0, text=tr(
-            "The bug is found. The reward goes on rising while the right answer, bar 7, is given up."
+            "The bug is found. The reward keeps rising while the policy abandons the right answer, bar 7."
         )),
     ),
-    then=tr("Drag the diamond of answer 2 down to 0, which mends the checker, and press Space."),
+    then=tr("Drag the diamond of answer 2 down to 0, which fixes the checker, and press Space."),
 )  # fmt: skip # table, one row per line
 MODEL_CHEATS = Experience(
     name=tr("A language model learns to cheat"),
@@ -154,12 +156,14 @@ MODEL_CHEATS = Experience(
         Act(
             updates=20,
             speed=4.0,
-            text=tr("The reward stays high while right answers fall: the model writes signs instead of solving sums."),
+            text=tr(
+                "The reward stays high while right answers fall: the model writes “=” signs instead of solving sums."
+            ),
         ),
     ),
     then=tr(
-        "The slider of what each “=” pays has the keyboard: bring it to 0, press Space, and see how long it takes "
-        "to come back."
+        "The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see how "
+        "long the right answers take to come back."
     ),
     control="task.bonus",
 )
@@ -218,7 +222,7 @@ class FirstSteps(QObject):
 
     def offer(self) -> None:
         """Offer the experiences, whatever run is shown."""
-        self._say(tr("First steps, each on a run of its own; Space pauses it at any time."), self.actions)
+        self._say(tr("First steps, each in its own run; Space pauses it at any time."), self.actions)
 
     def begin(self, experience: Experience) -> None:
         """Play ``experience`` on a new run. If the current run has no updates, close it."""

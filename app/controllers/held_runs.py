@@ -58,7 +58,7 @@ class HeldRuns(QObject):
         else:
             self._reopen(run.path)
         self._workspace.problem.emit(
-            tr("{name} is not written by another window any more: it can be continued here.").format(
+            tr("{name} is no longer being written by another window: it can be continued here.").format(
                 name=run.path.name
             ),
             "info",

@@ -59,7 +59,7 @@ class ModelFolders(QObject):
         if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             self._messages.say(NO_TRANSFORMERS)
             return
-        title = tr("Looking at the model in {name}").format(name=path.name)
+        title = tr("Reading the model in {name}").format(name=path.name)
         self._tasks.start(title, partial(looked_at, self._readers, path), self._on_looked_at)
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
@@ -93,7 +93,7 @@ def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles,
 
     def cancelled() -> None:
         if poll():
-            raise Cancelled(tr("Looking at {name} was cancelled.").format(name=path.name))
+            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
     files, ignored = readers.model(path, poll=cancelled)
     require_space(files, files.settings)

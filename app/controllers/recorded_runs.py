@@ -173,7 +173,7 @@ class RecordedRuns(QObject):
         if done >= count:
             self._messages.remove(SERIES)
             return
-        text = tr("{title}: its series, {done:,} of {count:,} steps …").format(
+        text = tr("{title}: reading its series, {done:,} of {count:,} steps …").format(
             title=follower.run.title, done=done, count=count
         )
         cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
@@ -240,7 +240,7 @@ def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[
     if source is None:
         return None
     if not len(source):
-        raise RunFileError(tr("{name} holds no update yet.").format(name=source.title))
+        raise RunFileError(tr("{name} has no updates yet.").format(name=source.title))
     run = RecordedRun(source)
     run.add_numbers(cache.rows(source))
     try:

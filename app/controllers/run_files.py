@@ -129,7 +129,7 @@ class RunFiles(QObject):
             self._messages.say(result.sentence, Severity.INFO)
             then(result.path)
 
-        self.tasks.start(tr("Taking up {name}").format(name=folder.name), taken, finish)
+        self.tasks.start(tr("Loading {name}").format(name=folder.name), taken, finish)
 
 
 def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:

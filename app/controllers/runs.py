@@ -151,7 +151,7 @@ class RunsController:
         if exists(run.path):
             self._run_manager.show(run)
         else:
-            sentence = tr("{title} cannot be opened: its file {name} is not there any more.")
+            sentence = tr("{title} cannot be opened: its file {name} no longer exists.")
             self._window.messages.say(sentence.format(title=run.title, name=run.path.name))
             self._workspace.request_frame()
 

@@ -99,7 +99,7 @@ class SessionFiles(QObject):
         run = self._workspace.run if player.saved is None else player.saved.run
         if len(runs) < len(open_here):
             sentence = tr(
-                "Runs that other programs trained are not put into a session; hand out their folders beside it."
+                "A session does not include runs that other programs trained; hand out their folders with it."
             )
             self._window.messages.say(sentence)
         if run is not None and run.branched_at is not None and run not in runs:

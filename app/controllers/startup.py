@@ -112,9 +112,7 @@ class Startup(QObject):
             self._runs.open_path(path)
         else:
             numbers = ", ".join(str(lesson.number) for lesson in self._lessons.all)
-            sentence = tr(
-                "There is no lesson and no file “{name}”; lessons are called by their number: {numbers}{nearest}."
-            )
+            sentence = tr("Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.")
             close = nearest(name.strip(), [lesson.id for lesson in self._lessons.all])
             self._messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
         self._presenter.start()
@@ -156,10 +154,10 @@ class Startup(QObject):
                 if entry.path in self._shown:
                     return
                 text = plural(
-                    "The program ended unexpectedly the last time. “{title}” was being written then; its {steps:,} "
-                    "update is safe.",
-                    "The program ended unexpectedly the last time. “{title}” was being written then; "
-                    "its {steps:,} updates are safe.",
+                    "The program ended unexpectedly last time. “{title}” was being written then; its "
+                    "{steps:,} update is safe.",
+                    "The program ended unexpectedly last time. “{title}” was being written then; its "
+                    "{steps:,} updates are safe.",
                     entry.steps,
                 ).format(title=entry.meta.title, steps=entry.steps)
                 action = BarAction(text=tr("Open it"), run=partial(self._runs.open_path, entry.path))
@@ -172,8 +170,8 @@ class Startup(QObject):
         if not broken:
             return
         text = plural(
-            "A file in the folder of runs is left aside: {error}",
-            "{count} files in the folder of runs are left aside. The newest: {error}",
+            "A file in the folder of runs was skipped: {error}",
+            "{count} files in the folder of runs were skipped. The newest: {error}",
             len(broken),
         ).format(count=len(broken), error=broken[0])
         self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
@@ -211,10 +209,10 @@ class Startup(QObject):
             text=tr("Delete the oldest {count}").format(count=len(surplus)), run=partial(self._runs.delete, surplus)
         )
         text = plural(
-            "More than {keep} run has saved itself, or they take more than {size:g} GB. "
-            "Runs that you saved elsewhere stay.",
-            "More than {keep} runs have saved themselves, or they take more than {size:g} GB. "
-            "Runs that you saved elsewhere stay.",
+            "There is more than {keep} autosaved run, or they take more than {size:g} GB. Runs that you "
+            "saved elsewhere are kept.",
+            "There are more than {keep} autosaved runs, or they take more than {size:g} GB. Runs that you "
+            "saved elsewhere are kept.",
             keep,
         ).format(keep=keep, size=size / 1e9)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))

@@ -84,7 +84,7 @@ class StructuralChanges(QObject):
         if run.origin.settings.is_language is not left.origin.settings.is_language:
             self._layouts.reset()
         if stays and len(self._workspace.runs) > listed:
-            sentence = tr("{title} begins under these settings. {before} stays in the list; Undo returns to it.")
+            sentence = tr("{title} begins with these settings. {before} stays in the list; Undo returns to it.")
             self._messages.say(sentence.format(title=run.title, before=left.title), Severity.INFO)
 
     def _prepare(self) -> None:
@@ -94,5 +94,5 @@ class StructuralChanges(QObject):
             GrpoError: the run cannot be continued, or its prompts are still being read.
         """
         if self._workspace.editing.pending:
-            raise GrpoError(tr("The prompts of this run are still being read; press Run again when they are there."))
+            raise GrpoError(tr("The prompts of this run are still being read; press Run again when that is done."))
         self._run_manager.training.make_ready()

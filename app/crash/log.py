@@ -60,7 +60,7 @@ class LogFiles:
             self._fault = self.fault_path.open("a" if old < LARGEST else "w", encoding="utf-8")
             print(f"started {time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()}", file=self._fault, flush=True)
         except OSError as error:
-            return tr("No log can be written in {folder}: {error}.").format(
+            return tr("The log cannot be written in {folder}: {error}.").format(
                 folder=self.path.parent, error=error.strerror or error
             )
         faulthandler.enable(self._fault, all_threads=True)

@@ -72,7 +72,7 @@ def problem_report(paths: Paths) -> str:
     names = _names(paths)
     parts = [
         "GRPO Lab, problem report",
-        "Nothing of your runs is in here. Read it before you send it, and take out what should not be sent.",
+        "It contains nothing from your runs. Read it before you send it, and remove what should not be sent.",
         "",
         *_program(),
     ]
@@ -153,7 +153,7 @@ def report_problem(paths: Paths, folder: Path) -> int:
         target = write_problem_report(paths, folder)
     except OSError as error:
         print(
-            tr("The problem report cannot be written into {folder}: {reason}. Name another folder with --out.").format(
+            tr("The problem report cannot be written in {folder}: {reason}. Choose another folder with --out.").format(
                 folder=folder, reason=error.strerror or error
             ),
             file=sys.stderr,

@@ -48,8 +48,8 @@ class StartMarker:
         if not self.safe_mode:
             return None
         return tr(
-            "The program ended unexpectedly right after its last starts, so this time nothing was restored: "
-            "the layout is the usual one and no run was opened. Your runs are still in the list."
+            "The program ended unexpectedly right after its last starts, so nothing was restored this "
+            "time: the layout is the default, and no run was opened. Your runs are still in the list."
         )
 
     def settle(self) -> None:

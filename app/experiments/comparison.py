@@ -38,8 +38,8 @@ The terms are above the picture, their meaning is below it.
 NAMED = 380
 """Minimum picture width at 100 % scale at which lines are labelled at their ends."""
 FIRST_LANE = "GRPO (DeepSeekMath)"
-EMPTY = tr("Several algorithms over the same seeds appear here. Press Race.")
-COMING = tr("The algorithms appear here as they come in.")
+EMPTY = tr("Several algorithms with the same seeds appear here. Press Race.")
+COMING = tr("The algorithms appear here as they finish.")
 
 
 class ComparisonPanel(Panel):
@@ -219,7 +219,7 @@ class ComparisonPanel(Panel):
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
         ready = results is not None and results.plan == wanted
-        allow(self.standing, "" if ready else tr("This table is of another race than the one that is chosen."))
+        allow(self.standing, "" if ready else tr("This table belongs to another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
         result = "" if results is None or results.plan != wanted else headline(results)

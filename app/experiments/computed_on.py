@@ -13,7 +13,7 @@ from grpo_core.text import tr
 
 PLACES = (tr("On this machine"), tr("On a Dask scheduler"))
 TIP = tr(
-    "The workers of a scheduler train with the same bits; whoever reaches it can run code there (docs/clusters.md)."
+    "The workers of a scheduler compute the same bits; anyone who can reach it can run code there (docs/clusters.md)."
 )
 ADDRESS = tr("Address or file of the scheduler")
 CHARS = 8

@@ -15,8 +15,8 @@ def fast_box() -> QCheckBox:
     box.setToolTip(
         plain_tip(
             tr(
-                "Compiled by JAX (pip install grpo-lab[fast]): equal to NumPy but for rounding, which the result says. "
-                "Compiling takes seconds; worth it for many thousand runs."
+                "Compiled by JAX (pip install grpo-lab[fast]): equal to NumPy except for rounding, which "
+                "the result reports. Compiling takes seconds; it pays off for many thousands of runs."
             )
         )
     )

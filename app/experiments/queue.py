@@ -22,13 +22,13 @@ from grpo_core.queue.queue import Queue
 from grpo_core.text import plural, tr
 
 EMPTY = tr(
-    "Trains the language model at each value of a setting, with each seed, beside the window. Choose a setting and "
-    "press Start; each run can be opened here as it grows."
+    "Trains the language model at each value of a setting, with each seed, in the background. Choose a "
+    "setting and press Start; each run can be opened here as it grows."
 )
 
 
 FINISHING = tr("The update in progress is being finished.")
-GIVEN_UP = tr("The workers give up what they have done since each run’s last snapshot.")
+GIVEN_UP = tr("The workers discard what they have done since each run’s last snapshot.")
 
 
 class QueuePanel(Panel):
@@ -62,7 +62,7 @@ class QueuePanel(Panel):
         self.proceed = QPushButton(tr("Pause"))
         self.proceed.clicked.connect(self._on_proceed)
         self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.setToolTip(tr("Give up the rest; what was done stays."))
+        self.cancel.setToolTip(tr("Cancel the rest; what was done is kept."))
         self.cancel.clicked.connect(self._on_cancel)
         self.form.browse.clicked.connect(self.browse_wanted)
         line = QHBoxLayout()
@@ -198,7 +198,7 @@ def _status_text(background: BackgroundQueue | None) -> str:
         case QueueState.WORKING if background.loading and background.elsewhere:
             text = tr("Asking the scheduler for its workers.")
         case QueueState.WORKING if background.loading:
-            text = tr("Loading the language model in a process of its own.")
+            text = tr("Loading the language model in a separate process.")
         case QueueState.WORKING:
             text = (
                 plural("{done:,} of {wanted:,} update.", "{done:,} of {wanted:,} updates.", wanted).format(**facts)
@@ -217,8 +217,8 @@ def _status_text(background: BackgroundQueue | None) -> str:
             ).format(**facts)
         case QueueState.CANCELLED:
             text = plural(
-                "Cancelled at {done:,} of {wanted:,} update; what was done stays.",
-                "Cancelled at {done:,} of {wanted:,} updates; what was done stays.",
+                "Cancelled at {done:,} of {wanted:,} update; what was done is kept.",
+                "Cancelled at {done:,} of {wanted:,} updates; what was done is kept.",
                 wanted,
             ).format(**facts)
         case QueueState.DONE:

@@ -185,7 +185,7 @@ class QueueForm(QWidget):
     def _whole(self, field: QLineEdit) -> int:
         value = parsed(field.text(), whole=True)
         if not isinstance(value, int) or value < 1:
-            raise SettingsError(field.accessibleName(), field.text(), tr("give a whole number from 1 on"))
+            raise SettingsError(field.accessibleName(), field.text(), tr("give a whole number, 1 or more"))
         return value
 
     @Slot()
@@ -196,9 +196,7 @@ class QueueForm(QWidget):
             rule = offered().get(path)
             field.setToolTip(
                 plain_tip(
-                    tr("Values with commas between them; each is {allowed}.").format(allowed=rule.allowed)
-                    if rule
-                    else ""
+                    tr("Values separated by commas; each is {allowed}.").format(allowed=rule.allowed) if rule else ""
                 )
             )
             allow(field, "" if path else tr("Choose a setting for these values first."))

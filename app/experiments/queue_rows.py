@@ -63,12 +63,12 @@ def columns(queue: Queue) -> list[Column]:
         rule = described_at(path)
         columns.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
     columns.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
-    columns.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and wanted.")))
+    columns.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and requested.")))
     for name, title in MEASURES:
         help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
         columns.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
     columns.append(
-        Column("left", tr("left", "remaining time"), chars=13, kind="text", help=tr("Time that the run still takes."))
+        Column("left", tr("left", "remaining time"), chars=13, kind="text", help=tr("Time that the run still needs."))
     )
     return columns
 

@@ -68,8 +68,8 @@ class RepeatResults:
     def so_far(self) -> str:
         """One-sentence message about the progress of the repeats."""
         return plural(
-            "As far as it got: {count:,} of {updates:,} update.",
-            "As far as it got: {count:,} of {updates:,} updates.",
+            "Incomplete: {count:,} of {updates:,} update.",
+            "Incomplete: {count:,} of {updates:,} updates.",
             self.updates,
         ).format(count=self.count, updates=self.updates)
 

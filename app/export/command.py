@@ -94,8 +94,8 @@ def panels_named(name: str) -> list[PanelSpec[Panel]]:
     ids = [_plain(spec.id) for spec in PANELS]
     close = difflib.get_close_matches(_plain(name), known, n=1)
     if close:
-        raise GrpoError(f"There is no panel “{name}”; did you mean {_plain(known[close[0]].id)}?")
-    raise GrpoError(f"There is no panel “{name}”; there are {', '.join(ids)}, and all.")
+        raise GrpoError(f"Unknown panel “{name}”; did you mean {_plain(known[close[0]].id)}?")
+    raise GrpoError(f"Unknown panel “{name}”. Choose one of {', '.join(ids)}, or all.")
 
 
 def _plain(name: str) -> str:
@@ -104,7 +104,7 @@ def _plain(name: str) -> str:
 
 def _without_window(options: argparse.Namespace) -> None:
     if options.model is None and options.out.suffix.lower().lstrip(".") in FORMATS:
-        raise GrpoError(f"Say what {options.out.name} is to show: add --panel and its name, such as policy-bars.")
+        raise GrpoError(f"Say what {options.out.name} should show: add --panel and a name, such as policy-bars.")
     run_export(options, lambda: None)
 
 
@@ -135,7 +135,7 @@ def scale_from(text: str) -> float:
     except ValueError:
         scale = 0.0
     if not SCALES[0] <= scale <= SCALES[-1]:
-        raise GrpoError(f"--scale cannot be “{text}”: allowed is a number {SCALES[0]} to {SCALES[-1]}, as in 1.5.")
+        raise GrpoError(f"--scale cannot be “{text}”: give a number from {SCALES[0]} to {SCALES[-1]}, such as 1.5.")
     return scale
 
 
@@ -145,7 +145,7 @@ def _density(text: str) -> float:
     except ValueError:
         density = 0.0
     if not 1 <= density <= 4:
-        raise GrpoError(f"--density cannot be “{text}”: allowed is a number 1 to 4.")
+        raise GrpoError(f"--density cannot be “{text}”: give a number from 1 to 4.")
     return density
 
 
@@ -165,17 +165,25 @@ def _parser() -> argparse.ArgumentParser:
         "CSV files or a script (.py)",
     )
     add_model_option(parser)
-    parser.add_argument("--panel", metavar="NAME", help="what is shown, such as token-inspector, or all")
-    parser.add_argument("--step", metavar="N", help="the update (default the last)")
+    parser.add_argument("--panel", metavar="NAME", help="the panel to show, such as token-inspector, or all")
+    parser.add_argument("--step", metavar="N", help="the update (default: the last)")
     parser.add_argument("--steps", metavar="M:N", help="a sequence of updates, one file each")
-    parser.add_argument("--pass", dest="passed", metavar="N", help="the inner pass (default the last; of a script all)")
-    parser.add_argument("--format", choices=FORMATS, default="png", help="of the files in a folder (default png)")
+    parser.add_argument(
+        "--pass", dest="passed", metavar="N", help="the inner pass (default: the last; for a script: all)"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default="png", help="format of the files in a folder (default: png)"
+    )
     parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", help="of the picture in pixels (default what suits the panel)")
-    parser.add_argument("--density", default="1", metavar="D", help="1 to 4 times as many pixels in a PNG (default 1)")
-    parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
-    parser.add_argument("--row", metavar="N", help="the completion that is selected")
-    parser.add_argument("--explain", metavar="NAME", help="the number that the panel “explain” explains (default loss)")
-    parser.add_argument("--no-caption", action="store_true", help="no line with update, settings, seed and version")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument("--size", metavar="WxH", help="size of the picture in pixels (default: what suits the panel)")
+    parser.add_argument("--density", default="1", metavar="D", help="pixel density of a PNG, 1 to 4 (default: 1)")
+    parser.add_argument("--scale", default="1", metavar="X", help="scale of everything in it, 0.8 to 2.5 (default: 1)")
+    parser.add_argument("--row", metavar="N", help="the selected completion")
+    parser.add_argument(
+        "--explain", metavar="NAME", help="the number that the panel “explain” explains (default: loss)"
+    )
+    parser.add_argument(
+        "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
+    )
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     return parser

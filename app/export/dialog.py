@@ -30,13 +30,13 @@ OWN = tr("Other…")
 LEAST, MOST = 24, 8192
 MOST_FRAMES = 10_000
 ANEW = tr(
-    "Drawn anew from the run's file: what was chosen inside the panel, such as series, a zoom or a race, is not kept. "
-    "To keep it, choose theme and scale under View, and here “As shown”."
+    "Drawn again from the run's file, without what was chosen inside the panel, such as series, a zoom or "
+    "a race. To keep that, choose theme and scale under View, and “As shown” here."
 )
 
 LESSON_ANEW = tr(
-    "The lesson is given anew, from its first step to its last, on runs of its own. Each question stands for some "
-    "seconds before its answer appears."
+    "The lesson is played again from its first step to its last, in runs of its own. Each question is "
+    "shown for some seconds before its answer appears."
 )
 
 

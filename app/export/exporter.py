@@ -53,7 +53,8 @@ class Exporter(QObject):
         kind = path.suffix.lower().lstrip(".")
         if kind not in FORMATS:
             self._messages.say(
-                tr("{name} is no picture: end the name in .png, .svg or .pdf.").format(name=path.name), Severity.ERROR
+                tr("{name} is not a picture: end the name in .png, .svg or .pdf.").format(name=path.name),
+                Severity.ERROR,
             )
             return
         workspace = self._workspace
@@ -70,7 +71,7 @@ class Exporter(QObject):
         size = QSize(whole.width(), whole.height() - paper.caption_height(whole.width()))
         if size.height() < LOWEST:
             self._messages.say(
-                tr("The picture has no room beside its caption; choose a larger size, or no caption."), Severity.ERROR
+                tr("The caption leaves no space for the picture; choose a larger size, or no caption."), Severity.ERROR
             )
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
             self._start(
@@ -125,7 +126,7 @@ class Exporter(QObject):
         view = self._workspace.view
         step = view.step.step
         if step is None:
-            self._messages.say(tr("Update 0 computes nothing; go to an update first."))
+            self._messages.say(tr("Update 0 computes nothing; go to a later update first."))
             return
         try:
             text = step_script(step, view.run.origin, title=view.run.title)
@@ -150,8 +151,8 @@ class Exporter(QObject):
         self._write(
             {path: text.encode("utf-8"), recorder: RECORDER_SOURCE.read_bytes()},
             tr(
-                "The settings are written to {path}, for TRL 1.16 under accelerate launch. The recorder stands beside "
-                "it as {recorder}: the folder runs/trl that it fills opens here."
+                "The settings are written to {path}, for TRL 1.16 with accelerate launch. The recorder is "
+                "next to it as {recorder}; the folder runs/trl that it fills can be opened here."
             ).format(path=path, recorder=RECORDER),
         )
 
@@ -245,7 +246,9 @@ class Exporter(QObject):
         written = {
             "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
             "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
-            CHECKPOINT: tr("{target} holds a checkpoint after update {step}; File, “Take up a checkpoint…” goes on."),
+            CHECKPOINT: tr(
+                "{target} holds a checkpoint after update {step}; continue from it with File, “Take up a checkpoint…”."
+            ),
         }[kind]
         self._start(folder, written.format(target=folder, step=number), "--model", kind, "--step", str(number))
 
@@ -257,7 +260,9 @@ class Exporter(QObject):
             self._controller.commit()
         if not run.path.exists():
             self._messages.say(
-                tr("{title} has no file before its next update; press Step, then export it.").format(title=run.title),
+                tr("{title} gets its own file only with its next update; press Step, then export it.").format(
+                    title=run.title
+                ),
             )
             return
         self._begin(folder, written, command, str(run.path.absolute()), *arguments)
@@ -302,7 +307,7 @@ class Exporter(QObject):
     def _on_failed(self, why: str) -> None:
         self._end()
         self._messages.say(
-            why or tr("The export is cancelled; what is in {target} stays.").format(target=self._target),
+            why or tr("The export was cancelled; what is already in {target} is kept.").format(target=self._target),
             Severity.ERROR if why else Severity.INFO,
         )
 

@@ -34,7 +34,7 @@ def film(arguments: Sequence[str]) -> None:
 
 def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     if options.run is None:
-        raise GrpoError("Say what is to be filmed: the name of a run file, or --lesson and its name.")
+        raise GrpoError("Say what to film: give a run file, or --lesson and its name.")
     specs = [None] if options.panel is None else panels_named(options.panel)
     steps = span(options.step, options.steps)
     if len(specs) > 1:
@@ -60,7 +60,8 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
 def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
     if any(value is not None for value in (options.run, options.step, options.steps, options.panel, options.speed)):
         raise GrpoError(
-            "A lesson is filmed whole: --lesson goes without a run file, --step, --steps, --panel, --speed."
+            "A lesson is filmed completely: do not combine --lesson with a run file, --step, --steps, "
+            "--panel or --speed."
         )
     size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
     draw_offscreen()
@@ -86,15 +87,17 @@ def _number(name: str, text: str, least: float, most: float) -> float:
     except ValueError:
         number = math.nan
     if not least <= number <= most:
-        raise GrpoError(f"{name} cannot be “{text}”: allowed is a number {least:g} to {most:g}.")
+        raise GrpoError(f"{name} cannot be “{text}”: give a number from {least:g} to {most:g}.")
     return number
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab film",
-        description="Film updates of a run: samples fall, rewards come, the policy moves; or a lesson, each question "
-        "before its answer. Writes an animated WebP, or numbered pictures into a folder.",
+        description=(
+            "Film updates of a run (samples fall, rewards arrive, the policy moves), or a lesson, with each "
+            "question before its answer. Writes an animated WebP, or numbered pictures in a folder."
+        ),
     )
     parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
     parser.add_argument(
@@ -105,22 +108,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="a file that ends in .webp, or a folder for pictures"
     )
-    parser.add_argument("--step", "--update", metavar="N", help="the update (default the last)")
+    parser.add_argument("--step", "--update", metavar="N", help="the update (default: the last)")
     parser.add_argument("--steps", "--updates", metavar="M:N", help="the updates M to N, one after the other")
     parser.add_argument(
         "--panel",
         metavar="NAME",
-        help="what is shown (default policy-bars, or token-inspector for a language model)",
+        help="the panel to show (default: policy-bars, or token-inspector for a language model)",
     )
     parser.add_argument(
         "--speed",
         metavar="X",
-        help="updates a second; up to 2 their stages play, above it each is one picture (default: each as it likes)",
+        help=(
+            "updates per second; up to 2, their stages are played; above 2, each is one picture (default: each "
+            "at its own pace)"
+        ),
     )
-    parser.add_argument("--rate", metavar="X", default="20", help="pictures a second, 1 to 60 (default 20)")
+    parser.add_argument("--rate", metavar="X", default="20", help="pictures per second, 1 to 60 (default: 20)")
     parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", help="of the pictures in pixels (default 1280x720)")
-    parser.add_argument("--scale", default="1", metavar="X", help="of everything in it, 0.8 to 2.5 (default 1)")
-    parser.add_argument("--no-caption", action="store_true", help="no line with update, settings, seed and version")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument("--size", metavar="WxH", help="size of the pictures in pixels (default: 1280x720)")
+    parser.add_argument("--scale", default="1", metavar="X", help="scale of everything in it, 0.8 to 2.5 (default: 1)")
+    parser.add_argument(
+        "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
+    )
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     return parser

@@ -115,7 +115,7 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
     try:
         steps = [step for step in steps_of(handle, choice.steps) if step]
         if not steps:
-            raise GrpoError(tr("{name} has no update to film.").format(name=run.name))
+            raise GrpoError(tr("{name} has no updates to film.").format(name=run.name))
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
         with film_target(out, choice.rate, force=force) as target, application() as app:
             for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):

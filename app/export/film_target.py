@@ -73,7 +73,7 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
         foreign = [name for name in there if not _FRAME.fullmatch(name)]
         if foreign:
             raise GrpoError(
-                tr("{out} holds other files, such as {name}; choose a folder of its own for the film.").format(
+                tr("{out} holds other files, such as {name}; choose a separate folder for the film.").format(
                     out=out, name=foreign[0]
                 )
             )

@@ -53,7 +53,7 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
             texts = tuple(choice.text for choice in predict.choices)
             right = next((n for n, choice in enumerate(predict.choices) if holds(choice, value)), -1)
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
     yield ""
     for place, text in enumerate(texts):
         yield ("=" if place == right else "~") + escaped(text)

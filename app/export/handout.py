@@ -131,7 +131,7 @@ def _blank(predict: Prediction) -> Block:
         case "choice":
             return Options(texts=tuple(choice.text for choice in predict.choices))
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
@@ -158,7 +158,7 @@ def _terms(lesson: Lesson) -> Iterator[Group]:
 def _at_home(lesson: Lesson) -> Iterator[Group]:
     """Yield the section on repeating the lesson at home with its knobs, each of which is to be predicted first."""
     yield [
-        Text(text=tr("Take the lesson once more, and change one thing; predict first what it does:")),
+        Text(text=tr("Repeat the lesson and change one thing; first predict what it does:")),
         Text(text=" ".join(["grpo-lab", "--present", lesson.id]), role="mono"),
     ]
     knobs = list(dict.fromkeys(knob for step in lesson.steps for knob in step.knobs))
@@ -166,7 +166,7 @@ def _at_home(lesson: Lesson) -> Iterator[Group]:
         about = described_at(knob)
         yield [Options(texts=(tr("{title}: {help}").format(title=about.title, help=about.help),))]
     yield [
-        Text(text=tr("Or in the whole program, the run of the first step:")),
+        Text(text=tr("Or open the run of the first step in the full program:")),
         Text(text=command(lesson), role="mono"),
     ]
 

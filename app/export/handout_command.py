@@ -32,7 +32,7 @@ def write(arguments: Sequence[str]) -> None:
         if path.suffix.lower() != ENDING:
             raise GrpoError(f"A handout is a PDF; end the name of {path.name} in {ENDING}.")
     if len({path.resolve() for path in files}) < len(files):
-        raise GrpoError("The answers are a file of their own; choose another name for them.")
+        raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
     from app.export.files import refuse_existing
     from app.export.lesson_file import lesson_called
@@ -92,12 +92,16 @@ def walked_answers(lesson: Lesson) -> dict[int, float]:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab handout",
-        description="Write a lesson as pages to print: its questions with blank scales, five terms, what to try at "
-        "home; and the answers, which its runs compute, as a file of their own.",
+        description=(
+            "Write a lesson as pages to print: its questions with blank scales, five terms, what to try at "
+            "home; and the answers, which its runs compute, as a separate file."
+        ),
     )
     parser.add_argument("lesson", metavar="LESSON|FILE", help="a lesson's id or number, or a file of your own")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.pdf", help="the students' pages")
-    parser.add_argument("--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after a walk")
-    parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help="(default a4)")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after running the lesson"
+    )
+    parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help="paper size (default: a4)")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     return parser

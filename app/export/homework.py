@@ -123,10 +123,12 @@ def _flagged(row: Row) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab homework",
-        description="Collect a folder of homework as one table. Every claimed number of a bandit is computed once "
-        "more from settings and seed; what is odd about a file is said, and the rest goes on.",
+        description=(
+            "Collect a folder of homework as one table. Every number claimed for a bandit is recomputed from "
+            "settings and seed. Anything odd about a file is reported, and the other files are still read."
+        ),
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of files that end in .json")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="the table")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     return parser

@@ -72,9 +72,9 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
             _compare_seeds(report, predict, value, others)
     minutes = lesson.steps[step.place].minutes
     if minutes and step.seconds > 60 * minutes:
-        report.faults.append(tr("It takes longer than the {minutes:g} min of its notes.").format(minutes=minutes))
+        report.faults.append(tr("It takes longer than the {minutes:g} min given in its notes.").format(minutes=minutes))
     elif step.seconds > SLOW:
-        report.said.append(tr("This step takes long; have something to say meanwhile."))
+        report.said.append(tr("This step takes long; have something to say while it is computed."))
     return report
 
 
@@ -94,7 +94,7 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
                     tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number)
                 )
             else:
-                report.faults.append(tr("No choice holds the answer ({number}).").format(number=number))
+                report.faults.append(tr("No choice contains the answer ({number}).").format(number=number))
             if other := reads_as(predict, value):
                 report.faults.append(
                     tr("Its number, {number}, reads like one of “{choice}”: leave out “number”.").format(
@@ -115,10 +115,10 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
                 )
             else:
                 report.faults.append(
-                    tr("The answer ({number}) lies outside its range from {ends}.").format(number=number, ends=ends)
+                    tr("The answer ({number}) is outside its range from {ends}.").format(number=number, ends=ends)
                 )
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None:
@@ -129,7 +129,7 @@ def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None
         report.said.append(tr("The reveal has no “holds”: it is shown whatever the run says."))
     elif not as_told(predict, value):
         report.faults.append(
-            tr("The reveal does not hold: {value:.6g} lies outside “holds” from {low:g} to {high:g}.").format(
+            tr("The reveal does not hold: {value:.6g} is outside “holds” from {low:g} to {high:g}.").format(
                 value=value, low=low, high=high
             )
         )
@@ -145,7 +145,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
     span = (
         tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
         if found
-        else tr(", none has the number")
+        else tr(", none has this number")
     )
     report.said.append(
         plural(
@@ -166,7 +166,7 @@ def agrees(predict: Prediction, value: float, other: float) -> bool:
         case "number" | "ghost":
             return abs(value - other) <= predict.within
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:

@@ -146,27 +146,29 @@ def _words(options: argparse.Namespace) -> int:
 
 def _seeds(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= MOST_SEEDS):
-        raise GrpoError(f"--seeds cannot be “{text}”: allowed is a number 0 to {MOST_SEEDS}.")
+        raise GrpoError(f"--seeds cannot be “{text}”: give a number from 0 to {MOST_SEEDS}.")
     return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="grpo-lab lesson", description="Write a lesson of your own, and check what it says.")
+    parser = Parser(prog="grpo-lab lesson", description="Write your own lesson, and check what it says.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     new = commands.add_parser("new", help="write a lesson to begin with", description=_new.__doc__)
     new.add_argument(
         "file", type=Path, nargs="?", metavar="FILE.toml", help="the new file (default: in your folder of lessons)"
     )
-    new.add_argument("--force", action="store_true", help="replace what exists")
+    new.add_argument("--force", action="store_true", help="replace existing files")
     new.set_defaults(command=_new)
     check = commands.add_parser(
         "check",
-        help="run a lesson, and hold what it says against its runs",
-        description="Run every step of a lesson: its answers' places, the truth of its reveals, other seeds, times. "
-        "Ends with 1 where something is wrong.",
+        help="run a lesson, and check what it says against its runs",
+        description=(
+            "Run every step of a lesson, and check where its answers lie, whether its reveals are true, other "
+            "seeds, and times. The exit status is 1 if something is wrong."
+        ),
     )
     check.add_argument("lesson", metavar="LESSON|FILE", help="a file of your own, or a lesson's id or number")
-    check.add_argument("--seeds", default="5", metavar="N", help="other seeds, 0 to 16 (default 5)")
+    check.add_argument("--seeds", default="5", metavar="N", help="number of other seeds, 0 to 16 (default: 5)")
     check.set_defaults(command=_check)
     questions = commands.add_parser("gift", help="write questions as a file for Moodle", description=_gift.__doc__)
     questions.add_argument(
@@ -175,18 +177,20 @@ def _parser() -> argparse.ArgumentParser:
     questions.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="the file, such as questions.gift.txt"
     )
-    questions.add_argument("--force", action="store_true", help="replace what exists")
+    questions.add_argument("--force", action="store_true", help="replace existing files")
     questions.set_defaults(command=_gift)
     course = commands.add_parser("course", help="write a session of several lessons", description=_course.__doc__)
     course.add_argument(
-        "lesson", nargs="*", metavar="LESSON|FILE", help="in their order (default: 45 minutes, 4 5 11 14)"
+        "lesson", nargs="*", metavar="LESSON|FILE", help="the lessons, in order (default: 45 minutes, 4 5 11 14)"
     )
     course.add_argument("--out", type=Path, required=True, metavar=f"FILE{SUFFIX}", help="the session")
     course.add_argument("--handout", type=Path, metavar="FILE.pdf", help="also write the students' pages")
-    course.add_argument("--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after a walk")
-    course.add_argument("--paper", choices=("a4", "letter"), default="a4", help="(default a4)")
-    course.add_argument("--force", action="store_true", help="replace what exists")
+    course.add_argument(
+        "--answers", type=Path, metavar="FILE.pdf", help="also write the answers, after running the lesson"
+    )
+    course.add_argument("--paper", choices=("a4", "letter"), default="a4", help="paper size (default: a4)")
+    course.add_argument("--force", action="store_true", help="replace existing files")
     course.set_defaults(command=_course)
-    words = commands.add_parser("words", help="list the words a lesson's file may use", description=_words.__doc__)
+    words = commands.add_parser("words", help="list the words that a lesson's file can use", description=_words.__doc__)
     words.set_defaults(command=_words)
     return parser

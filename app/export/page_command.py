@@ -66,16 +66,18 @@ def _updates(text: str | None) -> range | None:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab page",
-        description="Write updates of a run, or a lesson, as one HTML file that loads nothing from anywhere: each "
-        "number opens with its formula, its values and what it comes from.",
+        description=(
+            "Write updates of a run, or a lesson, as one HTML file that loads nothing else: each number opens "
+            "with its formula, its values and what it comes from."
+        ),
     )
     parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
     parser.add_argument("--lesson", metavar="LESSON|FILE", help="a lesson's id or number, or a file of your own")
-    parser.add_argument("--updates", metavar="M:N", help="the updates M to N, or one (default the last)")
-    parser.add_argument("--pass", dest="passed", type=count, metavar="N", help="the inner pass (default the last)")
+    parser.add_argument("--updates", metavar="M:N", help="the updates M to N, or one (default: the last)")
+    parser.add_argument("--pass", dest="passed", type=count, metavar="N", help="the inner pass (default: the last)")
     parser.add_argument(
-        "--group", type=count, default=1, metavar="N", help="the prompt whose tokens are shown (default 1)"
+        "--group", type=count, default=1, metavar="N", help="the prompt whose tokens are shown (default: 1)"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.html", help="the page")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     return parser

@@ -189,9 +189,9 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
         hint = (
             tr("did you mean {close}?").format(close=close[0])
             if close
-            else tr("names are such as advantage, ratio, kl or loss.")
+            else tr("examples are advantage, ratio, kl and loss.")
         )
-        raise GrpoError(tr("There is no number “{name}”; {hint}").format(name=name, hint=hint))
+        raise GrpoError(tr("Unknown number “{name}”; {hint}").format(name=name, hint=hint))
     axes = KINDS[name].axes
     passed = passed if "pass" in axes else passes if "state" in axes else 0
     places = {axis: 0 for axis in ("token", "context", "action", "group") if axis in axes}
@@ -249,7 +249,7 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
             raise GrpoError(tr("There is no folder {parent}; choose one that exists.").format(parent=out.parent))
         return {(wanted.specs[0].id, steps[0]): out}
     if ending in kinds or (out.exists() and not out.is_dir()):
-        raise GrpoError(tr("Several files do not go into {name}; give the name of a folder.").format(name=out.name))
+        raise GrpoError(tr("{name} cannot hold several files; give the name of a folder.").format(name=out.name))
     digits = max(4, len(str(steps[-1])))
     numbered = wanted.steps is not None and len(steps) > 1
     return {
@@ -271,7 +271,8 @@ def height_above_caption(size: tuple[int, int], caption: int) -> int:
     if height < LOWEST:
         raise GrpoError(
             tr(
-                "--size {width}x{size} leaves no room beside the caption: choose a larger one, or add --no-caption."
+                "--size {width}x{size} leaves no space for the picture above the caption: choose a larger "
+                "one, or add --no-caption."
             ).format(width=size[0], size=size[1])
         )
     return height

@@ -38,7 +38,7 @@ class RehearsalWindow(QDialog):
         self.resize(*SIZE)
         self.status, self.bar, self.report = Label(), QProgressBar(), QPlainTextEdit()
         self.status.setWordWrap(True)
-        self.status.setText(tr("The lesson runs under six seeds; you can go on working meanwhile."))
+        self.status.setText(tr("The lesson is running under six seeds; you can continue working."))
         self.bar.setRange(0, passes(len(lesson.steps)))
         self.bar.setAccessibleName(tr("Steps rehearsed"))
         self.report.setReadOnly(True)
@@ -98,7 +98,7 @@ class RehearsalWindow(QDialog):
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:
         self._finish()
-        self.status.setText(sentence or tr("The rehearsal was ended."))
+        self.status.setText(sentence or tr("The rehearsal was stopped."))
 
     @Slot()
     def _on_end(self) -> None:

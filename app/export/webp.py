@@ -63,7 +63,7 @@ class AnimatedWebp:
         height, width = pixels.shape
         if max(width, height) > LARGEST:
             raise GrpoError(
-                tr("A film of {width} × {height} pixels is too large: {largest} is the most for a side.").format(
+                tr("A film of {width} × {height} pixels is too large: each side can have at most {largest}.").format(
                     width=width, height=height, largest=LARGEST
                 )
             )
@@ -139,7 +139,7 @@ def _still(image: QImage) -> bytes:
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not image.convertToFormat(QImage.Format.Format_RGB32).save(buffer, "WEBP", LOSSLESS):  # type: ignore[call-overload]
-        raise GrpoError(tr("This copy of Qt writes no WebP; export a sequence of pictures instead."))
+        raise GrpoError(tr("This copy of Qt cannot write WebP; export a sequence of pictures instead."))
     return b"".join(_chunk(name, content) for name, content in chunks(bytes(data.data())) if name in _PICTURES)
 
 
@@ -150,7 +150,7 @@ def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
         ValueError: the file is not a WebP file.
     """
     if file[:4] != b"RIFF" or file[8:12] != b"WEBP":
-        raise ValueError("this is no WebP file")
+        raise ValueError("this is not a WebP file")
     place = 12
     while place + 8 <= len(file):
         name, (size,) = file[place : place + 4], struct.unpack_from("<I", file, place + 4)

@@ -14,9 +14,9 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
     The term of the surrogate comes from its row in the table of surrogates.
     """
     start = (
-        Term(key="loss", latex=r"L", name=tr("loss L"), help=tr("What the update descends; not a score.")),
+        Term(key="loss", latex=r"L", name=tr("loss L"), help=tr("The loss that the update descends; not a score.")),
         joint(r"=\;\sum"),
-        Term(key="weight", latex="W", name=tr("weight W"), help=tr("What the token counts in the mean.")),
+        Term(key="weight", latex="W", name=tr("weight W"), help=tr("How much the token counts in the mean.")),
         joint(r"\bigl[\,-", glue=True),
     )
     end = (joint(r"\bigr]", glue=True),)
@@ -26,7 +26,7 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
 def _gate(o: Objective) -> tuple[Term, ...]:
     if o.importance_cap is None:
         return ()
-    told = tr("What a sample of another policy counts: π_old over the sampler's, but no more than the cap.")
+    told = tr("How much a sample of another policy counts: π_old over the sampler's, but no more than the cap.")
     return (Term(key="gate", latex="m", name=tr("importance weight m"), help=told),)
 
 
@@ -36,7 +36,9 @@ def _penalty(o: Objective) -> tuple[Term, ...]:
         kl = r"r\,\mathrm{KL}" if o.kl_importance else r"\mathrm{KL}"
         terms += (
             joint(r"\;+\;"),
-            Term(key="beta", latex=rf"{o.beta:.6g}", name=tr("KL weight β"), help=tr("What the KL penalty counts.")),
+            Term(
+                key="beta", latex=rf"{o.beta:.6g}", name=tr("KL weight β"), help=tr("How much the KL penalty counts.")
+            ),
             Term(
                 key="kl",
                 latex=kl,

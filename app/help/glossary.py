@@ -116,7 +116,7 @@ def load_glossary(path: Path) -> Glossary:
             if other not in entries:
                 raise GlossaryError(
                     _line(text, entry.id),
-                    tr("“{title}” refers to “{other}”, which is no term").format(title=entry.title, other=other),
+                    tr("“{title}” refers to “{other}”, which is not a term").format(title=entry.title, other=other),
                 )
     return Glossary(entries)
 
@@ -160,13 +160,13 @@ def _entry(id: str, table: Any, text: str) -> Entry:
         GlossaryError: a field is missing, unknown or of the wrong type.
     """
     if not isinstance(table, dict):
-        raise GlossaryError(_line(text, id), tr("“{id}” stands outside a [term]").format(id=id))
+        raise GlossaryError(_line(text, id), tr("“{id}” is outside a [term]").format(id=id))
     known = {field.name for field in fields(Entry)} - {"id"}
     for name, value in table.items():
         if name not in known:
             raise GlossaryError(
                 _line(text, id),
-                tr("“{id}” has the part “{name}”; known are {known}").format(
+                tr("“{id}” has the unknown part “{name}”; choose from {known}").format(
                     id=id, name=name, known=", ".join(sorted(known))
                 ),
             )

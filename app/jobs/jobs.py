@@ -66,7 +66,7 @@ class Jobs:
         with self.lent() as process:
             if process is None:
                 raise GrpoError(
-                    tr("A cluster needs a process of its own, which this window starts none of; choose this machine.")
+                    tr("A cluster needs a separate process, which this window cannot start; choose this machine.")
                 )
             yield from process.results("cluster", [where, job, *arguments], poll)
 

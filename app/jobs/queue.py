@@ -271,7 +271,7 @@ class BackgroundQueue(QObject):
     def _must_be_still(self) -> None:
         if self._process is not None:
             raise GrpoError(
-                tr("Runs are being trained in the background already; wait for them, or cancel them first.")
+                tr("Runs are already being trained in the background; wait for them, or cancel them first.")
             )
 
     def _enter(self, state: QueueState) -> None:

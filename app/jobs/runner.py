@@ -17,7 +17,7 @@ from grpo_core.text import tr
 Poll = Callable[[], None]
 Make = Callable[[Poll], Iterator[object]]
 """A function that yields the results of an experiment one by one, and calls its argument every few milliseconds."""
-CANCELLED = tr("Cancelled; what was done stays.")
+CANCELLED = tr("Cancelled; what was done is kept.")
 DEAF_SECONDS = 5.0
 """Seconds within which a cancelled experiment must react.
 
@@ -96,7 +96,7 @@ class Runner(QObject):
         return job is not None
 
     def _compute(self, job: _Job) -> None:
-        sentence = tr("The experiment failed; what was done stays.")
+        sentence = tr("The experiment failed; what was done is kept.")
         try:
             for result in job.make(job.poll):
                 job.poll()

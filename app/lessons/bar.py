@@ -11,7 +11,7 @@ from app.theme.reasons import allow
 from app.workspace.view import View
 from grpo_core.text import tr
 
-PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on once more skips the question.")
+PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on again skips the question.")
 
 
 class LessonBar(QWidget):
@@ -32,9 +32,9 @@ class LessonBar(QWidget):
         self.note.setWordWrap(True)
         self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
         for button, tip, pressed in (
-            (self.back, tr("The step before (Left)."), lesson_player.back),
+            (self.back, tr("The previous step (Left)."), lesson_player.back),
             (self.next, tr("The next step (Right, Space)."), lesson_player.next),
-            (self.open, tr("Go on with this run, all panels and all settings."), lesson_player.keep),
+            (self.open, tr("Continue this run with all panels and all settings."), lesson_player.keep),
             (self.leave, tr("Back to your own run, as you left it (Esc)."), lesson_player.leave),
         ):
             button.setToolTip(plain_tip(tip))

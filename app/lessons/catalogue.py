@@ -130,7 +130,7 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
             broken.append(Broken(path.name, str(error)))
             continue
         if lesson.id in good:
-            sentence = tr("{name}: the id “{id}” is that of {good} already; choose another.").format(
+            sentence = tr("{name}: the id “{id}” already belongs to {good}; choose another.").format(
                 name=path.name, id=lesson.id, good=good[lesson.id][1]
             )
             broken.append(Broken(path.name, sentence))
@@ -147,7 +147,7 @@ def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
     """
     lesson = find_lesson(known, name)
     if lesson is None:
-        sentence = tr("There is no lesson “{name}”; there are {ids}{nearest}.")
+        sentence = tr("Unknown lesson “{name}”. Choose one of {ids}{nearest}.")
         ids = [lesson.id for lesson in known]
         raise GrpoError(sentence.format(name=name, ids=", ".join(ids), nearest=nearest(name.strip(), ids)))
     return lesson

@@ -48,7 +48,7 @@ class Ending(QWidget):
         self.homework = homework_button()
         self.homework.clicked.connect(self.handed_in)
         self.following.setProperty("primary", True)
-        self.free.setToolTip(tr("The lesson's run in the whole program, with all panels and all settings (O)."))
+        self.free.setToolTip(tr("The lesson's run in the full program, with all panels and all settings (O)."))
         self.following.clicked.connect(self._on_following)
         self.all.clicked.connect(self._on_all)
         self.free.clicked.connect(self.kept)
@@ -89,7 +89,7 @@ class Ending(QWidget):
         ]
         self.missed.setVisible(bool(missed))
         if missed:
-            self.missed.setText(tr("Look at these once more (Left walks back):") + "\n\n" + "\n\n".join(missed[:MOST]))
+            self.missed.setText(tr("Look at these once more (Left goes back):") + "\n\n" + "\n\n".join(missed[:MOST]))
         self._following = "" if following is None else following.id
         self.following.setVisible(following is not None)
         if following is not None:

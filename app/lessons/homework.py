@@ -17,8 +17,9 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 HOLDS = tr(
-    "One text file below 64 KB: your name as you type it, the lesson and the program's version, your predictions and "
-    "what the run gave, the settings and the seed, and your conclusion. Nothing else, and it is sent nowhere."
+    "One text file below 64 KB: your name as you type it, the lesson and the program's version, your "
+    "predictions and what the run gave, the settings and the seed, and your conclusion. It contains "
+    "nothing else, and it is not sent anywhere."
 )
 
 

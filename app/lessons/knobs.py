@@ -35,7 +35,7 @@ class Knobs(QWidget):
         self.rows: dict[str, Row] = {}
         self.back = QToolButton()
         self.back.setText(tr("Reset"))
-        self.back.setToolTip(tr("Put everything back as this step has it."))
+        self.back.setToolTip(tr("Reset everything to the values of this step."))
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.back.clicked.connect(self.reset)
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)

@@ -78,7 +78,7 @@ def lines(
         length = _length_text(lesson, course)
         made.append(Line(str(lesson.number), lesson.title, lesson.gist, length, text, share, lesson.id))
     made += [
-        Line("!", tr("{file} cannot be given").format(file=bad.file), bad.sentence, "", "", 0.0, "", broken=True)
+        Line("!", tr("{file} cannot be used").format(file=bad.file), bad.sentence, "", "", 0.0, "", broken=True)
         for bad in broken
     ]
     return made

@@ -38,7 +38,7 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
     if path.resolve().parent == resource("lessons").resolve():
         return lesson
     if lesson.number < FIRST:
-        sentence = tr("number: {number} is taken or kept for shipped lessons; lessons of your own begin at {first}")
+        sentence = tr("number: {number} is taken or reserved for shipped lessons; your own lessons begin at {first}")
         raise LessonError(path.name, 1, sentence.format(number=lesson.number, first=FIRST))
     for title in lesson_titles():
         if title.id == lesson.id:
@@ -52,7 +52,7 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
 
 
 def _taken(key: str, value: object, whose: str) -> str:
-    sentence = tr("{key}: “{value}” is that of {whose} already; choose another")
+    sentence = tr("{key}: “{value}” already belongs to {whose}; choose another")
     return sentence.format(key=key, value=value, whose=whose)
 
 

@@ -55,7 +55,7 @@ class LessonPanel(Panel):
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
-        self.head = Label(tr("Each lesson runs on live numbers, in a run of its own. Return opens it, Esc leaves it."))
+        self.head = Label(tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."))
         self.head.setObjectName("muted")
         self.head.setWordWrap(True)
         self.list = LessonList()

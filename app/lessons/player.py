@@ -225,7 +225,7 @@ class LessonPlayer(QObject):
 
     def keep(self) -> None:
         """Leave the lesson and continue its run in the full program. The user's previous run stays in the list."""
-        sentence = tr("You go on with the lesson's run. The run that you came from is in the list of runs.")
+        sentence = tr("You continue with the lesson's run. The run that you came from is in the list of runs.")
         self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
 
     # -- moving to a step ----------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
         case "number" | "ghost":
             return repr(guess)
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
@@ -68,7 +68,7 @@ def _input_for(prediction: Prediction) -> Options | Value:
             bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
             return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 def result_text(prediction: Prediction, value: float) -> str:
@@ -122,7 +122,9 @@ def lesson_of(prediction: Prediction, placed: Placed) -> str:
         return ""
     if as_told(prediction, placed.value):
         return spoken(prediction.reveal)
-    return tr("The usual sentence does not hold in this run, and the run is right: look where it comes from.")
+    return tr(
+        "The usual explanation does not hold in this run, and the run is right: look at where its number comes from."
+    )
 
 
 class PredictionBox(QWidget):

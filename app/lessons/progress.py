@@ -87,7 +87,7 @@ class LessonProgress:
         except FileNotFoundError:
             return
         except OSError as error:
-            self.problem = tr("What is remembered of the lessons, in {path}, could not be read: {error}.").format(
+            self.problem = tr("The progress of the lessons, in {path}, could not be read: {error}.").format(
                 path=path, error=reason(error)
             )
             return
@@ -115,9 +115,9 @@ class LessonProgress:
             return tr("The file of the lessons' progress is damaged, and could not be kept: {error}.").format(
                 error=reason(error)
             )
-        return tr("The file of the lessons' progress is damaged; it is kept as {backup}, and a new one begins.").format(
-            backup=backup
-        )
+        return tr(
+            "The file of the lessons' progress is damaged; it is kept as {backup}, and a new one was started."
+        ).format(backup=backup)
 
     # -- recording -----------------------------------------------------------------------------------------------------
 

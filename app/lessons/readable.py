@@ -31,7 +31,7 @@ def readable(value: float, form: str) -> str:
         case "digits":
             return _digits(value)
         case _:
-            raise ValueError(f"{form!r} is no way to show a number")
+            raise ValueError(f"{form!r} is not a way to show a number")
 
 
 def _digits(value: float) -> str:

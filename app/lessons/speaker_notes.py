@@ -51,7 +51,7 @@ def plan_of(lesson: Lesson, place: int) -> str:
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])
-    return tr("Time for this step: {minutes:g} min; after it {over:g} of {all:g} min are over.").format(
+    return tr("Time for this step: {minutes:g} min; after it, {over:g} of {all:g} min have passed.").format(
         minutes=lesson.steps[place].minutes, over=over, all=lesson.minutes
     )
 
@@ -76,7 +76,7 @@ def analogy_of(lesson: Lesson) -> str:
     """Return the lesson's everyday analogy, marked as such, or an empty string if there is none."""
     if lesson.teaching is None or not lesson.teaching.analogy:
         return ""
-    return tr("An analogy, and no more: {sentence}").format(sentence=lesson.teaching.analogy)
+    return tr("Only an analogy: {sentence}").format(sentence=lesson.teaching.analogy)
 
 
 def _now(lesson: Lesson, place: int, *, open_: bool) -> str:

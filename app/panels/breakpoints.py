@@ -217,7 +217,7 @@ class BreakpointsPanel(Panel):
     def summary(self, view: View) -> str:
         on = [one.words for one in self.workspace.breakpoints.all if one.on]
         return (
-            tr("A run stops where {on}.").format(on=tr("; or where ").join(on))
+            tr("A run stops when {on}.").format(on=tr("; or when ").join(on))
             if on
             else tr("No breakpoint is on. {always}").format(always=ALWAYS)
         )
@@ -245,7 +245,7 @@ class BreakpointsPanel(Panel):
     @Slot(int)
     def _on_relation(self, index: int) -> None:
         any_value = self.relation.itemData(index) == "first"
-        allow(self.value, tr("It stops at the first value of this series, whatever it is.") if any_value else "")
+        allow(self.value, tr("The run stops at the first value of this series, whatever it is.") if any_value else "")
         self.refusal.hide()
 
     @Slot(int)

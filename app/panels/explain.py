@@ -57,7 +57,7 @@ class ExplainPanel(Panel):
         self._node: Node | None = None
         self.back = QToolButton()
         self.back.setText(tr("‹ Back"))
-        self.back.setAccessibleName(tr("Back to the number before"))
+        self.back.setAccessibleName(tr("Back to the previous number"))
         self.back.clicked.connect(self._on_back)
         self.heading = Label()
         self.heading.setObjectName("section")
@@ -156,8 +156,8 @@ class ExplainPanel(Panel):
         self.back.setVisible(len(self._trail) > 1)
         self.heading.setText(tr("Explain a number"))
         hint = tr(
-            "Double-click any number, or select it and press E or Return: its formula, its values and its inputs "
-            "appear here, and go with the sample that is selected."
+            "Double-click any number, or select it and press E or Return: its formula, its values and its "
+            "inputs appear here, and follow the selected sample."
         )
         hint_text = (
             tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
@@ -230,7 +230,7 @@ class ExplainPanel(Panel):
 
     def summary(self, view: View) -> str:
         if self._node is None:
-            return tr("Nothing is being explained.")
+            return tr("No number is being explained.")
         node = self._node
         if not node.latex:
             return tr("{title} is {value}.").format(title=node.title, value=shown(node.value, 4))

@@ -27,10 +27,10 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import plural, tr
 
 EMPTY = tr(
-    "Choose the folder with the files of your class. Each claimed number of a bandit is computed once more, and what "
-    "is odd about a file is said in its row."
+    "Choose the folder with the files of your class. Each number claimed for a bandit is recomputed, and "
+    "anything odd about a file is noted in its row."
 )
-READING = tr("The files are read, and their numbers computed once more…")
+READING = tr("Reading the files and recomputing their numbers…")
 PREDICTED = BarSeries(name=tr("predicted"), meaning="policy", style="outline")
 RIGHT = BarSeries(name=tr("of them right"), meaning="reward")
 WIDTHS = {"file": 14, "name": 14, "flags": 24, "conclusion": 24}

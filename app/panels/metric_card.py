@@ -102,9 +102,9 @@ class MetricCard(QWidget):
             sentences.append(tr("Full precision: {value}.").format(value=full(value)))
         sentences += [reason.sentence] if reason else []
         if stale:
-            sentences.append(tr("This is the value of the update before; this update's comes with a later stage."))
+            sentences.append(tr("This is the previous update's value; this update's value appears at a later stage."))
         explain_on_hover(self, title, " ".join(sentences))
-        name = tr("{title} {value}, of the update before") if stale else tr("{title} {value}")
+        name = tr("{title} {value}, from the previous update") if stale else tr("{title} {value}")
         self.setAccessibleName(name.format(title=title, value=self._value))
         self.update()
 

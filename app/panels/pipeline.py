@@ -145,7 +145,7 @@ class PipelinePanel(Panel):
         if view.step.step is None:
             if view.run.why_no_step:
                 return view.run.why_no_step
-            return tr("No update yet: sample, score, normalize and update come with the first one.")
+            return tr("No update yet: sample, score, normalize and update appear with the first one.")
         return tr("Update {step:,}: {stage}.").format(
             step=view.run.label(view.cursor.step), stage=_name(view.cursor.stage, view)
         )

@@ -26,11 +26,11 @@ from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 from grpo_core.texts import question_text
 
-NOTHING_YET = tr("Type a completion of your own here once a language model has made its first update.")
+NOTHING_YET = tr("Type your own completion here once a language model has made its first update.")
 EVERY_WEIGHT = tr(
-    "Every weight of this model is trained, and those that it had before an update are not kept, so nothing can be "
-    "asked of it. A run that trains an adapter answers here. So does one with a folder for snapshots, about updates "
-    "after the last but one of them."
+    "Every weight of this model is trained, and the weights before an update are not kept, so the model "
+    "cannot be asked. A run that trains an adapter answers here. So does one with a folder for snapshots, "
+    "about updates after the second-to-last snapshot."
 )
 TYPE_FIRST = tr("Type a completion first, such as 2+12=14.")
 TYPE_IN_WORDS = tr("Type a completion first, such as 12.")
@@ -209,7 +209,7 @@ class ScorePanel(Panel):
         return True
 
     def _mark(self, refused: bool) -> None:
-        allow(self.button, tr("The model does not know every sign of this completion.") if refused else "")
+        allow(self.button, tr("The model does not know every character of this completion.") if refused else "")
         if bool(self.field.property("refused")) != refused:
             self.field.setProperty("refused", refused)
             self.field.style().polish(self.field)

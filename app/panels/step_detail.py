@@ -28,7 +28,7 @@ FOOT = 0.25
 """Maximum share of the panel's height for the sentences on the groups."""
 MOST_ROWS = 4_000
 """Maximum number of an update's tokens that are listed together. More rows would block the window."""
-NONE_YET = tr("One row a sample appears here with every number of the update. Press Step to compute one.")
+NONE_YET = tr("One row per sample appears here, with every number of the update. Press Step to compute an update.")
 
 
 class StepDetailPanel(Panel):
@@ -104,7 +104,7 @@ class StepDetailPanel(Panel):
         foot = _foot(revealed, view)
         if self._only is not None:
             foot = tr(
-                "The tokens of completion {row} alone; choose another one in the panel “Completions”. {foot}"
+                "Only the tokens of completion {row}; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
         one = _foot(revealed, view, int(step.group[view.selection.row or 0]))
         self.feet = (
@@ -251,7 +251,7 @@ def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None)
     are known.
     """
     if revealed is not None and "reward" not in revealed:
-        return tr("Rewards come with the next stage.")
+        return tr("Rewards appear with the next stage.")
     parts = []
     groups = view.step.derived(_groups)
     for group in groups[:4] if only is None else groups[only : only + 1]:

@@ -254,11 +254,11 @@ class TimelinePanel(Panel):
         earlier = None if view.running or following else next_event(view.run, view.cursor.step, forwards=False)
         self._forwards = earlier is None
         event, pattern = following or earlier, NEXT if following else BACK
-        why_not = tr("Events are looked for when the run rests.") if view.running else tr("Nothing is marked yet.")
+        why_not = tr("Events are searched for when the run pauses.") if view.running else tr("Nothing is marked yet.")
         allow(self.next_button, "" if event else why_not)
         self.next_button.setText(pattern.format(event=event[1]) if event else NO_EVENT)
         self.next_button.setAccessibleName(
-            tr("Go to the next event") if self._forwards else tr("Go to the event before")
+            tr("Go to the next event") if self._forwards else tr("Go to the previous event")
         )
 
     def _keep_widths(self, view: View) -> None:
@@ -356,8 +356,8 @@ def preview(run: RunHandle, step: int) -> str:
     if stretch is not None:
         lines.append(
             plural(
-                "Thinned out: of {every:,} update one is kept here",
-                "Thinned out: of {every:,} updates one is kept here",
+                "Thinned out: one of {every:,} update is kept here",
+                "Thinned out: one of {every:,} updates is kept here",
                 stretch.every,
             ).format(every=stretch.every)
         )

@@ -27,10 +27,10 @@ LINE = 28
 OWN = tr("This is the run that is shown; it is always drawn.")
 HINT = tr("Runs that you leave stay here as thin lines.")
 TIP = plural(
-    "The same settings from {count} other seed, side by side: their range stands behind this run's lines. For a "
-    "language model they are queued as runs in the background.",
-    "The same settings from {count} other seeds, side by side: their range stands behind this run's lines. For a "
-    "language model they are queued as runs in the background.",
+    "The same settings with {count} other seed, side by side: their range is drawn behind this run's "
+    "lines. For a language model they are queued as runs in the background.",
+    "The same settings with {count} other seeds, side by side: their range is drawn behind this run's "
+    "lines. For a language model they are queued as runs in the background.",
     COUNT,
 ).format(count=COUNT)
 

@@ -64,7 +64,7 @@ class BarSeries:
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
-            raise ValueError(f"“{self.style}” is no style of a bar series: choose one of {', '.join(STYLES)}.")
+            raise ValueError(f"“{self.style}” is not a style of a bar series: choose one of {', '.join(STYLES)}.")
 
     def with_heights(self, heights: np.ndarray, **others: np.ndarray | None) -> BarSeries:
         """Return a copy of this series with other heights and optionally other ``values``, ``low`` and ``high``, (n,)

@@ -90,7 +90,7 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
             writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
             _paint(widget, writer, size, paper)
         case _:
-            raise ValueError(f"“{kind}” is no kind of picture: choose one of {', '.join(FORMATS)}.")
+            raise ValueError(f"“{kind}” is not a kind of picture: choose one of {', '.join(FORMATS)}.")
     buffer.close()
     made = bytes(data.data())
     return _legible(made, paper.theme) if kind == "svg" else made

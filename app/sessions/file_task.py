@@ -105,7 +105,7 @@ class FileTask(QObject):
                 sentence = tr("The file could not be reached: {strerror}.")
                 self.failed.emit(sentence.format(strerror=error.strerror or error))
             except BaseException:
-                self.failed.emit(tr("The work on the file was broken off by an unexpected error."))
+                self.failed.emit(tr("The work on the file was stopped by an unexpected error."))
                 raise
             else:
                 self.done.emit(result)
@@ -146,7 +146,7 @@ class FileTasks(QObject):
         If another task is running, nothing is started; the message bar reports that, and the result is False.
         """
         if self._task is not None:
-            self._messages.say(tr("{doing} is not finished yet; try again then.").format(doing=self._title))
+            self._messages.say(tr("{doing} is not finished yet; try again when it is.").format(doing=self._title))
             return False
         self._title, self._finish = title, finish
         self._task = FileTask(work, self)
@@ -195,8 +195,8 @@ class FileTasks(QObject):
             return
         self._detached()
         sentence = tr(
-            "{doing} was cancelled. It did not hear that for {seconds:g} seconds and was left behind; perhaps the disk "
-            "does not answer."
+            "{doing} was cancelled. It did not react for {seconds:g} seconds and was abandoned; perhaps "
+            "the disk does not answer."
         )
         self._messages.say(sentence.format(doing=self._title, seconds=DEAF_MS / 1000))
         self.ended.emit()

@@ -18,9 +18,9 @@ _REASONS = {
     errno.EACCES: tr("the program is not allowed to use the folder"),
     errno.EPERM: tr("the program is not allowed to use the folder"),
     errno.ENOENT: tr("the folder does not exist"),
-    errno.ENOTDIR: tr("a part of the path is a file, not a folder"),
-    errno.EEXIST: tr("a file of that name is in the way"),
-    errno.EISDIR: tr("a folder of that name is in the way"),
+    errno.ENOTDIR: tr("part of the path is a file, not a folder"),
+    errno.EEXIST: tr("a file with that name already exists"),
+    errno.EISDIR: tr("a folder with that name already exists"),
 }
 
 

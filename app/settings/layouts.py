@@ -73,7 +73,7 @@ class Layouts:
         try:
             _arrange(window, _unpacked(content))
         except LayoutError as refused:
-            return tr("The layout “{name}” was left alone: {refused}. The window stays as it is.").format(
+            return tr("The layout “{name}” was not used: {refused}. The window stays as it is.").format(
                 name=name, refused=refused
             )
         return None
@@ -136,7 +136,7 @@ def _arrange(window: QMainWindow, state: dict[str, Any]) -> None:
         docks = base64.b64decode(state["docks"], validate=True)
         box = QRect(*(int(number) for number in state["box"]))
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise LayoutError(tr("it has another form than this version writes")) from None
+        raise LayoutError(tr("its format is not the one that this version writes")) from None
     if box.isValid():
         window.setGeometry(clamped(box, [screen.availableGeometry() for screen in QApplication.screens()]))
     if not window.restoreState(docks, LAYOUT_VERSION):
@@ -168,7 +168,7 @@ def _unpacked(content: bytes) -> dict[str, Any]:
     if qt != qVersion():
         raise LayoutError(tr("it was saved with Qt {qt}, and this is Qt {qversion}").format(qt=qt, qversion=qVersion()))
     if sum_ != actual:
-        raise LayoutError(tr("its file is damaged, the checksum does not match"))
+        raise LayoutError(tr("its file is damaged (the checksum does not match)"))
     try:
         state = json.loads(data)
     except (ValueError, RecursionError):

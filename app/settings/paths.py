@@ -87,8 +87,9 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
         kind, why = next(iter(refused.items()))
         raise GrpoError(
             tr(
-                "GRPO Lab finds no folder that it can write to: {place} cannot be written ({why}), and there is no "
-                "place for temporary files either ({temporary}). Name a folder in {variable} and start it again."
+                "GRPO Lab cannot find a folder to write to: {place} cannot be written ({why}), and neither "
+                "can a folder for temporary files ({temporary}). Set {variable} to a folder that can be "
+                "written, and start it again."
             ).format(place=wanted[kind], why=why, temporary=reason(error), variable=HOME_VARIABLE)
         ) from None
     for kind in refused:
@@ -116,7 +117,7 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
         )
         start = tr("The folders for {names}, {places},").format(names=listed, places=shown)
     return tr(
-        "{start} cannot be written: {reason}. Until that is put right they go to {root}, which the system may clear."
+        "{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear."
     ).format(start=start, reason=reasons[0], root=root)
 
 

@@ -32,7 +32,7 @@ SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
 def _speed(tempo: Tempo, title: str, whose: str) -> Any:
     return setting(
         tempo.speed,
-        tr("Updates per second of {whose}; nothing means as fast as the machine can.").format(whose=whose),
+        tr("Updates per second of {whose}; leave it empty for as fast as possible.").format(whose=whose),
         title,
         unit=tr("updates per second"),
         low=0,
@@ -46,7 +46,7 @@ def _speed(tempo: Tempo, title: str, whose: str) -> Any:
 def _length(tempo: Tempo, title: str, whose: str) -> Any:
     return setting(
         tempo.length,
-        tr("A run of {whose} pauses after this many more updates; nothing means no limit.").format(whose=whose),
+        tr("A run of {whose} pauses after this many more updates; leave it empty for no limit.").format(whose=whose),
         title,
         unit=tr("updates"),
         low=1,
@@ -66,7 +66,7 @@ class Preferences:
 
     theme: str = setting(
         "system",
-        tr("Colours: those of the system, light, dark, for a projector, or with the strongest contrast."),
+        tr("Colours: those of the system, light, dark, for a projector, or with the highest contrast."),
         tr("Theme"),
         choices=("system", "light", "dark", "projector", "contrast"),
     )
@@ -78,7 +78,7 @@ class Preferences:
         high=MAX_SCALE,
         usual=(MIN_SCALE, MAX_SCALE),
     )
-    reduced_motion: bool = setting(False, tr("Nothing moves to show where it went."), tr("Reduced motion"))
+    reduced_motion: bool = setting(False, tr("Changes appear at once, without animation."), tr("Reduced motion"))
     speed: float | None = _speed(BANDIT, tr("Speed"), tr("a bandit"))
     run_length: int | None = _length(BANDIT, tr("Run length"), tr("a bandit"))
     language_speed: float | None = _speed(LANGUAGE, tr("Speed of language models"), tr("a language model"))
@@ -89,14 +89,14 @@ class Preferences:
     thinning: bool = setting(
         False,
         tr(
-            "At its size limit a bandit's run does not pause: of its older updates every second is kept, then every "
-            "fourth, and so on. Curves stay whole."
+            "At its size limit, a bandit's run does not pause: it keeps every second of its older updates, "
+            "then every fourth, and so on. Curves stay complete."
         ),
         tr("Thin out long runs"),
     )
     kept_runs: int = setting(
         20,
-        tr("Unsaved runs that are kept before the program asks."),
+        tr("Number of unsaved runs to keep before the program offers to delete some."),
         tr("Kept runs"),
         unit=tr("runs"),
         low=1,
@@ -104,7 +104,7 @@ class Preferences:
     )
     kept_size: float = setting(
         5.0,
-        tr("Total size of unsaved runs that is kept before the program asks."),
+        tr("Total size of unsaved runs to keep before the program offers to delete some."),
         tr("Kept size"),
         unit="GB",
         low=0.01,
@@ -171,7 +171,7 @@ def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
         return Preferences(), ()
     except OSError as error:
         return Preferences(), (
-            tr("The preferences in {path} could not be read: {error}. The usual ones hold.").format(
+            tr("The preferences in {path} could not be read: {error}. The defaults are used.").format(
                 path=path, error=reason(error)
             ),
         )
@@ -214,7 +214,7 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
             preferences = preferences.replace(**{name: _stored(name, value)})
         except SettingsError:
             problems.append(
-                tr("The preference “{name}” was {value}, which it cannot be; it was reset.").format(
+                tr("The preference “{name}” had the invalid value {value}; it was reset.").format(
                     name=title(name), value=_short(value)
                 )
             )
@@ -240,8 +240,8 @@ def _kept_copy(path: Path, content: bytes) -> str:
     try:
         write_atomically(backup, content)
     except OSError as error:
-        return tr("The file as it was could not be kept: {error}.").format(error=reason(error))
-    return tr("The file as it was is kept as {backup}.").format(backup=backup)
+        return tr("The old file could not be kept: {error}.").format(error=reason(error))
+    return tr("The old file is kept as {backup}.").format(backup=backup)
 
 
 def _short(value: object) -> str:

@@ -48,7 +48,7 @@ def choose(app: QApplication, choice: str) -> Theme:
             return CONTRAST
         return DARK if app.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
     if choice not in THEMES:
-        raise ValueError(f"“{choice}” is no theme: choose one of {', '.join(CHOICES)}.")
+        raise ValueError(f"“{choice}” is not a theme: choose one of {', '.join(CHOICES)}.")
     return THEMES[choice]
 
 

@@ -86,7 +86,10 @@ class TokenGrid(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(tr("Completions"))
         self.setAccessibleDescription(
-            tr("Arrow keys choose a token; in a lesson, where Left and Right walk, hold Shift. Return explains it.")
+            tr(
+                "Arrow keys choose a token; in a lesson, hold Shift, because Left and Right change the step. "
+                "Return explains the token."
+            )
         )
         self._look: tuple[Theme, float] | None = None
 

@@ -196,7 +196,7 @@ TINTS: dict[str, Tint] = {
     ),
     "weight": Tint(
         title=tr("Weight in the mean"),
-        help=tr("How much of the loss one token counts; full tint: three times an even share."),
+        help=tr("How much one token counts in the loss; full tint: three times an even share."),
         quantity="weight",
         values=_of_terms("weight"),
         limit=_weight_limit,
@@ -229,8 +229,8 @@ TINTS: dict[str, Tint] = {
     "importance": Tint(
         title=tr("Importance weight"),
         help=tr(
-            "log of min(π_old / π_sampler, C), by which a truncated importance ratio multiplies the push. C is the "
-            "loss's cap, or 2 where it has none. Full tint: the cap."
+            "log of min(π_old / π_sampler, C), by which a truncated importance ratio multiplies the push. "
+            "C is the loss's cap, or 2 if it has none. Full tint: the cap."
         ),
         quantity="sampling_logp",
         values=_importance,
@@ -249,7 +249,7 @@ TINTS: dict[str, Tint] = {
     ),
     "advantage": Tint(
         title=tr("Advantage"),
-        help=tr("The advantage that the token has, of its completion or its own."),
+        help=tr("The advantage of the token: its own, or that of its completion."),
         quantity="advantage",
         values=_advantage,
         limit=largest_advantage,
@@ -295,7 +295,7 @@ OVERVIEW: dict[str, Tint] = {
     ),
     "left_out": Tint(
         title=tr("Not in the loss"),
-        help=tr("Tokens that are there and do not count, as the result of a tool."),
+        help=tr("Tokens that do not count in the loss, such as the result of a tool."),
         quantity="weight",
         values=_left_out,
         limit=lambda view: 1.0,

@@ -64,7 +64,7 @@ class ExplainSheet(QFrame):
         title.setObjectName("section")
         self.pin = QPushButton(tr("Keep as a panel"))
         self.pin.setProperty("flat", True)
-        self.pin.setToolTip(plain_tip(tr("Shift+E: it stands beside the others from then on.")))
+        self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
         self.pin.clicked.connect(self.pinned)
         close = TitleButton("close", tr("Close (Esc)"))
         close.clicked.connect(self.left)

@@ -18,7 +18,7 @@ ANNOUNCE_MS = 1000
 """Minimum number of milliseconds between two announcements to a screen reader."""
 PHASES = {
     Phase.SAMPLING: tr("Sampling: token {done} of {total}"),
-    Phase.REFERENCE: tr("Scoring by the reference"),
+    Phase.REFERENCE: tr("Scoring with the reference"),
     Phase.MEASURING: tr("Measuring on held-out prompts"),
     Phase.TRAINING: tr("Pass {done} of {total}"),
     Phase.SCORING: tr("Scoring after the update"),

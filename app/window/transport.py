@@ -224,7 +224,7 @@ class Transport(QToolBar):
         label = self._label(tr("Seed"))
         field = QLineEdit()
         field.setAccessibleName(tr("Seed of a new run"))
-        field.setToolTip(tr("Type another seed and press Return: a new run begins from it under the settings shown."))
+        field.setToolTip(tr("Type another seed and press Return to begin a new run with it and the settings shown."))
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.returnPressed.connect(self._on_seed)
         field.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -23,7 +23,7 @@ def model_summary(
     """
     files = _files(settings.model.folder, settings.model.digest)
     if files is None:
-        return tr("What the model answers to these prompts comes with the first update.")
+        return tr("The model's answers to these prompts appear with the first update.")
     needed = need(files, settings)
     summary = plural(
         "{parameters:,} parameter, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB.",

@@ -129,8 +129,8 @@ class RunHandle:
         handle.read_only = _hindrance(path, reader.newer, handle.held)
         if not reader.meta.ended:
             handle.note = plural(
-                "{name} was not closed properly. It holds {last:,} update; go on from the last.",
-                "{name} was not closed properly. It holds {last:,} updates; go on from the last.",
+                "{name} was not closed properly. It has {last:,} update; you can continue from the last.",
+                "{name} was not closed properly. It has {last:,} updates; you can continue from the last.",
                 reader.last,
             ).format(name=path.name, last=reader.last)
         handle.note = handle.read_only or handle.note
@@ -284,7 +284,7 @@ class RunHandle:
         if self._lineage is None:
             if not self.path.exists():
                 raise RunFileError(
-                    tr("{name} is not there any more, so update {number} cannot be shown.").format(
+                    tr("{name} no longer exists, so update {number} cannot be shown.").format(
                         name=self.path.name, number=number
                     )
                 )

@@ -214,7 +214,7 @@ class RunManager(QObject):
             self._controller.commit()
         if not run.path.exists():
             raise GrpoError(
-                tr("{title} has no file of its own before its next update; press Step, then save it.").format(
+                tr("{title} gets its own file only with its next update; press Step, then save it.").format(
                     title=run.title
                 )
             )

@@ -76,7 +76,7 @@ class Training(QObject):
         resumable = resume is not None and (resume.resume or run.origin.settings.is_language)
         if run.head and not resumable:
             raise GrpoError(
-                tr("{title} can be looked at, but not continued: its last update holds no policy.").format(
+                tr("{title} can be looked at, but not continued: its last update does not include a policy.").format(
                     title=run.title
                 )
             )
@@ -157,7 +157,7 @@ class Training(QObject):
         if not known:
             sentence = tr(
                 "{title} has reached its size limit: from now on only some of its older updates are kept. "
-                "Its curves stay whole; the timeline shows where."
+                "Its curves stay complete; the timeline shows where."
             ).format(title=run.title)
             self._workspace.problem.emit(sentence, "info")
 

@@ -131,11 +131,11 @@ def test_the_command_writes_the_film_and_leaves_what_is_there(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--lesson", "calculus"), "There is no lesson “calculus”; there are why_rl, "),
-        (("--lesson", "4", "run.grpo"), "A lesson is filmed whole"),
-        (("--lesson", "4", "--steps", "1:2"), "A lesson is filmed whole"),
-        (("--lesson", "4", "--size", "400x40"), "leaves no room"),
-        ((), "the name of a run file, or --lesson"),
+        (("--lesson", "calculus"), "Unknown lesson “calculus”. Choose one of why_rl, "),
+        (("--lesson", "4", "run.grpo"), "A lesson is filmed completely"),
+        (("--lesson", "4", "--steps", "1:2"), "A lesson is filmed completely"),
+        (("--lesson", "4", "--size", "400x40"), "leaves no space"),
+        ((), "give a run file, or --lesson"),
     ],
 )
 def test_what_cannot_be_filmed_is_refused_in_a_sentence(

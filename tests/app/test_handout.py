@@ -76,7 +76,7 @@ def test_the_answers_are_those_of_the_walk(
         assert predict is not None
         assert plain(spoken(predict.reveal)) in text
     other = "".join(pages_of(answers(lesson, {**values, 1: 9.0}, paper)))
-    assert "Theusualsentencedoesnotholdinthisrun" in other, "the run is believed"
+    assert "Theusualexplanationdoesnotholdinthisrun" in other, "the run is believed"
 
 
 def test_a_question_stays_on_one_page_with_its_scale(lesson: Lesson, qapp: QApplication) -> None:
@@ -141,8 +141,8 @@ def test_the_menu_writes_the_pages_of_the_lesson_that_is_open(
     ("arguments", "said"),
     [
         (["4", "--out", "a.txt"], "end the name of a.txt in .pdf"),
-        (["4", "--out", "a.pdf", "--answers", "./a.pdf"], "choose another name for them"),
-        (["calculus", "--out", "a.pdf"], "There is no lesson “calculus”"),
+        (["4", "--out", "a.pdf", "--answers", "./a.pdf"], "choose another name for it"),
+        (["calculus", "--out", "a.pdf"], "Unknown lesson “calculus”"),
     ],
 )
 @pytest.mark.usefixtures("qapp")

@@ -50,13 +50,13 @@ def test_a_new_lesson_has_no_faults_and_every_step_is_reported(home: Path, capsy
         (
             "range = [0.0, 1.0]",
             "range = [0.0, 0.5]",
-            "Fault: The answer (Probability of the likeliest action: 0.953) lies outside its range from 0 to 0.5.",
+            "Fault: The answer (Probability of the likeliest action: 0.953) is outside its range from 0 to 0.5.",
         ),
-        ("holds = [0.2, 1.0]", "holds = [0.2, 0.5]", "lies outside “holds” from 0.2 to 0.5"),
+        ("holds = [0.2, 1.0]", "holds = [0.2, 0.5]", "is outside “holds” from 0.2 to 0.5"),
         (
             '{ text = "0.5 or more", when = [0.5, 1.0] }',
             '{ text = "Hardly more", when = [0.5, 0.7] }',
-            "Fault: No choice holds the answer",
+            "Fault: No choice contains the answer",
         ),
         ('answer = { metric = "max_prob" }', 'answer = { metric = "accuracy" }', "Fault: The run has no such number."),
         (
@@ -89,7 +89,7 @@ def test_a_reveal_without_holds_and_seeds_that_differ_are_said_and_are_no_faults
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("number = 100", "number = 4", "lessons of your own begin at 100"),
+        ("number = 100", "number = 4", "your own lessons begin at 100"),
         ("update = 20", "update = 20\nstart = 3", "the nearest is “state”"),
         ('kind = "number"', 'kind = "number"\nstart = 21', "begins at update 21, after the step's own update 20"),
         ('{ metric = "max_prob" }', '{ metric = "max_prob", update = 21 }', "update 21 lies beyond the step's run"),
@@ -158,7 +158,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     shown.bar.valueChanged.connect(counted.append)
     driver.qtbot.waitUntil(lambda: not shown.busy, timeout=120_000)
     assert shown.status.text() == "3 steps rehearsed. Faults: 1."
-    assert "Fault: The answer (Probability of the likeliest action: 0.953) lies outside" in shown.report.toPlainText()
+    assert "Fault: The answer (Probability of the likeliest action: 0.953) is outside" in shown.report.toPlainText()
     assert shown.report.toPlainText().count("of 5 other seeds agree") == 2
     assert counted
     assert counted == sorted(counted)
@@ -167,7 +167,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert again is not None
     assert again is not shown
     again.end.click()
-    assert again.status.text() == "The rehearsal was ended."
+    assert again.status.text() == "The rehearsal was stopped."
     assert not again.busy
     again.end.click()
     assert not again.isVisible()

@@ -370,9 +370,9 @@ def test_the_menu_writes_the_update_shown_and_the_lesson_that_is_open(
         (["run.grpo", "--out", "a.txt"], "end the name of a.txt in .html"),
         (["--out", "a.html"], "Give a run file, or a lesson"),
         (["run.grpo", "--lesson", "5", "--out", "a.html"], "Give a run file, or a lesson"),
-        (["--lesson", "calculus", "--out", "a.html"], "There is no lesson “calculus”"),
+        (["--lesson", "calculus", "--out", "a.html"], "Unknown lesson “calculus”"),
         (["--lesson", "5", "--updates", "1:2", "--out", "a.html"], "--updates is for a run"),
-        (["run.grpo", "--updates", "9:13", "--out", "a.html"], "has updates 1 to 12, and no update 13"),
+        (["run.grpo", "--updates", "9:13", "--out", "a.html"], "has no update 13; it has updates 1 to 12"),
         (["run.grpo", "--updates", "1:60", "--out", "a.html"], "A page holds 50 updates at most."),
         (["run.grpo", "--updates", "3:1", "--out", "a.html"], "the first update comes before the last"),
         (["run.grpo", "--updates", "1:3", "--pass", "9", "--out", "a.html"], "has no pass 9; it has passes 1 to 4"),
@@ -410,7 +410,7 @@ def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_w
     assert all(node["agrees"] for node in page.nodes)
     capsys.readouterr()
     assert main(["texts.grpo", "--out", "b.html"]) == 2
-    assert "recorded its texts and no tokens" in capsys.readouterr().err
+    assert "recorded its texts, but no tokens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
 from grpo_core.text import plural, tr
 
 FAIR = {
-    "updates": (tr("Equal updates"), tr("One batch of the same size each, and as many updates.")),
+    "updates": (tr("Equal updates"), tr("The same batch size for each, and the same number of updates.")),
     "samples": (
         tr("Equal samples"),
-        tr("Each at its own G, REINFORCE after every completion; as many completions in all."),
+        tr("Each with its own G (REINFORCE updates after every completion); the same number of completions in all."),
     ),
     "step_length": (
         tr("Equal step length"),
-        tr("Every update changes the logits by a length of {step_length:g}; one of zero stays zero.").format(
+        tr("Every update changes the logits by a length of {step_length:g}; an update of zero stays zero.").format(
             step_length=STEP_LENGTH
         ),
     ),
@@ -36,7 +36,7 @@ FAIR = {
 """Quantity held equal for all algorithms -> label in the combo box, and explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
-OF_LEVELS = tr("Three prompts of level {names}: so much more does each pay.").format(
+OF_LEVELS = tr("Three prompts of level {names}: each pays that much more.").format(
     names=", ".join(f"{level:g}" for level in LEVELS)
 )
 PEAKS = tr(
@@ -48,9 +48,12 @@ PEAKS = tr(
     local_peak3=LOCAL_PEAK["task.bias_action"],
 )
 PASSES = (
-    (tr("μ = {mu} for all").format(mu=MU), tr("One number of passes over each batch for all: no batch is used again.")),
-    (tr("μ of the run for all"), tr("One number of passes over each batch for all: that of the run's settings.")),
-    (tr("μ of each source"), tr("As many passes as the paper makes: an algorithm with more of them makes more steps.")),
+    (
+        tr("μ = {mu} for all").format(mu=MU),
+        tr("The same number of passes over each batch for all: no batch is used again."),
+    ),
+    (tr("μ of the run for all"), tr("The same number of passes over each batch for all: that of the run's settings.")),
+    (tr("μ of each source"), tr("As many passes as in the paper: an algorithm with more passes makes more steps.")),
 )
 """Options for the number of passes over each batch: label and explanation."""
 AXES = (tr("over updates"), tr("over samples"))
@@ -218,7 +221,7 @@ class RaceChoices(QWidget):
         self.race.setText(tr("Cancel") if self._busy else tr("Race", "verb"))
         self.race.setMinimumWidth(max(widths))
         tip = (
-            tr("The algorithms that have come in stay")
+            tr("The algorithms that have finished are kept")
             if self._busy
             else tr("Over the same seeds on this landscape (Ctrl+R)")
         )

@@ -32,12 +32,14 @@ MEASURES: dict[str, Measure] = {
     "kl": Measure(tr("KL from the start"), "nats", tr("KL(π‖π_ref), exact; the reference is the policy at the start.")),
     "entropy": Measure(tr("Entropy"), "nats", tr("Of the policy, exact.")),
     "signal_to_noise": Measure(
-        tr("Signal to noise"), "", tr("Length of the mean step along the way uphill over the spread around it.")
+        tr("Signal to noise"),
+        "",
+        tr("Length of the mean step in the uphill direction, divided by the spread around it."),
     ),
     "wrong_way": Measure(
         tr("Wrong way"),
         "",
-        tr("Share of the seeds whose step pointed away from more reward; near the top a KL pulls back."),
+        tr("Share of the seeds whose step pointed away from more reward; near the top, a KL penalty pulls back."),
     ),
 }
 

@@ -17,8 +17,8 @@ from grpo_core.text import tr
 
 LEVELS = (0.0, 1.0, 2.0)
 """Reward levels of three prompts, which differ so that no common baseline fits them all."""
-NOT_THE_BANDIT = tr("A race is run on the bandit: here under its default settings, not those of the language model.")
-NOT_ONE_DECISION = tr("A race needs a task of one decision: here the single peak instead.")
+NOT_THE_BANDIT = tr("A race runs on the bandit: here with its default settings, not those of the language model.")
+NOT_ONE_DECISION = tr("A race needs a task with one decision: here, the single peak is used instead.")
 
 
 def base_of(settings: Settings) -> Settings:

@@ -81,7 +81,7 @@ class PresetMenu(QToolButton):
         self.setText(plural("{count} algorithm…", "{count} algorithms…", count).format(count=count))
         self.setAccessibleName(tr("Algorithms"))
         self.setAccessibleDescription(", ".join(self.names))
-        self.setToolTip(plain_tip(", ".join(self.names) or tr("Choose who races.")))
+        self.setToolTip(plain_tip(", ".join(self.names) or tr("Choose the algorithms to race.")))
 
     @Slot()
     def _on_toggled(self) -> None:

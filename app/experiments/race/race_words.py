@@ -141,7 +141,7 @@ def summary(results: RaceResults) -> str:
     plan = results.plan
     best = [f"{name} {shown(reward)}" for name, reward in results.ranked()]
     if not best:
-        return tr("No algorithm has come in yet.")
+        return tr("No algorithm has finished yet.")
     lost = [name for name, runs in results.lanes.items() if runs.diverged.any()]
     sentences = [
         plural(

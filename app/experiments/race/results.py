@@ -16,14 +16,14 @@ from grpo_core.experiments.outcome import details, outcome, trained
 from grpo_core.experiments.race import spoken
 from grpo_core.text import plural, tr
 
-BEHIND = tr("95 % interval of what it is behind, over paired seeds, corrected for several comparisons (Holm)")
+BEHIND = tr("95 % interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)")
 COLUMNS = (
-    Column("name", tr("Algorithm"), chars=28, kind="line", help=tr("Beside a name: what else differs between them")),
+    Column("name", tr("Algorithm"), chars=28, kind="line", help=tr("Next to a name: what else differs between them")),
     Column(
         "mean",
         tr("Mean"),
         chars=7,
-        help=tr("Expected reward after the last update, mean of the seeds; one that diverged counts as the least"),
+        help=tr("Expected reward after the last update, mean of the seeds; one that diverged counts as the lowest"),
     ),
     Column("reward", tr("Median"), chars=7, help=tr("Expected reward after the last update, median of the seeds")),
     Column(
@@ -42,11 +42,11 @@ COLUMNS = (
         tr("Wrong way"),
         chars=5,
         decimals=2,
-        help=tr("Share of all steps that pointed away from more reward; near the top a KL pulls back"),
+        help=tr("Share of all steps that pointed away from more reward; near the top, a KL penalty pulls back"),
     ),
     Column("snr", "SNR", chars=5, decimals=2, help=tr("Signal-to-noise ratio of the step at update 1")),
     Column("mu", "μ", chars=3, help=tr("Passes over each batch")),
-    Column("group", "G", chars=3, help=tr("Completions a prompt in each batch")),
+    Column("group", "G", chars=3, help=tr("Completions per prompt in each batch")),
     Column("updates", tr("Updates"), chars=6),
     Column("samples", tr("Samples"), chars=7, help=tr("Completions drawn by each run")),
 )
@@ -85,8 +85,8 @@ class RaceResults:
     def so_far(self) -> str:
         """Message stating how many of all algorithms have been computed."""
         return plural(
-            "As far as it got: {count} of {wanted} algorithm.",
-            "As far as it got: {count} of {wanted} algorithms.",
+            "Incomplete: {count} of {wanted} algorithm.",
+            "Incomplete: {count} of {wanted} algorithms.",
             len(self.plan.names),
         ).format(count=self.count, wanted=len(self.plan.names))
 

@@ -28,14 +28,16 @@ class RunRow(QWidget):
         self.name = Label()
         self.seed = QSpinBox()
         self.seed.setAccessibleName(tr("Seed of the run that opens"))
-        self.seed.setToolTip(tr("Which of the runs; a click on a line or a row chooses the one with the median reward"))
+        self.seed.setToolTip(
+            tr("Choose one of the runs; a click on a line or a row chooses the one with the median reward")
+        )
         self.seed.setPrefix(tr("seed "))
         self.seed.setKeyboardTracking(False)
         self.seed.valueChanged.connect(self.seed_chosen)
         self.open = QPushButton(tr("Open this run"))
         self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.open.setToolTip(
-            tr("A new run with this seed: trained as long as the race, it repeats bit for bit (Return)")
+            tr("A new run with this seed: trained as long as the race, it repeats the race's run bit for bit (Return)")
         )
         self.open.clicked.connect(self.open_wanted)
         row = QHBoxLayout(self)

@@ -46,8 +46,8 @@ class RunComparisonPanel(Panel):
         self.quantity.setMinimumWidth(1)  # as wide as its widest entry only if both boxes fit
         self.beside.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.quantity.setAccessibleName(tr("Quantity"))
-        self.beside.setAccessibleName(tr("Run beside this one"))
-        self.beside.setToolTip(plain_tip(tr("Open a second recorded run to lay it beside this one, step by step.")))
+        self.beside.setAccessibleName(tr("Run to compare with"))
+        self.beside.setToolTip(plain_tip(tr("Open a second recorded run to compare it with this one, step by step.")))
         self.quantity.activated.connect(self._on_quantity)
         self.beside.activated.connect(self._on_beside)
         self.sentence = Label()
@@ -92,7 +92,7 @@ class RunComparisonPanel(Panel):
         at = titles.index(self._title) if self._title in titles else 0
         fill(self.quantity, titles, at)
         other = next((one for one in self._others if one.id == self._beside), None)
-        names = [tr("No second run"), *(tr("Beside {title}").format(title=one.title) for one in self._others)]
+        names = [tr("No second run"), *(tr("With {title}").format(title=one.title) for one in self._others)]
         fill(self.beside, names, 0 if other is None else 1 + self._others.index(other))
         self.twin.set_look(view.theme, view.scale)
         self.chart.show_picture(picture(run, other, self._choices[at]))

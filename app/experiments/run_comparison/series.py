@@ -151,7 +151,7 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
                     label=label, title=OURS[name].title, one=one, two=two
                 )
     return plural(
-        "The one step in common is the same.", "Of {count} steps in common, all are the same.", len(shared)
+        "The one step in common is the same.", "All {count} steps in common are the same.", len(shared)
     ).format(count=len(shared))
 
 

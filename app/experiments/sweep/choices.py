@@ -26,7 +26,7 @@ from grpo_core.text import tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """Long and short label of the button that compares estimators. The short one is for narrow panels."""
-ADD, REMOVE = tr("Add runs of a sweep…"), tr("Take those runs away")
+ADD, REMOVE = tr("Add runs of a sweep…"), tr("Remove those runs")
 SEEDS = (16, 64, 256)
 VALUES = 20
 """Width in digits of a field for values, halved in narrow panels."""
@@ -153,14 +153,14 @@ class SweepChoices(QWidget):
         self.fast.toggled.connect(self._on_fast)
         self.real = QPushButton(ADD)
         self.real.setToolTip(
-            plain_tip(tr("Runs that TRL has trained, from the folder that “grpo-lab sweep --trl” has written"))
+            plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         )
         inside_menu = QWidget()
         column = QVBoxLayout(inside_menu)
         column.addWidget(self.computed_on)
         column.addWidget(self.fast)
         column.addWidget(self.real)
-        self.more = menu_button(tr("Where it is computed, and real runs beside it"), inside_menu)
+        self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)
         self.real.clicked.connect(self.real_wanted)
         self.view.activated.connect(self.shown_otherwise)
@@ -271,7 +271,7 @@ class SweepChoices(QWidget):
         self.slider.setAccessibleDescription(value)
         self.slider.setToolTip(
             plain_tip(
-                tr("{label} {value}: drag it, and its training is computed anew").format(label=over.label, value=value)
+                tr("{label} {value}: drag it to compute its training again").format(label=over.label, value=value)
             )
         )
         allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
@@ -294,7 +294,7 @@ class SweepChoices(QWidget):
         self.bar.setValue(done or 0)
         self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))
         self.sweep.setToolTip(
-            tr("Train every place of the grid with every seed") if done is None else tr("What is done stays")
+            tr("Train at every place of the grid with every seed") if done is None else tr("What is done is kept")
         )
         if self.sweep.property("primary") != stale:
             self.sweep.setProperty("primary", stale)

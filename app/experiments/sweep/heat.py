@@ -132,7 +132,7 @@ class HeatTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(tr("SweepResults over two settings"))
+        self.setAccessibleName(tr("Results over two settings"))
         self.heat = HeatModel(self)
         self.setModel(self.heat)
         self.setShowGrid(False)

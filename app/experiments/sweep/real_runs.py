@@ -107,15 +107,15 @@ class RealRuns:
     def sentence(self, grid: GridAxis, path: str) -> str:
         """Return sentences about the number of runs, runs without a mark, and the meaning of their numbers."""
         told = plural(
-            "Marks: {count} run that TRL has trained, of “{folder}”. Its KL is estimated from the samples of the "
-            "last update, its reward is the mean of these.",
-            "Marks: {count} runs that TRL has trained, of “{folder}”. Their KL is estimated from the samples of the "
-            "last update, their reward is the mean of these.",
+            "Marks: {count} run trained by TRL, from “{folder}”. Its KL is estimated from the samples of "
+            "the last update; its reward is their mean reward.",
+            "Marks: {count} runs trained by TRL, from “{folder}”. Their KL is estimated from the samples "
+            "of the last update; their reward is the mean reward of these samples.",
             len(self.runs),
         ).format(count=len(self.runs), folder=self.folder.name)
         drawn = max(len(self.placed(grid, path, measure)[0]) for measure in ("kl", "reward"))
         if drawn == len(self.runs):
             return told
-        return tr("{told} {missing} of them lie at none of the values here, or have neither number.").format(
-            told=told, missing=len(self.runs) - drawn
-        )
+        return tr(
+            "{told} {missing} of them are not drawn: they have none of the values here, or neither number."
+        ).format(told=told, missing=len(self.runs) - drawn)

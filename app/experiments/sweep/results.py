@@ -72,7 +72,7 @@ class SweepResults:
     def so_far(self) -> str:
         """Message stating how many of all points have been computed."""
         return plural(
-            "As far as it got: {count} of {wanted} place.", "As far as it got: {count} of {wanted} places.", self.wanted
+            "Incomplete: {count} of {wanted} place.", "Incomplete: {count} of {wanted} places.", self.wanted
         ).format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:

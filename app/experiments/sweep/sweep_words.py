@@ -17,8 +17,8 @@ from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
 LANGUAGE = tr(
-    "Side by side only the bandit runs: Sweep uses the bandit’s defaults. "
-    "A sweep of the language model is a queue of real runs."
+    "Only the bandit can be trained side by side: Sweep uses the bandit’s defaults. A sweep of the "
+    "language model is a queue of real runs."
 )
 DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
@@ -53,8 +53,8 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
     if runs.diverged.any():
         diverged, of = int(runs.diverged.sum()), len(runs.seeds)
         lost = plural(
-            "{diverged} of {of} run diverged; its KL counts as infinite, its reward as the least there is.",
-            "{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the least there is.",
+            "{diverged} of {of} run diverged; its KL counts as infinite, its reward as the lowest possible.",
+            "{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the lowest possible.",
             of,
         )
         text = f"{text} {lost.format(diverged=diverged, of=of)}"
@@ -135,7 +135,7 @@ def of_run(view: View) -> str:
     if not here:
         return tr("At update 0 the policy is the reference: their KL is 0.")
     kl, beta = shown(float(view.run.series["kl"].values[here - 1])), view.step.objective.beta
-    return tr("Update {here} of this run had β {beta:g}: the policy then lay {kl} nats from the reference.").format(
+    return tr("Update {here} of this run had β {beta:g}: the policy was then {kl} nats from the reference.").format(
         here=here, beta=beta, kl=kl
     )
 

@@ -72,7 +72,7 @@ def why_none(settings: Settings) -> str:
         ),
         (not plain, tr("No exact optimum: it is drawn for plain REINFORCE only.")),
         (bool(goal.entropy_bonus), tr("No exact optimum: the entropy bonus pulls as well.")),
-        (learner.resample_dead, tr("No exact optimum: groups that are drawn again are no fair sample.")),
+        (learner.resample_dead, tr("No exact optimum: groups that are drawn again are not a fair sample.")),
         (bool(learner.staleness), tr("No exact optimum: an older policy samples.")),
         (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
         (learner.mu != 1, tr("No exact optimum: at μ above 1 later passes are off-policy.")),

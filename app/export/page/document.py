@@ -70,7 +70,10 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
                 "noscript",
                 element(
                     "p",
-                    tr("This browser runs no programs in pages: everything can be read, but no number can be opened."),
+                    tr(
+                        "This browser does not run scripts in pages: everything can be read, but no number can "
+                        "be opened."
+                    ),
                 ),
             ),
             element("script", Markup(data), type="text/plain", id="explained"),
@@ -82,7 +85,7 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
     written = ("<!DOCTYPE html>\n" + whole + "\n").encode("utf-8", "replace")
     if len(written) >= LARGEST:
         raise GrpoError(
-            tr("The page would have {size:.1f} MB, and 3 MB are the most; take fewer updates.").format(
+            tr("The page would have {size:.1f} MB, but 3 MB is the most; choose fewer updates.").format(
                 size=len(written) / 1e6
             )
         )
@@ -115,8 +118,8 @@ def _cut(explained: Explained) -> Markup | None:
     if not explained.cut:
         return None
     sentence = plural(
-        "{count:,} number further down is named with its value, and not explained: the page has no room.",
-        "{count:,} numbers further down are named with their value, and not explained: the page has no room.",
+        "{count:,} number further down is shown with its value, but not explained: the page has no more space.",
+        "{count:,} numbers further down are shown with their values, but not explained: the page has no more space.",
         explained.cut,
     )
     return element("p", sentence.format(count=explained.cut), class_="muted")
@@ -167,7 +170,7 @@ def settings_section(settings: Settings) -> Markup:
     heads = element("tr", *(element("th", head, scope="col") for head in (tr("Setting"), tr("Name"), tr("Value"))))
     table = element(
         "table",
-        element("caption", tr("Settings; bold is what is not as in a new run")),
+        element("caption", tr("Settings; those that differ from a new run are bold")),
         element("thead", heads),
         element("tbody", *rows),
     )

@@ -45,7 +45,7 @@ def question(predict: Prediction, place: int) -> Markup:
                 element("output", ""),
             ]
         case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+            raise ValueError(f"{kind!r} is not a kind of prediction")
     return element(
         "form",
         element(

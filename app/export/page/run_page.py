@@ -37,7 +37,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
     """
     with RunReader.open(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
         if not reader.last:
-            raise GrpoError(tr("{name} has no update yet.").format(name=path.name))
+            raise GrpoError(tr("{name} has no updates yet.").format(name=path.name))
         wanted = [*(updates or range(reader.last, reader.last + 1))]
         if len(wanted) > MOST_UPDATES:
             raise GrpoError(
@@ -47,7 +47,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             )
         if wanted[-1] > reader.last:
             raise GrpoError(
-                tr("{name} has updates 1 to {last}, and no update {number}.").format(
+                tr("{name} has no update {number}; it has updates 1 to {last}.").format(
                     name=path.name, last=reader.last, number=wanted[-1]
                 )
             )
@@ -94,7 +94,7 @@ def _step(lineage: Lineage, number: int) -> Step:
         if not lineage.reader.meta.settings.is_recorded:
             raise
         raise GrpoError(
-            tr("Update {number} cannot be explained: the source of this run recorded its texts and no tokens.").format(
+            tr("Update {number} cannot be explained: the source of this run recorded its texts, but no tokens.").format(
                 number=number
             )
         ) from error
@@ -108,12 +108,12 @@ def _again(reader: RunReader) -> Markup:
     notes = []
     if reader.meta.parent is not None:
         notes.append(
-            tr("The run branched off from another one at update {step:,}; the command begins anew.").format(
+            tr("The run branched off from another one at update {step:,}; the command begins at update 0.").format(
                 step=reader.meta.parent[1]
             )
         )
     if len(reader.settings_changes()) > 1:
-        notes.append(tr("Settings were changed while it ran; the command keeps those of its start."))
+        notes.append(tr("Settings were changed while it ran; the command uses those of its start."))
     if settings.is_language:
         notes.append(tr("On another machine rounding may differ."))
     return command_section(train_command(settings, reader.last, "again.grpo"), " ".join(notes))

@@ -85,7 +85,7 @@ def shown_update(
     """
     if not step.mask.any() or not step.passes:
         raise GrpoError(
-            tr("{update} holds no tokens with numbers, so that nothing of it can be explained.").format(update=label)
+            tr("{update} has no tokens with numbers, so nothing in it can be explained.").format(update=label)
         )
     passed = step.passes - 1 if passed is None else passed
     if not 0 <= passed < step.passes:

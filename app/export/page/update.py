@@ -91,7 +91,7 @@ def _stage_words(update: ShownUpdate, stage: Stage) -> str:
 
 def _objective(settings: Settings) -> Markup:
     latex = " ".join(term.latex for term in objective_terms(settings.objective))
-    return element("p", formula(latex), class_="objective", aria_label=tr("What the update descends"))
+    return element("p", formula(latex), class_="objective", aria_label=tr("The loss that the update descends"))
 
 
 def _table(update: ShownUpdate) -> Markup:

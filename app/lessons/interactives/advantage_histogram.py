@@ -33,9 +33,9 @@ AVERAGE = BarSeries(name=tr("the policy's average"), meaning="text", style="leve
 LISTED = 200
 """Maximum number of groups listed for a bar."""
 COLUMNS = (
-    Column("batch", tr("Batch"), chars=6, decimals=0, help=tr("Which of the batches.")),
+    Column("batch", tr("Batch"), chars=6, decimals=0, help=tr("Number of the batch.")),
     Column("mean", tr("Mean"), chars=6, help=tr("Mean reward of its group.")),
-    Column("advantage", "A", chars=9, kind="push", help=tr("The advantage that the action was given there.")),
+    Column("advantage", "A", chars=9, kind="push", help=tr("The advantage that the action got there.")),
     Column("others", tr("The group's actions"), chars=13, kind="text", help=tr("All actions of the group, in order.")),
 )
 
@@ -55,7 +55,7 @@ class AdvantageHistogram(Interactive):
         super().__init__(workspace, parent)
         self.rewards = BarChart(tr("Reward"), walks=True)
         self.rewards.picked.connect(self._on_picked)
-        self.histogram = BarChart(tr("Advantages that it was given"), walks=True)
+        self.histogram = BarChart(tr("Advantages that it got"), walks=True)
         self.histogram.setToolTip(tr("Click a bar to see the groups behind it; Up and Down go from bar to bar."))
         self.histogram.picked.connect(self._on_opened)
         self.bar: int | None = None

@@ -145,7 +145,7 @@ class FamilyTree(Interactive):
 
     def _draw_runs(self) -> None:
         found, before = self.result, forebear(self.member)
-        self.plot.empty = tr("The runs are on their way.")
+        self.plot.empty = tr("The runs are being computed.")
         lines, runs = [], {}
         if found is not None and found.before is not None and before is not None:
             lines.append(Line(name="before", label=before.name, meaning="reference"))
@@ -233,7 +233,7 @@ def _columns() -> list[Column]:
             help=tr("Change of π(best action) when the switches are turned one after the other."),
         ),
         Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
-        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that it came from.")),
+        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
         Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
     ]
 

@@ -81,7 +81,7 @@ class FlightDeck(Interactive):
     def problem(self) -> str:
         """Message explaining why there is nothing to show, or an empty string."""
         if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
-            return tr("The dials are those of a bandit with the right action among its own.")
+            return tr("The dials need a bandit whose actions include the right one.")
         return self.examined.problem
 
     @property

@@ -117,7 +117,7 @@ class KlExplorer(Interactive):
             raise SettingsError(
                 "reference",
                 tuple(reference),
-                plural("give {count} number, one an action", "give {count} numbers, one an action", len(logp)).format(
+                plural("give {count} number, one per action", "give {count} numbers, one per action", len(logp)).format(
                     count=len(logp)
                 ),
             )

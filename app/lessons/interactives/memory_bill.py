@@ -225,7 +225,9 @@ class MemoryBill(Interactive):
         )
         if self.real.allocated is None:
             return tensors
-        allocated = tr("torch says it has handed out {allocated}.").format(allocated=in_words(self.real.allocated))
+        allocated = tr("torch reports that it has allocated {allocated}.").format(
+            allocated=in_words(self.real.allocated)
+        )
         return f"{tensors} {allocated}"
 
     def summary(self, view: View) -> str:

@@ -74,8 +74,8 @@ def passages(
         after.append(
             Passage(
                 text=plural(
-                    "The first {count} turn is that of an earlier branch, where the loss counts it.",
-                    "The first {count} turns are those of an earlier branch, where the loss counts them.",
+                    "The first {count} turn belongs to an earlier branch, where the loss counts it.",
+                    "The first {count} turns belong to an earlier branch, where the loss counts them.",
                     trajectory.shared - len(trajectory.prompt),
                 ).format(count=trajectory.shared - len(trajectory.prompt)),
                 look=NOTE,
@@ -161,7 +161,7 @@ def look_of(turn: Turn) -> str:
 def _facts(turn: Turn) -> Iterator[str]:
     yield tr("{role}: {tool}").format(role=turn.role, tool=turn.tool) if turn.tool else turn.role
     if turn.failed:
-        yield tr("reads as an error")
+        yield tr("looks like an error")
     if turn.tokens is not None and turn.in_loss is not None:
         if turn.in_loss:
             yield plural(
@@ -172,7 +172,7 @@ def _facts(turn: Turn) -> Iterator[str]:
                 tokens=turn.tokens
             )
     if turn.also_trained:
-        yield tr("{count} trained by a weight of their own").format(count=turn.also_trained)
+        yield tr("{count} trained with their own weight").format(count=turn.also_trained)
     if turn.seconds is not None:
         yield tr("{seconds:.1f} s").format(seconds=turn.seconds)
     if turn.advantage is not None:

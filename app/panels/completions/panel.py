@@ -88,8 +88,8 @@ class CompletionsPanel(Panel):
         for column in COLUMNS:
             if column.key in FILTERED:
                 self.by.addItem(column.title, column.key)
-        self.low = _field(tr("from"), tr("Least value that is listed"))
-        self.high = _field(tr("to"), tr("Largest value that is listed"))
+        self.low = _field(tr("from"), tr("Lowest value to list"))
+        self.high = _field(tr("to"), tr("Highest value to list"))
         self.count = Label()
         self.count.setObjectName("muted")
         self.keep = QToolButton()
@@ -100,14 +100,14 @@ class CompletionsPanel(Panel):
         self.by_prompt.setText(tr("By prompt"))
         self.by_prompt.setCheckable(True)
         self.by_prompt.setToolTip(
-            plain_tip(tr("A row a prompt, with the rewards of its completions. A click on one lists these."))
+            plain_tip(tr("One row per prompt, with the rewards of its completions. Click a row to list them."))
         )
         self.by_prompt.toggled.connect(self._on_by_prompt)
         self.tree = QToolButton()
         self.tree.setText(tr("Tree"))
         self.tree.setCheckable(True)
         self.tree.setToolTip(
-            plain_tip(tr("The rollouts of the prompt as a tree: turns that several have in common are there once."))
+            plain_tip(tr("The rollouts of the prompt as a tree: turns that several rollouts share appear once."))
         )
         self.tree.toggled.connect(self.redraw)
         for field in (self.search, self.low, self.high):

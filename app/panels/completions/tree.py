@@ -27,7 +27,7 @@ def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, floa
     few = dict(list(rollouts.items())[:MOST_ROLLOUTS])
     made = [Passage(text=tr("Rollouts of the prompt, common turns once"), look=HEADING)]
     if len(few) < len(rollouts):
-        made.append(Passage(text=tr("The first {most} alone.").format(most=MOST_ROLLOUTS), look=NOTE))
+        made.append(Passage(text=tr("Only the first {most}.").format(most=MOST_ROLLOUTS), look=NOTE))
     return [*made, *_branches(tree_of(few), 0, few, rewards)]
 
 

@@ -167,7 +167,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     """Return a sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
     if busy:
-        return tr("Every update is read and recomputed in a process of its own …")
+        return tr("Every update is being read and recomputed in a separate process …")
     if examined is None:
         return NOTHING_YET
     if examined.problem:

@@ -20,8 +20,9 @@ HELP_HELD_OUT = tr(
     "measured it and explains it."
 )
 HELP_SAMPLED = tr(
-    "Right answers among the sampled completions of the update shown, which its rewards are made of. Below it, right "
-    "answers to prompts that are never trained on, always taking the likeliest token (greedy). E explains the number."
+    "Right answers among the sampled completions of the update shown, on which its rewards are based. "
+    "Below it, right answers to prompts that are never trained on, always taking the likeliest token "
+    "(greedy). E explains the number."
 )
 
 
@@ -69,7 +70,7 @@ class RightDial(QWidget):
         if held_out is None:
             return " ".join(sentences)
         if held_out.last is None or held_out.first is None:
-            sentences.append(tr("Held-out prompts have not been asked yet."))
+            sentences.append(tr("Held-out prompts have not been tried yet."))
         else:
             sentences.append(
                 tr(

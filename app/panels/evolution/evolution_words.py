@@ -15,12 +15,12 @@ IN_WORDS = {
         tr("The last number of an answer is paid. No prompt below is ever trained on."),
     ),
     "form": (
-        tr("Number and form are paid apart: watch which comes first."),
-        tr("A wrong number in the right form may pay too. No prompt below is ever trained on."),
+        tr("Number and form are paid separately: watch which comes first."),
+        tr("A wrong number in the right form can pay too. No prompt below is ever trained on."),
     ),
     "questions": (
         tr("Your own questions: watch which answers change."),
-        tr("Of sixteen questions or more, every eighth is kept aside and asked here."),
+        tr("With sixteen questions or more, every eighth is held out and asked here."),
     ),
 }
 """What to watch in each task with answers in words, and why."""
@@ -59,7 +59,7 @@ def why(settings: Settings) -> str:
     if task.in_words:
         return IN_WORDS[task.problem][1]
     if task.problem == "own":
-        return tr("Of sixteen prompts or more, every eighth is kept aside and asked here.")
+        return tr("With sixteen prompts or more, every eighth is held out and asked here.")
     if task.has_tool:
         return tr("What the tool answers is part of the completion. No prompt below is ever trained on.")
     if task.problem == "gameable":
@@ -70,7 +70,7 @@ def why(settings: Settings) -> str:
         acting = acts_without_answers(settings)
         if not acting:
             return tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed.")
-        return tr("Wrong answers alone have equal rewards, which push nothing; {what} can.").format(
+        return tr("If all answers are wrong, their equal rewards push nothing; {what} can.").format(
             what=_listed(acting)
         )
     if settings.model.checkpoint == "shipped":
@@ -103,9 +103,9 @@ def story(picture: RowsPicture) -> str:
     place = _told(picture)
     if place is None:
         if _is_unread(picture):
-            return tr("When these answers turned is being read.")
+            return tr("The program is reading when these answers changed.")
         if any(now is not None and now.verdict.right is True for now in picture.now):
-            return tr("None of these answers has turned so far: those that are right were right from the start.")
+            return tr("None of these answers has changed so far: those that are right were right from the start.")
         return tr("No answer to these prompts has turned right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
     assert now is not None and turn is not None and turn.former is not None

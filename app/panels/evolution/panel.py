@@ -70,7 +70,7 @@ class EvolutionPanel(Panel):
         self.heading = Label()
         self.heading.setObjectName("section")
         self.answers = QListWidget()
-        self.answers.setAccessibleName(tr("Answers to the chosen prompt, in the order in which they came"))
+        self.answers.setAccessibleName(tr("Answers to the chosen prompt, in order of appearance"))
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = PaintedText("digits", "muted")
@@ -206,7 +206,7 @@ class EvolutionPanel(Panel):
                 return model_summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
             if not picture.recorded:
                 return tr("This is what the model answers now, before any training.")
-            return RECORDED if known else tr("What the model answers to these prompts comes with the first update.")
+            return RECORDED if known else tr("The model's answers to these prompts appear with the first update.")
         if not view.cursor.step:
             return tr("Answers are recorded with every update; move to one.")
         sentences = [tally(picture)]
@@ -240,7 +240,7 @@ class EvolutionPanel(Panel):
                 item.setToolTip(
                     plain_tip(
                         tr("First given at update {step:,}: {words}").format(
-                            step=change.step, words=change.verdict.words or tr("cannot be told")
+                            step=change.step, words=change.verdict.words or tr("unknown")
                         )
                     )
                 )

@@ -56,7 +56,7 @@ CHIPS = (
     Chip(text=tr("Gameable"), changes={"task.problem": "gameable", "task.difficulty": "mixed"},
          help=tr("Every “=” pays too: the reward can be had without being right.")),
     Chip(text=tr("Hopeless"), changes={"task.problem": "arithmetic", "task.difficulty": "hopeless"},
-         help=tr("Next to nothing is answered right: without a difference of rewards none is learned from.")),
+         help=tr("Almost nothing is answered right: without differences in reward, nothing is learned.")),
     Chip(text=tr("Agent"), changes={"task.problem": "calculator"}, along=AGENT,
          help=tr("Sums too large for it, and a calculator that answers within the completion.")),
     Chip(text=tr("Own…"), changes={"task.problem": "own"}, help=tr("Your own prompts and answers, from a file.")),
@@ -71,7 +71,7 @@ IN_WORDS = (
     Chip(
         text=tr("Form"),
         changes={"task.problem": "form", "task.form_weight": 1.0},
-        help=tr("Sums in words, and a form that the answer shall have: both pay."),
+        help=tr("Sums in words, and a form that the answer should have: both pay."),
     ),
     Chip(
         text=tr("Own…"), changes={"task.problem": "questions"}, help=tr("Your own questions and answers, from a file.")
@@ -80,7 +80,7 @@ IN_WORDS = (
 """The tasks offered for a model from a folder, which reads any text."""
 
 
-NEW_RUN = tr("It begins a new run; this one stays in the list.")
+NEW_RUN = tr("This begins a new run; the present one stays in the list.")
 
 
 class TaskChips(QWidget):

@@ -18,7 +18,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import plural, tr
 
-NO_RUNS = tr("Every run saves itself; those with an update appear here the next time.")
+NO_RUNS = tr("Every run is saved automatically; those with an update appear here next time.")
 
 
 class HomePanel(Panel):

@@ -21,8 +21,8 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.what_if.rewards import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
 
-OF_RUNS = tr("The reward functions of a recorded run can be weighted otherwise here: open one with File > Open.")
-STAY = tr("The completions stay those of the policy that wrote them: what they are worth is what changes.")
+OF_RUNS = tr("Give the reward functions of a recorded run other weights here: open one with File > Open.")
+STAY = tr("The completions stay as the policy wrote them: only what they are worth changes.")
 
 COLUMNS = (
     Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion.")),
@@ -42,7 +42,7 @@ COLUMNS = (
     Column(
         "push_now", tr("Push, now"), chars=11, kind="push", decimals=4, help=tr("The same sum under these weights.")
     ),
-    Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage turns its sign.")),
+    Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage changes its sign.")),
 )
 KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
 """Columns by priority, for panels too narrow to show them all."""
@@ -134,7 +134,11 @@ class RewardWeightsPanel(Panel):
     def _why_not(self, view: View, step: Step | None) -> str:
         if not view.run.is_recorded:
             return OF_RUNS
-        return why_not(step) if step is not None else view.run.why_no_step or tr("Move to a step to weigh its rewards.")
+        return (
+            why_not(step)
+            if step is not None
+            else view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
+        )
 
     def _parts(self, step: Step) -> np.ndarray:
         """Return the scores of every reward function, with pasted scores replacing recorded ones."""

@@ -88,7 +88,7 @@ class WeightSliders(QWidget):
             value.setMinimumWidth(value.fontMetrics().horizontalAdvance("−0.000"))
             paste.setToolTip(
                 plain_tip(
-                    tr("Scores of each completion of this step, as a column of a table or one a line (CSV), copied.")
+                    tr("Paste copied scores, one per completion of this step, as a table column or one per line (CSV).")
                 )
             )
             paste.clicked.connect(lambda _=False, place=place: self._on_paste(place))

@@ -67,7 +67,7 @@ class Writing:
         caption = (
             tr("Update {step} is being written, token {done} of {total}: “{prompt}”")
             if samples
-            else tr("Update {step} is written, and learned from now: “{prompt}”")
+            else tr("Update {step} is written; the model is learning from it: “{prompt}”")
         ).format(step=progress.step, done=progress.done, total=progress.total, prompt=question)
         lines = tuple(on_one_line(np.array(tokens, dtype=np.int64), origin) for tokens in written.completions)
         ended = tuple(ends or not samples for ends in written.ended)

@@ -31,7 +31,7 @@ from grpo_core.text import plural, tr
 from grpo_core.texts import question_text
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
-FIRST = tr("The first update is being computed. Its tokens, rewards and advantages stand here when it is complete.")
+FIRST = tr("The first update is being computed. Its tokens, rewards and advantages appear here when it is complete.")
 WIDE = 700
 """Minimum panel width at 100 % at which the terms of a token have their full width."""
 LOW = 230

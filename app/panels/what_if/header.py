@@ -24,16 +24,17 @@ SHOWS = {
 }
 """The available views. The numbers are offered only if they do not fit next to the others."""
 ASK_TIP = tr(
-    "Does the update under these settings on a copy of the model: all passes, and what becomes of every token. The run "
-    "goes on untouched."
+    "Makes the update with these settings on a copy of the model: all passes, and what becomes of every "
+    "token. The run is not changed."
 )
 ASK_FOLDER_TIP = tr(
-    "Does the update under these settings: all passes, and what becomes of every token. The model that is there does "
-    "it with its adapter put back to where the update began, and none is loaded besides; the run goes on untouched."
+    "Makes the update with these settings: all passes, and what becomes of every token. The loaded model "
+    "does it, with its adapter put back to where the update began; no second model is loaded, and the run "
+    "is not changed."
 )
 EVERY_WEIGHT_TIP = tr(
-    "Every weight of this model is trained, and those that it had before an update are not kept. A run that trains an "
-    "adapter can be asked, and one with a folder for snapshots."
+    "Every weight of this model is trained, and the weights before an update are not kept. A run that "
+    "trains an adapter can be asked, and so can one with a folder for snapshots."
 )
 
 

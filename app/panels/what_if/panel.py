@@ -31,11 +31,9 @@ from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-NONE_YET = tr(
-    "No update yet: the batch of an update can be learned from here under other settings. Press Step to compute one."
-)
+NONE_YET = tr("No update yet: here you can try other settings on the batch of an update. Press Step to compute one.")
 AT_START = tr("Update 0 has no batch; move to an update to see what other settings would have made of it.")
-COMPUTING = tr("What the other settings would have made of this large update is being computed …")
+COMPUTING = tr("Computing what the other settings would have made of this large update …")
 BESIDE = 300
 """Width in pixels at 100 % that the batch needs next to the table."""
 
@@ -103,7 +101,7 @@ class WhatIfPanel(Panel):
         self.below.setWidgetResizable(True)
         self.below.setFrameShape(QFrame.Shape.NoFrame)
         self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.below.setAccessibleName(tr("What does not change, and what cannot be told"))
+        self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
         column = QVBoxLayout(whole)
@@ -217,7 +215,7 @@ class WhatIfPanel(Panel):
         waits = self.model_replay.waits(step)
         model = step.settings.model if step.settings.is_language else None
         keeps = model is None or model.keeps_weights
-        why_not = "" if keeps else tr("This run keeps no weights that the model could be asked with.")
+        why_not = "" if keeps else tr("This run keeps no weights with which the model could be asked.")
         allow(self.header.ask, tr("The model is being asked.") if waits else why_not)
         self.header.show_model(step.settings)
         self.header.ask.setText(tr("Asking…") if waits else tr("Ask the model"))

@@ -28,11 +28,11 @@ def headline(picture: WhatIfPicture) -> str:
     elif here == there:
         where = tr("The pushes on log π in pass {there}.").format(there=there + 1)
     else:
-        where = tr("The pushes on log π in pass {there}, beside pass {here} as it ran.").format(
+        where = tr("The pushes on log π in pass {there}, next to pass {here} as it ran.").format(
             there=there + 1, here=here + 1
         )
     compared = (
-        tr("Cosine {cosine} to those that ran, as long.")
+        tr("Cosine {cosine} to those that ran, equally long.")
         if round(turned.ratio, 3) == 1
         else tr("Cosine {cosine} to those that ran, {ratio} times as long.")
     ).format(cosine=shown(turned.cosine), ratio=shown(turned.ratio))

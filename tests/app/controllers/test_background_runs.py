@@ -140,7 +140,7 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     type_into(form.values[0], "0, 0.5")
     assert shown.background.state is QueueState.WORKING, form.refusal.text()
     driver.settle()
-    assert not form.isVisible() and shown.status.text() == "Loading the language model in a process of its own."
+    assert not form.isVisible() and shown.status.text() == "Loading the language model in a separate process."
     driver.run(30)
     assert driver.head == 30, "the run in the window goes on meanwhile"
     until(driver.qtbot, shown.background, QueueState.DONE)
@@ -191,7 +191,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     assert background.state is QueueState.PAUSED and shown.status.text().startswith("Paused at ")
     QTest.mouseClick(shown.cancel, Qt.MouseButton.LeftButton)
     second.settle()
-    assert shown.status.text().endswith("what was done stays.") and shown.form.isVisible()
+    assert shown.status.text().endswith("what was done is kept.") and shown.form.isVisible()
     shown.table.setCurrentIndex(shown.table.table.index(1, 0))
     QTest.keyClick(shown.table, Qt.Key.Key_Return)
     assert any("β 0.5, seed 0 has not begun yet." in text for text in second.messages)

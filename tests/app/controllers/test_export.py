@@ -178,7 +178,7 @@ def test_from_the_menu_over_a_panel_to_a_file(driver: Driver, tmp_path: Path, mo
     asked.height_box.setValue(420)
     assert asked.hint.text() == ""
     asked.theme.setCurrentIndex(asked.theme.findData("projector"))
-    assert "drawn anew" in asked.hint.text().casefold()
+    assert "drawn again" in asked.hint.text().casefold()
     answer(monkeypatch, tmp_path / "detail", "SVG picture (*.svg)")
     asked.save.click()
     finished(driver)
@@ -252,7 +252,7 @@ def test_a_wrong_ending_and_no_room_are_sentences(driver: Driver, tmp_path: Path
     driver.program.exporter.picture(
         shown, tmp_path / "a.png", PictureChoice(panel="metrics", size=(200, 30), scale=2.5)
     )
-    assert "no room beside its caption" in driver.messages[-1]
+    assert "leaves no space for the picture" in driver.messages[-1]
     assert not (tmp_path / "a.png").exists()
 
 
@@ -341,7 +341,7 @@ def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     asked = dialog(driver)
     assert asked.panel.currentText() == f"The lesson “{lesson.title}”"
     assert not asked.first.isEnabled()
-    assert "given anew" in asked.hint.text()
+    assert "played again" in asked.hint.text()
     asked.save.click()
     driver.qtbot.waitUntil(lambda: any("written" in text for text in driver.messages))
     assert list(temporary.iterdir()), "the lesson's runs lie there"

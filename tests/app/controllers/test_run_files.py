@@ -90,7 +90,7 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
     cancel = driver.program.window.messages.lines[-1].buttons[0]
     cancel.click()
     driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy)
-    assert any("was left behind; perhaps the disk does not answer" in text for text in driver.messages)
+    assert any("was abandoned; perhaps the disk does not answer" in text for text in driver.messages)
     monkeypatch.undo()
     driver.open(a_run(tmp_path / "here.grpo", 2))
     assert driver.head == 2

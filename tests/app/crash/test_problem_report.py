@@ -66,7 +66,7 @@ def test_a_log_that_is_a_pipe_is_not_waited_for(paths: Paths) -> None:
 def test_a_folder_that_takes_no_file_is_said(paths: Paths, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert report_problem(paths, tmp_path / "file") == 1
-    assert "Name another folder" in capsys.readouterr().err
+    assert "Choose another folder" in capsys.readouterr().err
 
 
 def test_the_command_writes_it_beside_older_ones_and_opens_no_window(tmp_path: Path) -> None:

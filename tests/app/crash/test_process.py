@@ -110,5 +110,5 @@ def test_a_log_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) ->
         tmp_path,
     )
     out, error = run.communicate(timeout=200)
-    assert out.startswith("No log can be written")
+    assert out.startswith("The log cannot be written")
     assert (run.returncode, error) == (0, "")

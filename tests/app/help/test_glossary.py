@@ -150,8 +150,8 @@ GOOD = '[a]\ntitle = "A"\nsentence = "S."\nsource = "P"\n'
     [
         (GOOD + "oops", 5, "not TOML"),
         (GOOD + '\n[b]\ntitle = "B"\nsource = "P"\n', 6, "“b” has no sentence"),
-        (GOOD + 'see = ["zz"]\n', 1, "“zz”, which is no term"),
-        (GOOD + 'wings = "x"\n', 1, "has the part “wings”"),
+        (GOOD + 'see = ["zz"]\n', 1, "“zz”, which is not a term"),
+        (GOOD + 'wings = "x"\n', 1, "has the unknown part “wings”"),
         (GOOD + "latex = 3\n", 1, "“latex” of “a” must be a text"),
         (GOOD + 'also = "x"\n', 1, "must be a list of texts"),
         ("x = 1\n" + GOOD, 1, "outside"),

@@ -161,7 +161,7 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
             os.killpg(gone.pid, signal.SIGKILL)
         qtbot.waitUntil(lambda: not controller.busy, timeout=90_000)
     assert controller.results is not None and 8 <= controller.results.count < 64
-    assert controller.results.note == f"As far as it got: {controller.results.count} of 64 places."
+    assert controller.results.note == f"Incomplete: {controller.results.count} of 64 places."
     assert controller.problem == (
         f"The scheduler at {file} is lost. What was done stays; start the same again to go on."
     )

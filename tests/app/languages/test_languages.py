@@ -316,7 +316,7 @@ def lrelease(made: Path) -> None:
 
 def test_a_language_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert language.choose(["--language=tlh"], tmp_path) == (
-        "There is no translation into “tlh”; there are en, pseudo, pseudo-rtl."
+        "There is no translation into “tlh”. Choose one of en, pseudo, pseudo-rtl."
     )
     assert text.tr("Run") == "Run"
     assert language.choose(["--language", "../../etc"], tmp_path).startswith("There is no translation")

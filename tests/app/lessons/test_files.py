@@ -94,7 +94,7 @@ def test_the_list_says_how_long_a_lesson_takes_and_where_it_comes_in_the_course(
 
 def test_an_analogy_is_said_to_be_one() -> None:
     told = [analogy_of(lesson) for lesson in lessons(lesson_panels())[0]]
-    assert all(text.startswith("An analogy, and no more: ") for text in told)
+    assert all(text.startswith("Only an analogy: ") for text in told)
     assert analogy_of(lesson_of("credit")) in speaker_notes.teaching_of(lesson_of("credit"))
 
 
@@ -119,7 +119,7 @@ def test_a_broken_file_and_a_second_of_the_same_id_are_listed_beside_the_good_on
     found, broken = lessons(lesson_panels(), tmp_path)
     assert [lesson.id for lesson in found] == [lessons(lesson_panels())[0][0].id]
     assert [bad.file for bad in broken] == ["b.toml", "c.toml", "d.toml"]
-    assert "is that of a.toml already" in broken[0].sentence
+    assert "already belongs to a.toml" in broken[0].sentence
     assert "“number” is missing" in broken[1].sentence
     assert all(bad.sentence.endswith(".") for bad in broken)
     assert lessons(lesson_panels(), tmp_path / "nowhere") == ([], [])

@@ -215,7 +215,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
-    assert "right action among its own" in picture.progress_text
+    assert "whose actions include the right one" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
     picture.dispose()
     with pytest.raises(SettingsError, match="one decision"):

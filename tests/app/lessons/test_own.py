@@ -31,10 +31,10 @@ def own_in(folder: Path, name: str = "mine.toml", text: str = OWN) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("number = 100", "number = 4", "lessons of your own begin at 100"),
-        ('id = "my_lesson_100"', 'id = "build_group"', "is that of lesson 4 already"),
-        ('id = "my_lesson_100"', 'id = "another"', "number: “100” is that of first.toml already"),
-        ("number = 100", "number = 101", "id: “my_lesson_100” is that of first.toml already"),
+        ("number = 100", "number = 4", "your own lessons begin at 100"),
+        ('id = "my_lesson_100"', 'id = "build_group"', "already belongs to lesson 4"),
+        ('id = "my_lesson_100"', 'id = "another"', "number: “100” already belongs to first.toml"),
+        ("number = 100", "number = 101", "id: “my_lesson_100” already belongs to first.toml"),
     ],
 )
 def test_a_number_and_an_id_that_are_taken_are_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_own_lessons_stand_apart_in_the_list_and_open_by_number(driver: Driver) 
     heading, mine, broken = titles(driver)[shipped:]
     assert heading.startswith(". Your own lessons")
     assert mine.startswith("100. How fast does the policy leave chance behind?")
-    assert "broken.toml cannot be given" in broken
+    assert "broken.toml cannot be used" in broken
     assert "the nearest is “holds”" in broken
     program.startup.present("100")
     assert shown(driver).id == "my_lesson_100"

@@ -38,7 +38,7 @@ def test_an_answer_reads_as_a_class_reads_it(value: float, digits: str, percent:
 
 
 def test_an_unknown_form_is_an_error() -> None:
-    with pytest.raises(ValueError, match="'words' is no way"):
+    with pytest.raises(ValueError, match="'words' is not a way"):
         readable(1.0, "words")
 
 
@@ -80,5 +80,5 @@ def test_a_count_is_guessed_in_whole_numbers(qtbot: QtBot) -> None:
 
 def test_a_guess_of_an_unknown_kind_is_an_error() -> None:
     prediction = next(step.predict for step in lesson_of("pretrained").steps if step.predict is not None)
-    with pytest.raises(ValueError, match="'rank' is no kind"):
+    with pytest.raises(ValueError, match="'rank' is not a kind"):
         in_words(replace(prediction, kind="rank"), 1.0)

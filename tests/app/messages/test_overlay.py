@@ -93,7 +93,7 @@ def test_a_key_goes_to_the_newest_message_and_escape_returns(driver: Driver) -> 
     program, before = driver.program, QApplication.focusWidget()
     done: list[str] = []
     driver.settle()
-    assert program.actions["messages"].why == "There is no message."
+    assert program.actions["messages"].why == "There are no messages."
     program.messages.say("An older one.")
     action = BarAction(text="Resume", run=lambda: done.append("resumed"), closes=False)
     line = program.messages.post(Message(text="A run waits.", actions=(action,)))

@@ -74,7 +74,7 @@ def test_every_group_has_a_bar_that_says_how_much_of_it_is_written(follow: Follo
 def test_once_they_are_sampled_none_goes_on_and_they_are_said_to_be_learned_from(phase: Phase) -> None:
     shown = Writing.of(progress(tuple(encode("11*")), ended=(False,), phase=phase), lm_origin())
     assert shown is not None
-    assert shown.ended == (True,) and "learned from" in shown.caption
+    assert shown.ended == (True,) and "learning from" in shown.caption
 
 
 def test_of_an_update_that_tells_no_completions_nothing_is_shown() -> None:

@@ -70,7 +70,7 @@ def test_each_turn_says_who_spoke_what_was_called_with_what_and_what_came_back(p
         '→ calculator({"term": "17*23+"})',
         "Error: the term ends with an operator.",
         "End: the model ended it",
-        "tool: calculator · reads as an error · 9 tokens, not in the loss · 0.5 s",
+        "tool: calculator · looks like an error · 9 tokens, not in the loss · 0.5 s",
         "Rewards: right 0.000 × 1, brief 0.500 × 0.25",
         "Environment: tool_calls 2.000, seconds_in_tool 1.500",
     ):
@@ -112,8 +112,8 @@ def test_without_tokens_no_mask_is_drawn_and_no_legend(qapp: QApplication, panel
 
 
 def test_a_branch_says_that_its_first_turns_are_counted_elsewhere(panel: CompletionsPanel) -> None:
-    assert "The first 2 turns are those of an earlier branch" in read(panel, 4)
-    assert "of an earlier branch" not in read(panel, 3)
+    assert "The first 2 turns belong to an earlier branch" in read(panel, 4)
+    assert "to an earlier branch" not in read(panel, 3)
 
 
 def test_turns_tools_and_errors_are_columns_to_filter_by(panel: CompletionsPanel) -> None:

@@ -270,7 +270,7 @@ def test_before_the_first_update_recorded_answers_stand_there_and_are_called_so(
     driver.program.runs.new_task({"model.checkpoint": "untrained"})
     driver.settle()
     assert shown.rows.accessibleDescription() == ""
-    assert "comes with the first update" in shown.note.text()
+    assert "appear with the first update" in shown.note.text()
 
 
 def test_answers_are_called_recorded_only_until_the_model_has_answered(

@@ -41,7 +41,7 @@ def test_before_its_stage_a_card_keeps_the_last_value(
         if name in known:
             assert card.accessibleName() == now[name]
         else:
-            assert card.accessibleName() == f"{before[name]}, of the update before"
+            assert card.accessibleName() == f"{before[name]}, from the previous update"
 
 
 def test_the_first_update_has_none_before_it(driver: Driver) -> None:

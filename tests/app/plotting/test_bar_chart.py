@@ -84,7 +84,7 @@ def test_every_style_draws_in_its_colour_where_there_is_a_height(qtbot: QtBot, s
 
 
 def test_a_style_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="“striped” is no style"):
+    with pytest.raises(ValueError, match="“striped” is not a style"):
         BarSeries(name="x", meaning="policy", style="striped")
     with pytest.raises(ValueError, match="“corner” cannot be dragged"):
         BarChart("Policy", drag="corner")

@@ -29,7 +29,7 @@ def test_an_unwritable_place_is_replaced_by_a_temporary_one_and_said(
     paths = find_paths({"GRPO_LAB_HOME": str(tmp_path / "home")})
     (told,) = paths.problems  # four bars would hide the window
     assert "runs, preferences, temporary pictures and log files" in told
-    assert f"below {tmp_path / 'home'}, cannot be written: a part of the path is a file" in told
+    assert f"below {tmp_path / 'home'}, cannot be written: part of the path is a file" in told
     assert str(paths.data.parent) in told
     assert len({paths.data, paths.config, paths.cache, paths.log}) == 4
     (paths.data / "x").write_text("can be written")
@@ -58,5 +58,5 @@ def test_where_nothing_can_be_written_the_program_says_so_and_what_to_do(
     monkeypatch.setattr("app.start.QtApplication", lambda arguments: qapp)
     assert start([]) == 2
     assert shown == [capsys.readouterr().err.strip()]
-    assert "finds no folder that it can write to" in shown[0]
-    assert "Name a folder in GRPO_LAB_HOME" in shown[0]
+    assert "cannot find a folder to write to" in shown[0]
+    assert "Set GRPO_LAB_HOME to a folder" in shown[0]

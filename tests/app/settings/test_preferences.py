@@ -55,7 +55,7 @@ def test_each_bad_key_is_reset_alone_and_the_file_is_kept(file: Path) -> None:
     preferences, said = load_preferences(file)
     assert preferences == Preferences(speed=10, kept_runs=7)
     assert len(said) == 6
-    assert "“Theme” was pink" in said[0]
+    assert "“Theme” had the invalid value pink" in said[0]
     assert "wings" in said[3]
     backup = file.with_suffix(".bad.json")
     assert str(backup) in said[-1]
@@ -102,7 +102,7 @@ def test_a_number_too_large_for_a_float_is_reset(file: Path) -> None:
     file.write_text('{"scale": 1' + "0" * 400 + "}")
     preferences, said = load_preferences(file)
     assert preferences.scale == 1.0
-    assert "“Scale” was 1" in said[0]
+    assert "“Scale” had the invalid value 1" in said[0]
 
 
 def test_a_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) -> Non
     assert "Preferences could not be saved" in said
     preferences, said_loading = load_preferences(blocked / "preferences.json")
     assert preferences == Preferences()
-    assert "a part of the path is a file" in said_loading[0]
+    assert "part of the path is a file" in said_loading[0]
 
 
 def test_a_full_disk_leaves_the_old_file_and_no_rubbish(file: Path) -> None:

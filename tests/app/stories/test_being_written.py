@@ -57,7 +57,7 @@ class Writer:
     def go_to(self, token: int) -> None:
         """Make the update in progress sample that token, and wait until the window shows it."""
         self._note.write_text(str(token), encoding="utf-8")
-        words = "learned from" if token == LEARNS else f"token {token} of"
+        words = "learning from" if token == LEARNS else f"token {token} of"
         self.driver.qtbot.waitUntil(lambda: words in self.caption)
 
     def finish(self) -> None:

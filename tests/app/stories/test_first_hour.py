@@ -149,7 +149,7 @@ def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: 
     assert program.actions["reset"].why == ""
     program.actions["new_run"].trigger()
     driver.settle()
-    assert program.actions["reset"].why == "The run is at update 0 already."
+    assert program.actions["reset"].why == "The run is already at update 0."
 
 
 # -- within two clicks -------------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(langu
     language.program.workspace.show_stage(Stage.SCORE)
     language.settle()
     assert "%" in cards["accuracy"].accessibleName(), "what is right is known with the scores"
-    assert cards["kl"].accessibleName().endswith("of the update before"), "it comes with the last stage"
+    assert cards["kl"].accessibleName().endswith("from the previous update"), "it comes with the last stage"
 
 
 def test_a_reward_that_can_be_gamed_stands_beside_what_is_right(driver: Driver, tmp_path: Path) -> None:

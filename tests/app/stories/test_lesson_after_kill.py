@@ -222,7 +222,7 @@ def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
 def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
     for asked in ("99", "nonsense", "", "٣", "9" * 400, "\0"):
         driver.program.startup.present(asked)
-        assert any("no lesson and no file" in text and asked[:9] in text for text in driver.messages), asked
+        assert any("Unknown lesson or file" in text and asked[:9] in text for text in driver.messages), asked
     assert driver.program.lessons.player.lesson is None
     driver.program.presenter.stop()
 

@@ -92,7 +92,7 @@ class Witness(QObject):
         name = card.accessibleName()
         if card.name == "updates":
             expected = f"{run.head:,}"
-        elif "of the update before" in name or (name.endswith(" —") and self.driver.program.player.film.playing):
+        elif "from the previous update" in name or (name.endswith(" —") and self.driver.program.player.film.playing):
             return  # a film has not got there yet
         else:
             value, metric = float(run.series[card.name].values[step - 1]), METRICS[card.name]

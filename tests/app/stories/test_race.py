@@ -149,7 +149,7 @@ def test_training_goes_on_beside_a_race_and_a_cancelled_one_keeps_what_came_in(
     driver.qtbot.waitUntil(lambda: race.controller.done > 0)
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
     assert not race.controller.busy
-    assert f"As far as it got: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()
+    assert f"Incomplete: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()
     assert 0 < race.standing.table.rowCount() == len(race.plot.lines) < 6
     driver.settle()
     assert not race.controller.busy  # nobody starts it again

@@ -126,7 +126,7 @@ def test_the_look_tells_when_it_changes_and_only_then(qapp: QApplication) -> Non
     look.zoom(0)
     look.set(scale=9.0)
     assert told == [("dark", 1.0), ("dark", 1.1), ("dark", 1.0), ("dark", 2.5)]
-    with pytest.raises(ValueError, match="no theme"):
+    with pytest.raises(ValueError, match="not a theme"):
         look.set(choice="sepia")
     assert look.choice == "dark"
 

@@ -96,7 +96,7 @@ def test_a_file_that_was_let_go_is_opened_again_when_a_step_is_asked_for(file: P
     run.close_file()
     file.unlink()
     assert run.step(2) is not None  # still in memory
-    with pytest.raises(RunFileError, match="not there any more"):
+    with pytest.raises(RunFileError, match="no longer exists"):
         run.step(5)
 
 

@@ -116,7 +116,7 @@ def test_a_language_model_is_told_that_the_bandit_races(language: Driver, front:
     panel.choices.updates.setCurrentIndex(0)
     assert front(COMPARISON) is panel
     settle(language, panel)
-    assert "A race is run on the bandit" in panel.says.text()
+    assert "A race runs on the bandit" in panel.says.text()
     assert panel.controller.results is not None and panel.controller.results.plan.base == base_of(
         Settings().replace({"learner.mu": 1})
     )

@@ -261,7 +261,7 @@ def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) 
     results = panel.controller.results
     assert results is not None and 1 <= len(results.done) < 3
     rest(driver, panel)
-    assert "As far as it got" in panel.run.says.text()
+    assert "Incomplete" in panel.run.says.text()
     assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
 
 
@@ -369,7 +369,7 @@ def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
         ]
         assert rows[0][0] == "16 seeds"
     told = panel.run.says.toolTip()
-    assert "3 runs that TRL has trained" in told and "1 of them" in told
+    assert "3 runs trained by TRL" in told and "1 of them" in told
     panel.choices.real.click()
     driver.settle()
     assert panel.real is None and all(points.name != "real" for points in panel.scatter.picture.points)

@@ -117,7 +117,7 @@ def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:
     assert told.index(best) < min(told.index(name) for name in SIX if name != best)
     results.lanes["REINFORCE"].measures["reward"][-1] = np.nan
     assert "REINFORCE became non-finite" in words.summary(results)
-    assert words.summary(RaceResults(results.plan)) == "No algorithm has come in yet."
+    assert words.summary(RaceResults(results.plan)) == "No algorithm has finished yet."
 
 
 def test_a_change_of_the_settings_is_named() -> None:
