@@ -46,7 +46,7 @@ class Training:
     )
     optimizer: str = setting(
         "adamw_mixed",
-        tr("AdamW in mixed precision keeps float32 weights and two moments, otherwise the moments; plain steps none."),
+        tr("AdamW keeps two moments, and in mixed precision also float32 weights; plain steps keep nothing."),
         tr("Optimizer"),
         choices=("adamw_mixed", "adamw", "adamw_8bit", "sgd_momentum", "sgd"),
     )
@@ -62,10 +62,10 @@ class Training:
     )
     reference: bool = setting(True, tr("A frozen copy of the policy, for the KL."), tr("Reference"))
     reward_model: bool = setting(
-        False, tr("A frozen model that scores completions; a rule needs none."), tr("Reward model")
+        False, tr("A frozen model that scores completions; rewards from a rule do not need one."), tr("Reward model")
     )
     critic: bool = setting(
-        False, tr("A trained model that values every token; group baselines need none."), tr("Critic")
+        False, tr("A trained model that values every token; group baselines do not need one."), tr("Critic")
     )
     helper_share: float = setting(
         1.0,
@@ -87,11 +87,11 @@ class Training:
         logarithmic=True,
     )
     recompute: bool = setting(
-        True, tr("Activations are recomputed layer by layer on the way back."), tr("Recompute activations")
+        True, tr("Activations are recomputed layer by layer in the backward pass."), tr("Recompute activations")
     )
     generated: int = setting(
         64,
-        tr("Completions generated side by side."),
+        tr("Completions generated at the same time."),
         tr("Completions at once"),
         symbol="G",
         low=0,
@@ -101,7 +101,7 @@ class Training:
     )
     length: int = setting(
         1024,
-        tr("Tokens of a completion with its prompt."),
+        tr("Tokens of a completion together with its prompt."),
         tr("Length"),
         symbol="L",
         unit=tr("tokens"),

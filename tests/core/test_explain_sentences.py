@@ -136,7 +136,7 @@ def test_k2_has_its_gradient_without_the_ratio_and_loses_it_with_it() -> None:
     assert np.abs(with_ratio - true_gradient(1)).max() > 0.01
     help = about(Objective, "kl_importance").help
     assert "k1 and k3" in help
-    assert "k2 has that gradient without it" in help
+    assert "k2 has that gradient without the ratio" in help
 
 
 def test_the_ratio_before_an_exact_kl_has_no_part_in_the_expected_gradient() -> None:

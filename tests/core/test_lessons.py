@@ -125,7 +125,7 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
         ('knobs = ["objective.beta"]', 'knobs = ["seed", "seed", "seed", "seed"]', 7, "at most 3"),
         ("[[steps]]", "[[steps]]\nminutes = 61", 17, "a step takes 0 to 60 minutes"),
         ("[[steps]]", '[teaching]\nsay = "So."\ndisagrees = "So."\n[[steps]]', 16, "“misconception” is missing"),
-        ("seed = 3", "seed = -3", 10, "allowed is a number from 0"),
+        ("seed = 3", "seed = -3", 10, "it must be a number of at least 0"),
         ('"learner.group_size" = 4', '"learner.groups" = 4', 11, "there is no such setting"),
         ("[mean]", "[median]", 17, "neither [words] nor the glossary"),
         ('show = "first"', 'show = "third"', 18, "there are “first” and “second”"),

@@ -157,7 +157,7 @@ def test_the_running_mean_is_the_whole_baseline_for_one_token_and_gae_for_severa
         assert np.allclose(found, plain) == alone
 
 
-@pytest.mark.parametrize("missing", ["overlong filtering", "sixteen mini-batches", "ten times at most", "punishment"])
+@pytest.mark.parametrize("missing", ["overlong filtering", "sixteen mini-batches", "at most ten times", "punishment"])
 def test_what_of_dapo_is_not_here_is_said(missing: str) -> None:
     assert missing in PRESETS["DAPO"].not_covered
 

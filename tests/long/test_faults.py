@@ -249,7 +249,7 @@ def test_memory_that_is_used_up_ends_in_a_sentence_or_suffices_and_new_runs_work
     driver.program.actions["new_run"].trigger()
     driver.settle()
     driver.program.player.run()
-    sentences = ("memory was short", "memory is short")
+    sentences = ("it ran out of memory", "not enough memory")
     driver.qtbot.waitUntil(
         lambda: driver.head >= 50 or any(words in text for text in driver.messages for words in sentences),
         timeout=PATIENCE,

@@ -107,7 +107,7 @@ def test_the_command_exits_by_what_it_found(name: str, status: int, capsys: pyte
 
 def test_a_run_that_is_none_ends_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(tmp_path)]) == 2
-    assert "no recorded run" in capsys.readouterr().err
+    assert "not a recorded run" in capsys.readouterr().err
 
 
 FLOAT16_LOGP = as_types(

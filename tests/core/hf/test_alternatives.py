@@ -115,7 +115,7 @@ def test_they_come_back_from_a_record_and_a_record_without_them_reads_as_before(
 )
 def test_alternatives_that_do_not_fit_together_are_refused(changes: dict[str, Any], first: Step) -> None:
     made = {name: make(first) if callable(make) else make for name, make in changes.items()}
-    with pytest.raises(RunFileError, match="does not fit together"):
+    with pytest.raises(RunFileError, match="is inconsistent"):
         decoded(*encoded(dataclasses.replace(first, **made)), 1, first.settings)
 
 

@@ -83,7 +83,7 @@ def test_a_few_bytes_that_stand_for_millions_of_rows_are_not_unpacked(tmp_path: 
     path = tmp_path / "completions_00001.parquet"
     equal_rows(path, 2_000_000)
     assert path.stat().st_size < 1_000_000
-    with pytest.raises(RunFileError, match="says that it holds 2,000,000 rows, more than the 200,000 that are read"):
+    with pytest.raises(RunFileError, match="claims to contain 2,000,000 rows; at most 200,000 can be read"):
         open_source(path)
 
 
@@ -93,7 +93,7 @@ def test_a_few_bytes_that_stand_for_one_long_text_again_and_again_are_not_unpack
     monkeypatch.setattr(parquet, "LARGEST", 10_000_000)
     path = tmp_path / "completions_00001.parquet"
     equal_rows(path, 2_000, "x" * 10_000)
-    with pytest.raises(RunFileError, match="more than the 10,000,000 bytes that are read of one file"):
+    with pytest.raises(RunFileError, match="more than the 10,000,000 bytes, the limit for one file"):
         open_source(path)
 
 

@@ -115,7 +115,7 @@ def no_description(path: Path) -> None:
         (compressed, "1.jsonl.gz is compressed: unpack it first."),
         (other_names, "A line of rollouts.jsonl holds prompt, response, reward; verl's files"),
         (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is no JSON object."),
-        (no_description, "It looks like a trace whose trace.json is missing"),
+        (no_description, "It looks like a trace, but its trace.json"),
         (lambda path: (path / "notes.txt").write_text("hello"), "The folder holds notes.txt."),
         (lambda path: (path / "x.parquet").write_bytes(b"PAR1 nothing PAR1"), "x.parquet cannot be read as Parquet"),
     ],

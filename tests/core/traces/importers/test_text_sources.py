@@ -151,7 +151,7 @@ def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -
     run = open_source(written(tmp_path / "traces.jsonl", lines))
     assert list(run.labels) == [1, 2]
     assert len(run.completions(1).rewards) == 6 and len(run.completions(2).rewards) == 2
-    assert any("1 episode of evaluation" in note for note in run.notes)
+    assert any("1 evaluation episode" in note for note in run.notes)
 
 
 def test_a_growing_file_of_episodes_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_uid_names_the_group_and_without_one_the_prompt_does() -> None:
     present, former = open_source(DATA / "verl"), open_source(DATA / "verl_former")
     assert present.completions(1).group.tolist() == [0] * 4 + [1] * 4
     assert former.completions(1).group.tolist() == [0, 1] * 4
-    assert any("name no groups" in note for note in former.notes) and not present.notes
+    assert any("do not name groups" in note for note in former.notes) and not present.notes
 
 
 @pytest.mark.parametrize("text", ["", "not JSON", '{"half": '])
@@ -253,8 +253,8 @@ def test_new_files_appear_when_a_source_is_looked_at_again(tmp_path: Path) -> No
     ("rewrite", "words"),
     [
         ("ALTER TABLE metrics RENAME TO other; CREATE VIEW metrics AS SELECT * FROM other", "views"),
-        ("DROP TABLE metrics", "none of trackio's"),
-        ("DELETE FROM metrics", "holds no run"),
+        ("DROP TABLE metrics", "not one of trackio's"),
+        ("DELETE FROM metrics", "contains no run"),
         ("ALTER TABLE metrics RENAME COLUMN metrics TO other", "cannot be read as a trackio database"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_restart_wins_over_what_it_trained_again(tmp_path: Path) -> None:
     (again / json.loads(lines[1])["file"]).write_bytes((first / json.loads(lines[1])["file"]).read_bytes())
     run = Trace(folder)
     assert [step.attempt for step in run.steps] == [0, 1] and list(run.labels) == [2, 4]
-    assert any("started again" in note for note in run.notes)
+    assert any("restarted" in note for note in run.notes)
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_every_kind_of_column_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("row", np.array([None]), "other values than numbers"),
-        ("row", np.array([[1, 2], [3, 4]]), "other values than numbers"),
+        ("row", np.array([None]), "values that are not numbers"),
+        ("row", np.array([[1, 2], [3, 4]]), "values that are not numbers"),
         ("advantage.lengths", np.array([1, -2, 2]), "does not fit"),
         ("advantage.lengths", np.array([1, 2**62, 0]), "does not fit"),
         ("advantage.lengths", np.array([1, 0]), "does not fit"),
