@@ -55,7 +55,7 @@ class PutRight:
     @property
     def title(self) -> str:
         """The update and its pass, in words."""
-        return tr("Step {step}, pass {number}, as it was recorded and with the cause put right:").format(
+        return tr("Step {step}, pass {number}, as it was recorded and with the cause corrected:").format(
             step=self.step, number=self.number
         )
 

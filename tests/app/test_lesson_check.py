@@ -92,14 +92,14 @@ def test_a_reveal_without_holds_and_seeds_that_differ_are_said_and_are_no_faults
         ("number = 100", "number = 4", "lessons of your own begin at 100"),
         ("update = 20", "update = 20\nstart = 3", "the nearest is “state”"),
         ('kind = "number"', 'kind = "number"\nstart = 21', "begins at update 21, after the step's own update 20"),
-        ('{ metric = "max_prob" }', '{ metric = "max_prob", update = 21 }', "update 21 lies beyond the step's run"),
-        ('{ metric = "max_prob" }', '{ metric = "max_prob", since = 20 }', "has to end at a later one"),
+        ('{ metric = "max_prob" }', '{ metric = "max_prob", update = 21 }', "update 21 is after the end of the step's run"),
+        ('{ metric = "max_prob" }', '{ metric = "max_prob", since = 20 }', "must end at a later update"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "probability", action = 11 } }', "no action 11; the run"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "reward", row = 17 } }', "no completion 17; the run"),
         ('{ metric = "max_prob" }', '{ metric = "max_prop" }', "the nearest is “max_prob”"),
         ('["policy_bars", ', '["policy_bar", ', "the nearest is “policy_bars”"),
         ('"objective.beta" = 0.0', '"objective.betta" = 0.0', "the nearest is “objective.beta”"),
-        ("when = [0.5, 1.0]", "when = [0.6, 1.0]", "no choice holds an answer between 0.5 (“Below 0.5”) and 0.6"),
+        ("when = [0.5, 1.0]", "when = [0.6, 1.0]", "no choice covers an answer between 0.5 (“Below 0.5”) and 0.6"),
         ("when = [0.5, 1.0]", "when = [0.4, 1.0]", "“Below 0.5” and “0.5 or more” overlap"),
     ],
 )
@@ -116,7 +116,7 @@ def test_what_no_run_could_bear_out_is_refused_with_its_line(
 def test_a_lesson_without_a_question_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head = OWN[: OWN.index("[[steps]]\nupdate = 20")]
     assert check(home, head) == 2
-    assert "the lesson asks nothing" in capsys.readouterr().err
+    assert "the lesson has no question" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")

@@ -181,7 +181,7 @@ def test_inspect_gives_the_digits_of_the_comparison_on_demand(
 ) -> None:
     text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3", "--verbose")
     assert "Computed twice: agrees" in text
-    assert "rounding alone may make" in text
+    assert "rounding alone can cause" in text
 
 
 def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,10 +86,10 @@ def test_scores_are_read_from_a_column_of_a_table(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "0 lines of scores, and this step has 3"),
+        ("", "0 lines of scores, but this step has 3"),
         ("1\n2", "2 lines"),
-        ("1\nx\n3", "Line 2 is no score: “x”"),
-        ("1\ninf\n3", "Line 2 is no score"),
+        ("1\nx\n3", "Line 2 is not a score: “x”"),
+        ("1\ninf\n3", "Line 2 is not a score"),
         ("\n".join("1" * 50), "50 lines"),
     ],
 )

@@ -23,7 +23,7 @@ mini-batches, weights of a truncated importance ratio, a dual clip, a KL, an ent
 FAULTY = {
     "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
     "fault_clip": "The clip range was 0.1 below and 0.1 above.",
-    "fault_mask": "The mask was left out of the sum: places of padding counted in the loss like tokens.",
+    "fault_mask": "The mask was left out of the sum: padding counted in the loss like tokens.",
 }
 """Runs with a planted fault (``benchmarks/trl/faults.py``), and the sentence that names it."""
 

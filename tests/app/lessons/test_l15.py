@@ -137,7 +137,7 @@ def test_correct_steps_of_a_wrong_completion_are_blamed(seed: int) -> None:
 
 
 def test_lengths_are_of_the_toy_only_and_can_be_cancelled() -> None:
-    with pytest.raises(SettingsError, match="free length"):
+    with pytest.raises(SettingsError, match="variable length"):
         tried(Settings())
 
     def stop() -> None:

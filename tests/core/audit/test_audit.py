@@ -145,7 +145,7 @@ def test_a_file_of_few_digits_agrees_to_its_precision(name: str, keep: Change, p
     result = audit(run)
     assert result.agrees and result.precision is not None and result.precision.name == precision
     text = as_text(run, result)
-    assert "Everything agrees to the file's precision." in text and f"as {precision}" in text
+    assert "Everything agrees to within the file's precision." in text and f"as {precision}" in text
 
 
 @pytest.mark.parametrize("keep", [FLOAT16_LOGP, with_decimals])

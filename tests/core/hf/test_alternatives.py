@@ -125,7 +125,7 @@ def test_each_is_explained_as_one_of_the_likeliest_and_not_as_the_whole_distribu
     for passed, logp in ((0, first.top_logp[0, 0, place, 2]), (2, first.top_logp[1, 0, place, 2])):
         node = explain(first, Quantity("alternative", passed=passed, row=0, token=place, action=token))
         assert node.value == pytest.approx(np.exp(float(logp)))
-        assert node.agrees and "5 likeliest" in node.note and "not the whole distribution" in node.note
+        assert node.agrees and "5 likeliest" in node.note and "not the entire distribution" in node.note
     node = explain(first, Quantity("ref_alternative", row=0, token=place, action=token))
     assert node.value == pytest.approx(np.exp(float(first.ref_top_logp[0, place, 2]))) and node.agrees
 

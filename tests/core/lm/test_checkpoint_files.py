@@ -156,7 +156,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, name: 
     path = tmp_path / name
     if name == "pipe":
         os.mkfifo(path)
-    refused(path, "it is no ordinary file")
+    refused(path, "it is not a regular file")
     assert not is_checkpoint(path)
 
 

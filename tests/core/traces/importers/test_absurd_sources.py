@@ -62,7 +62,7 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path: Path, file: str, w
         assert file == "trace.json"
         return
     if len(source):
-        with pytest.raises(RunFileError, match="no ordinary file"):
+        with pytest.raises(RunFileError, match="not a regular file"):
             source.completions(2)
 
 
