@@ -243,8 +243,8 @@ def _few_carry(data: Run, v: Any) -> bool:
 def _not_finite_at(place: str) -> Kind[Run]:
     return Kind(
         text=lambda v: plural(
-            "{count} of {all} update holds numbers that are not finite; the first, at step {label}: {place}.",
-            "{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {place}.",
+            "{count} of {all} update contains numbers that are not finite; the first, at step {label}: {place}.",
+            "{count} of {all} updates contain numbers that are not finite; the first, at step {label}: {place}.",
             v.all,
         ).replace("{place}", PLACES[place]),
         holds=lambda data, v: _are_not_finite(data, place, v),

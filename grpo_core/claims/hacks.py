@@ -127,7 +127,8 @@ HACKS: dict[str, Kind[Run]] = {
     "far_rewards": Kind(
         text=tr(
             "{count:,} of {all:,} rewards are {nearest:.4g} or more from the median {median:.3g}; nine tenths are "
-            "within {usual:.3g}. Divided by a standard deviation that holds such a reward, all others look alike."
+            "within {usual:.3g}. After division by a standard deviation that includes such a reward, all others look "
+            "alike."
         ),
         holds=_far_rewards,
     ),

@@ -224,8 +224,8 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "factors_recorded": Kind(
         text=tr(
-            "The importance cap does not act: this update holds the factors that its trainer applied, and these may "
-            "be importance weights."
+            "The importance cap does not act: this update contains the factors that its trainer applied, and these "
+            "may be importance weights."
         ),
         holds=lambda data, v: data.ran.gate is not None,
     ),

@@ -91,7 +91,7 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         print(f"Left out: {sentence}", file=sys.stderr)
     if len(done.left_out) > TOLD:
         print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
-    print(f"{out} holds {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
+    print(f"{out} contains {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
     return 0
 
 

@@ -46,8 +46,8 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         written = len(source) - first + 1 - len(left_out)
         print(
             plural(
-                "{out} holds {count} update of {title}, {bytes:,} bytes.",
-                "{out} holds {count} updates of {title}, {bytes:,} bytes.",
+                "{out} contains {count} update of {title}, {bytes:,} bytes.",
+                "{out} contains {count} updates of {title}, {bytes:,} bytes.",
                 written,
             ).format(out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size)
         )

@@ -100,9 +100,9 @@ def train(options: argparse.Namespace) -> int:
             take_place(path, out)
     if trouble is not None:
         stays = "" if path == out else f"\n{out} is unchanged."
-        print(f"{trouble}\n{path} holds {_counted(writer.committed)}.{stays}", file=sys.stderr)
+        print(f"{trouble}\n{path} contains {_counted(writer.committed)}.{stays}", file=sys.stderr)
         return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
-    print(f"{out} holds {_counted(writer.committed)}.")
+    print(f"{out} contains {_counted(writer.committed)}.")
     return 0
 
 

@@ -353,7 +353,7 @@ class Model:
     )
     watch_reference: bool = setting(
         True,
-        tr("Scores every completion under the reference policy even where β is 0, so that KL can be seen."),
+        tr("Scores every completion under the reference policy even if β is 0, so that the KL can be seen."),
         tr("Watch the reference"),
     )
     snapshot_every: int = setting(

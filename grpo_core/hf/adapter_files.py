@@ -89,7 +89,8 @@ class AdapterFiles:
                 "model.adapter_rank",
                 rank,
                 tr(
-                    "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
+                    "the folder contains an adapter of rank {rank} and α {alpha:g}; use both, or 0 to train every "
+                    "weight"
                 ).format(rank=self.rank, alpha=self.alpha),
             )
 

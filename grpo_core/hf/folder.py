@@ -129,7 +129,7 @@ def look(path: Path) -> ModelFiles:
     except (OSError, RuntimeError, ValueError) as error:
         raise refuse(path, tr("it cannot be read ({error})").format(error=error)) from None
     if magic not in (MAGIC, b""):
-        raise refuse(path, tr("it is neither a folder nor a GGUF file; choose the folder that holds config.json"))
+        raise refuse(path, tr("it is neither a folder nor a GGUF file; choose the folder that contains config.json"))
     return _looked_at_gguf(path)
 
 

@@ -111,7 +111,7 @@ def _value(path: Path, name: str, kind: object, value: Any) -> Any:
     else:
         if isinstance(value, str) and value and "\n" not in value:
             return value
-        wanted = tr("a text")
+        wanted = tr("text")
     raise GrpoError(
         tr("{path}: “{name}” is {value}; it must be {wanted}.").format(
             path=path, name=name, value=shortened(value), wanted=wanted

@@ -78,7 +78,8 @@ class Table:
         value = self.any(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < low:
             raise self.error(
-                key, tr("a whole number from {low} on is expected, not {found}").format(low=low, found=_named(value))
+                key,
+                tr("a whole number of at least {low} is expected, not {found}").format(low=low, found=_named(value)),
             )
         return value
 

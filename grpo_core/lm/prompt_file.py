@@ -87,7 +87,9 @@ def each_prompt(
         yield _checked(path, line, row, checker, longest)
         empty = False
     if empty:
-        raise GrpoError(tr("{name} holds no prompts; each line needs a prompt and its answer.").format(name=path.name))
+        raise GrpoError(
+            tr("{name} contains no prompts; each line needs a prompt and its answer.").format(name=path.name)
+        )
 
 
 def _lines(text: str) -> Iterator[str]:

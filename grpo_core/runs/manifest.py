@@ -78,8 +78,8 @@ class Manifest:
         if len(self.runs) > MOST_RUNS:
             raise SessionError(
                 plural(
-                    "A session holds at most {most_runs} run, not {count}.",
-                    "A session holds at most {most_runs} runs, not {count}.",
+                    "A session can contain at most {most_runs} run, not {count}.",
+                    "A session can contain at most {most_runs} runs, not {count}.",
                     MOST_RUNS,
                 ).format(most_runs=MOST_RUNS, count=len(self.runs))
             )

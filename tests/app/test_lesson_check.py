@@ -92,7 +92,11 @@ def test_a_reveal_without_holds_and_seeds_that_differ_are_said_and_are_no_faults
         ("number = 100", "number = 4", "lessons of your own begin at 100"),
         ("update = 20", "update = 20\nstart = 3", "the nearest is “state”"),
         ('kind = "number"', 'kind = "number"\nstart = 21', "begins at update 21, after the step's own update 20"),
-        ('{ metric = "max_prob" }', '{ metric = "max_prob", update = 21 }', "update 21 is after the end of the step's run"),
+        (
+            '{ metric = "max_prob" }',
+            '{ metric = "max_prob", update = 21 }',
+            "update 21 is after the end of the step's run",
+        ),
         ('{ metric = "max_prob" }', '{ metric = "max_prob", since = 20 }', "must end at a later update"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "probability", action = 11 } }', "no action 11; the run"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "reward", row = 17 } }', "no completion 17; the run"),
@@ -123,7 +127,7 @@ def test_a_lesson_without_a_question_is_refused(home: Path, capsys: pytest.Captu
 def test_a_pipe_is_no_lesson_and_nobody_waits_for_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(home / "pipe.toml")
     assert main(["check", str(home / "pipe.toml")]) == 2
-    assert "the file cannot be read: it is no ordinary file" in capsys.readouterr().err
+    assert "the file cannot be read: it is not a regular file" in capsys.readouterr().err
 
 
 def test_a_shipped_lesson_is_checked_by_its_number(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

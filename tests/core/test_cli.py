@@ -70,7 +70,7 @@ def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureF
     main(["train", "--steps", "5", "--out", str(tmp_path / "run.grpo")])
     output = capsys.readouterr()
     assert "5/5" in output.err
-    assert output.out == f"{tmp_path / 'run.grpo'} holds 5 updates.\n"
+    assert output.out == f"{tmp_path / 'run.grpo'} contains 5 updates.\n"
 
 
 def test_an_existing_file_is_replaced_only_by_force(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +258,7 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     with RunReader.open(path) as reader:
         assert reader.meta.ended
         assert reader.last > 0
-        assert f"holds {reader.last} updates" in err.decode()
+        assert f"contains {reader.last} updates" in err.decode()
     assert b"Traceback" not in err
     assert (process.returncode, out) == (130, b"")
     assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
@@ -294,7 +294,7 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
     if ending == "grpo":
         with RunReader.open(tmp_path / "kept 2.grpo") as reader:
             assert reader.last > 0
-            assert f"kept 2.grpo holds {reader.last} updates" in err.decode()
+            assert f"kept 2.grpo contains {reader.last} updates" in err.decode()
 
 
 @pytest.mark.parametrize("place", ["--step", "--pass", "--row", "--token", "--group"])

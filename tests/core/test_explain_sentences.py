@@ -251,5 +251,7 @@ def test_in_the_reward_it_is_k1_that_enters_whatever_is_set_and_that_is_said() -
         note = explain(step, Quantity("penalised_reward", row=0), objective).note
         assert f"the estimator that is set, {kind}, has no effect there" in note
         assert any("always the summed k1" in sentence for sentence in objective.warnings)
-    assert "no effect" not in explain(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
+    assert (
+        "no effect" not in explain(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
+    )
     assert not any("summed k1" in s for s in Objective(kl="k1", kl_in="reward", beta=0.5).warnings)

@@ -45,7 +45,7 @@ def test_without_one_of_the_functions_the_others_alone_decide() -> None:
 
 def test_where_the_advantages_depend_on_more_than_one_sum_it_says_so() -> None:
     step = recorded()
-    assert "does not keep" in why_not(dataclasses.replace(step, reward_parts=None))
+    assert "does not list" in why_not(dataclasses.replace(step, reward_parts=None))
     assert step.advantage is not None
     moved = dataclasses.replace(step, advantage=step.advantage + 0.5)
     assert proof(moved).kind == "departs" and "more than the sum" in proof(moved).words()

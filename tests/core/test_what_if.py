@@ -241,7 +241,7 @@ def test_dapos_resampling_is_said_to_be_out_of_reach(dead: tuple[int, ...], said
     rewards[np.isin(np.arange(64) // 8, dead)] = 0.5
     w = what_if(dataclasses.replace(lm_step(2), rewards=rewards), "DAPO")
     assert said in " ".join(notes(w, "DAPO"))
-    assert "Not covered of DAPO: The soft punishment" in " ".join(notes(w, "DAPO"))
+    assert "Not covered in DAPO: The soft punishment" in " ".join(notes(w, "DAPO"))
     assert not w.other.step.settings.learner.resample_dead
 
 

@@ -187,7 +187,7 @@ def cut_short(path: Path) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "deleted": (deleted, "is not there any more"),
+    "deleted": (deleted, "no longer exists"),
     "pipe": (replaced_by_a_pipe, "has been replaced by another file"),
     "folder": (replaced_by_a_folder, "has been replaced by another file"),
     "device": (replaced_by_a_device, "has been replaced by another file"),

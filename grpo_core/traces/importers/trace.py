@@ -132,7 +132,7 @@ class Trace:
             ) from None
         except (TypeError, ValueError, AttributeError, OverflowError, GrpoError) as error:
             raise RunFileError(
-                tr("A trainer setting in {path} cannot be used: {error}.").format(
+                tr("{path}: a trainer setting cannot be used: {error}.").format(
                     path=self.path / TRACE, error=shortened(error).rstrip(".")
                 )
             ) from None

@@ -158,7 +158,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     picture.show_step(replace(lesson_of("credit").steps[3], show="lengths"))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
-    assert "free length" in picture.progress_text
+    assert "variable length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.dispose()
     assert not picture.trained.busy

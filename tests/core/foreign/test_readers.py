@@ -127,7 +127,9 @@ def test_a_process_that_was_killed_is_said_once_and_the_next_question_starts_ano
     os.kill(process.pid, signal.SIGSTOP)
     killer = threading.Timer(0.2, os.kill, (process.pid, signal.SIGKILL))
     killer.start()
-    with pytest.raises(RunFileError, match=r"^grpo could not be read: .*killed by signal 9.*when the file is requested again\.$"):
+    with pytest.raises(
+        RunFileError, match=r"^grpo could not be read: .*killed by signal 9.*when the file is requested again\.$"
+    ):
         source.step(2)
     assert encoded(source.step(1)) == encoded(first)
 

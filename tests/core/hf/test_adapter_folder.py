@@ -105,7 +105,7 @@ def test_a_run_of_an_adapter_folder_goes_on_from_its_snapshot(trained: dict[str,
 
 
 def test_another_rank_than_that_of_the_adapter_is_refused(trained: dict[str, Path]) -> None:
-    with pytest.raises(SettingsError, match=r"an adapter of rank 3 and α 6; take both"):
+    with pytest.raises(SettingsError, match=r"an adapter of rank 3 and α 6; use both"):
         FolderPolicy(of(trained["llama"], model__adapter_rank=8))
 
 
@@ -189,7 +189,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no tensors": (lambda f: (f / "adapter_model.safetensors").unlink(), "does not contain adapter_model.safetensors"),
     "0 bytes": (lambda f: (f / "adapter_model.safetensors").write_bytes(b""), "0 bytes"),
     "half a pair": (tensors(lambda held: held.pop(f"{Q}A.weight")), "one half of"),
-    "another layer": (tensors(lambda held: held.update({"x.lora_A.weight": torch.zeros(3, 4)})), "does not belong to rank"),
+    "another layer": (
+        tensors(lambda held: held.update({"x.lora_A.weight": torch.zeros(3, 4)})),
+        "does not belong to rank",
+    ),
     "another model": (tensors(lambda held: held.update({f"{Q}A.weight": torch.zeros(3, 8)})), "does not fit the model"),
     "a layer that is not there": (
         tensors(

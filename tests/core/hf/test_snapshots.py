@@ -158,5 +158,5 @@ def test_a_run_whose_weights_cannot_be_read_back_does_not_go_on_with_others(
     monkeypatch.setattr(Snapshots, "read_into", only_known)
     with pytest.raises(GrpoError, match="The disk is gone"):
         ask(learner, whole, Question(step=3, group=0, completion="12"))
-    with pytest.raises(GrpoError, match="could not be read back"):
+    with pytest.raises(GrpoError, match="could not be restored"):
         next(learner)

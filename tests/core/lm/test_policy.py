@@ -191,7 +191,7 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_made() -> None
 
 def test_a_device_that_was_never_tried_is_neither_offered_nor_used(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = language_settings().replace({"model.device": "mps"})
-    with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tried on it"):
+    with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tested on it"):
         Policy(settings)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

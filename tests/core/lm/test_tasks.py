@@ -117,7 +117,7 @@ def test_a_rule_that_fails_says_which_completion_and_why() -> None:
 BAD = {
     "empty": (b"", "has no column names in its first line; it needs “prompt” and “answer”"),
     "columns": (b"question,reply\n1+1=,2\n", "begins with the columns question, reply; it needs “prompt” and “answer”"),
-    "no rows": (b"prompt,answer\n", "holds no prompts"),
+    "no rows": (b"prompt,answer\n", "contains no prompts"),
     "no answer": (b"prompt,answer\n1+1=,\n", "Line 2 of .* has no answer"),
     "ragged": (b"prompt,answer\n1+1=\n", "Line 2 of .* has no answer"),
     "foreign": (b"prompt,answer\n1+1=,2\nhello,3\n", "Line 3 of .*does not know “h”"),

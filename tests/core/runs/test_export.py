@@ -240,6 +240,8 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixt
         assert name in said(capsys, "export", tmp_path / name, "--out", tmp_path / "out", code=2)
     with RunWriter.create(tmp_path / "empty.grpo", Settings(), origin=origin(Settings())):
         pass
-    assert "has no updates yet" in said(capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "step.py", code=2)
+    assert "has no updates yet" in said(
+        capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "step.py", code=2
+    )
     said(capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "out")
     assert rows(tmp_path / "out" / "series.csv") == rows(tmp_path / "out" / "samples.csv") == []

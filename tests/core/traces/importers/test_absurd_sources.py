@@ -25,7 +25,7 @@ PIPES = pytest.mark.skipif(sys.platform == "win32", reason="no pipes in folders"
 
 @pytest.mark.parametrize("value", [10**9, -5, "many", float("nan"), 10**400])
 def test_processes_that_nobody_has_are_refused(tmp_path: Path, value: Any) -> None:
-    with pytest.raises(RunFileError, match=r"a setting of the trainer cannot be used: num_processes = "):
+    with pytest.raises(RunFileError, match=r"a trainer setting cannot be used: num_processes = "):
         open_source(trace_with(tmp_path, "trace", "num_processes", value))
 
 
@@ -93,7 +93,7 @@ def test_a_few_bytes_that_stand_for_one_long_text_again_and_again_are_not_unpack
     monkeypatch.setattr(parquet, "LARGEST", 10_000_000)
     path = tmp_path / "completions_00001.parquet"
     equal_rows(path, 2_000, "x" * 10_000)
-    with pytest.raises(RunFileError, match="more than the 10,000,000 bytes, the limit for one file"):
+    with pytest.raises(RunFileError, match="more than 10,000,000 bytes, the limit for one file"):
         open_source(path)
 
 

@@ -113,7 +113,7 @@ def test_of_several_runs_in_a_trackio_database_the_newest_is_shown_and_each_othe
 
 
 def test_a_run_that_a_database_does_not_hold_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
-    with pytest.raises(RunFileError, match=r"no run “third”; it has .*first"):
+    with pytest.raises(RunFileError, match=r"no run “third”; it contains .*first"):
         open_source(several_runs(tmp_path) / "third")
 
 
@@ -195,7 +195,7 @@ def test_a_torn_last_line_is_left_out_and_named(text: str, tmp_path: Path) -> No
     path.write_text(path.read_text("utf-8") + text, "utf-8")
     run = open_source(tmp_path)
     assert len(run.completions(1).rewards) == 4
-    assert any("torn" in note for note in run.notes) == bool(text)
+    assert any("incomplete" in note for note in run.notes) == bool(text)
 
 
 def test_a_last_line_without_its_end_that_is_whole_counts(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_batch_that_trl_logged_twice_is_named(tmp_path: Path) -> None:
     run = open_source(tmp_path)
     assert run.completions(3).repeated, "whatever was looked at before"
     assert [run.completions(position).repeated for position in (1, 2, 3)] == [False, False, True]
-    assert sum("once more" in note for note in run.notes) == 1
+    assert sum("repeat the completions" in note for note in run.notes) == 1
 
 
 def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
