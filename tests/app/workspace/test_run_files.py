@@ -118,7 +118,7 @@ def test_a_file_that_is_gone_is_told(desk: Desk) -> None:
     desk.run_manager.show(run)
     assert desk.workspace.view.step.step is None
     desk.qtbot.waitUntil(lambda: not desk.workspace.frame_due)
-    assert "no longer exists" in desk.said[-1]
+    assert "is not there any more" in desk.said[-1]
 
 
 def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(desk: Desk) -> None:

@@ -36,7 +36,7 @@ def test_what_is_said_is_borne_out_and_anything_else_refused(apart: float) -> No
     again = reopened(runs[0], 2)
     assert again is not None and again.apart == 0.0
     (opened,) = of_reopened(again)
-    assert opened.check(again) and "NumPy's" in opened.words()
+    assert opened.check(again) and "from NumPy" in opened.words()
     for one, of in ((claim, data), (opened, again)):
         changed = [*others(one, np.random.default_rng(1))]
         assert changed and not any(other.check(of) for other in changed)
