@@ -95,7 +95,7 @@ def test_points_that_share_a_program_come_in_order_and_some_runs_are_checked() -
     data = by_both(found)
     assert data.runs == 30 * 64 and data.checked == fast.POINTS * fast.SEEDS and data.apart < ROUNDING
     (claim,) = of_fast(data)
-    assert claim.check(data) and "1,920 runs 8 were" in claim.words()
+    assert claim.check(data) and "1,920 runs, 8 were" in claim.words()
     assert not dataclasses.replace(claim, apart=data.apart + 1).check(data)  # type: ignore[type-var]
     assert of_fast(by_both(ensembles(points[:1], range(2), 1))) == ()
     again = reopened(found[3], 5)
