@@ -21,9 +21,9 @@ from grpo_core.lm.vocabulary import encode
 HEAD = "prompt,answer\n"
 LINE = '{"prompt": "1+1=", "answer": %s}\n'
 BAD: dict[str, tuple[str, str, str, str]] = {
-    "nothing at all": (".jsonl", "number", "", "mine.jsonl holds no prompts"),
-    "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl holds no prompts"),
-    "one column": (".csv", "number", "prompt\n1+1=\n", "begins with the columns prompt; it needs “prompt” and"),
+    "nothing at all": (".jsonl", "number", "", "mine.jsonl contains no prompts"),
+    "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl contains no prompts"),
+    "one column": (".csv", "number", "prompt\n1+1=\n", "has the columns prompt; it needs “prompt” and"),
     "semicolons": (".csv", "number", "prompt;answer\n1+1=;2\n", "columns prompt;answer; it needs"),
     "a quote left open": (".csv", "number", HEAD + '"1+1=,2\n', "Line 2 of mine.csv is not CSV"),
     "a huge cell": (".csv", "number", HEAD + "1" * 200_000 + ",2\n", "Line 2 of mine.csv is not CSV"),
