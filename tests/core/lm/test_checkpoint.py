@@ -99,7 +99,7 @@ def test_a_file_that_is_no_checkpoint_of_this_model_is_refused_in_a_sentence(tmp
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match="here is cpu"):
+        with pytest.raises(SettingsError, match="available: cpu"):
             device_named("cuda")
 
 
