@@ -185,7 +185,7 @@ def test_the_reference_is_the_start_and_stays_there() -> None:
 def test_a_device_that_is_not_there_is_refused_before_anything_is_made() -> None:
     settings: Settings = language_settings().replace({"model.device": "cuda"})
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* here is cpu"):
+        with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* available: cpu"):
             Policy(settings)
 
 
