@@ -25,7 +25,7 @@ def preset_named(name: str) -> Preset:
         if known.lower() == name.lower():
             return preset
     near = _close(name, PRESETS)
-    allowed = tr("there is no such preset; close to it are {near}") if near else tr("there is no such preset")
+    allowed = tr("there is no such preset; similar ones are {near}") if near else tr("there is no such preset")
     raise SettingsError("preset", name, allowed.format(near=near))
 
 
@@ -66,7 +66,7 @@ def _assignment(text: str, base: Settings) -> tuple[str, Any]:
     known = {name: (rule, default) for name, rule, default in described_settings(base)}
     if path not in known:
         near = _close(path, known)
-        allowed = tr("there is no such setting; close to it are {near}") if near else tr("there is no such setting")
+        allowed = tr("there is no such setting; similar ones are {near}") if near else tr("there is no such setting")
         raise SettingsError(path, value, allowed.format(near=near))
     return path, _value(path, value, *known[path])
 
@@ -76,14 +76,14 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
         try:
             return tuple(float(number) for number in text.strip("[]()").split(",") if number.strip())
         except ValueError:
-            raise SettingsError(path, text, tr("write numbers with commas between them")) from None
+            raise SettingsError(path, text, tr("write numbers separated by commas")) from None
     if rule.choices or rule.text:
         return text
     if rule.optional and text.lower() in ("", "none", "null", "off"):
         return None
     if isinstance(default, bool):
         if text.lower() not in _TRUE + _FALSE:
-            raise SettingsError(path, text, tr("allowed is true or false"))
+            raise SettingsError(path, text, tr("it must be true or false"))
         return text.lower() in _TRUE
     try:
         return int(text)
@@ -92,7 +92,7 @@ def _value(path: str, text: str, rule: About, default: Any) -> Any:
     try:
         return float(text)
     except ValueError:
-        raise SettingsError(path, text, tr("allowed is {allowed}").format(allowed=rule.allowed)) from None
+        raise SettingsError(path, text, tr("it must be {allowed}").format(allowed=rule.allowed)) from None
 
 
 def _close(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from grpo_core import recompute
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-ONE_ALONE = tr("Log-probabilities are recorded of the sampler or of the trainer alone, and stand for both.")
+ONE_ALONE = tr("Log-probabilities are recorded only for the sampler or only for the trainer, and are used for both.")
 
 
 def assumption(step: Step) -> str:
@@ -23,12 +23,12 @@ def assumption(step: Step) -> str:
     said = [
         tr(
             "No settings of a loss are recorded: advantage, mask and log-probabilities are as recorded, but ratio, "
-            "weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another loss."
+            "weight, push and loss are those of GRPO with one pass and no KL. “What if” computes another loss."
         )
         if step.advantage is not None
         else tr(
             "Neither advantages nor settings of a loss are recorded: mask and log-probabilities are as recorded, but "
-            "advantage, weight, push and loss are those of GRPO in one pass without a KL. “What if” computes another "
+            "advantage, weight, push and loss are those of GRPO with one pass and no KL. “What if” computes another "
             "loss."
         )
     ]
@@ -36,6 +36,6 @@ def assumption(step: Step) -> str:
         said.append(ONE_ALONE)
     elif not np.array_equal(recompute.scored_by_sampler(step), recompute.used(step, 0)):
         said.append(
-            tr("Where only the sampler's or only the trainer's log-probabilities are recorded, they stand for both.")
+            tr("If only the sampler's or only the trainer's log-probabilities are recorded, they are used for both.")
         )
     return " ".join(said)

@@ -87,7 +87,7 @@ def _none(xp: Array, r: Array, n: Array | float, given: Any) -> Array | float:
 
 def _given(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
     if given is None:
-        raise SettingsError("baseline", "given", tr("the baseline itself has to be passed along"))
+        raise SettingsError("baseline", "given", tr("the baseline itself must be passed"))
     return as_array(given, r)
 
 
@@ -156,7 +156,7 @@ BASELINES: dict[str, Baseline] = {
         source=WILLIAMS,
         undivided=WILLIAMS,
         equal_push=tr(
-            "The advantages are not 0: nothing is subtracted from the reward, so a reward that is not 0 pushes."
+            "The advantages are not 0: nothing is subtracted from the reward, so any reward other than 0 pushes."
         ),
         equal_rest=tr("Without a baseline a reward of 0 pushes nothing."),
         script="0.0",

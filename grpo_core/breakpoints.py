@@ -55,15 +55,19 @@ class Breakpoint:
             raise SettingsError("series", self.series, _no_such_series(self.series))
         if self.relation not in tuple(RELATIONS):
             raise SettingsError(
-                "relation", self.relation, tr("allowed is one of {relations}").format(relations=", ".join(RELATIONS))
+                "relation", self.relation, tr("it must be one of {relations}").format(relations=", ".join(RELATIONS))
             )
         value: object = self.value
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise SettingsError("value", self.value, tr("allowed is any finite number"))
+            raise SettingsError("value", self.value, tr("it must be a finite number"))
         if self.relation == "first" and self.value != 0:
-            raise SettingsError("value", self.value, tr("“first” asks where a series is not 0; leave the value at 0"))
+            raise SettingsError(
+                "value",
+                self.value,
+                tr("“first” finds the first update at which a series is not 0; leave the value at 0"),
+            )
         if not isinstance(self.on, bool):
-            raise SettingsError("on", self.on, tr("allowed is true or false"))
+            raise SettingsError("on", self.on, tr("it must be true or false"))
 
     @property
     def text(self) -> str:
@@ -210,7 +214,7 @@ def breakpoint_from_json(stored: Any) -> Breakpoint:
     names = {field.name for field in fields(Breakpoint)}
     if not isinstance(stored, dict) or not {"series"} <= stored.keys() <= names:
         raise SettingsError(
-            "breakpoint", str(stored), tr("allowed is an object with {names}").format(names=", ".join(sorted(names)))
+            "breakpoint", str(stored), tr("it must be an object with {names}").format(names=", ".join(sorted(names)))
         )
     return Breakpoint(**stored)
 
@@ -219,5 +223,5 @@ def _no_such_series(series: object) -> str:
     """Return the error message for an unknown series name, which suggests similar names or lists all."""
     near = difflib.get_close_matches(str(series), METRICS, n=3)
     if near:
-        return tr("there is no such series; close to it are {near}").format(near=", ".join(near))
-    return tr("there is no such series; there are {metrics}").format(metrics=", ".join(METRICS))
+        return tr("there is no such series; similar ones are {near}").format(near=", ".join(near))
+    return tr("there is no such series; choose one of {metrics}").format(metrics=", ".join(METRICS))

@@ -16,7 +16,7 @@ def count(text: str) -> int:
     """
     digits = len(text.lstrip("0"))
     if not text.isascii() or not text.isdecimal() or not digits:
-        raise argparse.ArgumentTypeError(f"“{text[:40]}” is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"“{text[:40]}” is not a whole number of at least 1")
     if digits > len(str(LARGEST)) or int(text) > LARGEST:
         raise argparse.ArgumentTypeError(f"“{text[:40]}” is more than {LARGEST:,}")
     return int(text)

@@ -61,7 +61,7 @@ class ShapeError(GrpoError):
         self.shape = tuple(shape)
         self.wanted = wanted
         super().__init__(
-            tr("{argument} cannot have the shape {shape}: right is {wanted}.").format(
+            tr("{argument} cannot have the shape {shape}: it must be {wanted}.").format(
                 argument=argument, shape=self.shape, wanted=wanted
             )
         )
@@ -84,8 +84,8 @@ class NonFiniteError(GrpoError):
         self.what = what
         super().__init__(
             tr(
-                "Update {step}: {what} is not a finite number. The run stands at update {head}; "
-                "lower the learning rate, or branch from an earlier update."
+                "Update {step}: {what} is not a finite number. The run is at update {head}; lower the learning rate, "
+                "or branch from an earlier update."
             ).format(step=step, what=what, head=step - 1)
         )
 

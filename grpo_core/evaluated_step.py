@@ -169,7 +169,9 @@ class EvaluatedStep:
         if name is not None:
             return PRESETS[name].source
         nearest, _ = nearest_preset(self.step.settings)
-        return tr("a mixture; nearest is {preset}: {source}").format(preset=nearest, source=PRESETS[nearest].source)
+        return tr("a mixture; the closest preset is {preset}: {source}").format(
+            preset=nearest, source=PRESETS[nearest].source
+        )
 
     @cached_property
     def compared_rewards(self) -> np.ndarray:

@@ -41,10 +41,10 @@ def ratio_factor(latex: str, name: str) -> Term:
 
 
 RATIO = Term(
-    key="ratio", latex="r", name=tr("ratio r"), help=tr("Probability of the token now over that when sampled.")
+    key="ratio", latex="r", name=tr("ratio r"), help=tr("Probability of the token now divided by that when sampled.")
 )
 ADVANTAGE = Term(
-    key="advantage", latex="A", name=tr("advantage A"), help=tr("How much better than its group the completion was.")
+    key="advantage", latex="A", name=tr("advantage A"), help=tr("How much better the completion was than its group.")
 )
 LOG_PROB = Term(
     key="logp", latex=r"\log\pi", name=tr("log-probability"), help=tr("Log-probability of the sampled token.")

@@ -195,7 +195,7 @@ def _k3_slope(d: Distance) -> Expression:
     )
 
 
-_IMPORTANCE = tr("Times the ratio, its expected gradient is that of KL(π‖π_ref), in later passes too.")
+_IMPORTANCE = tr("Multiplied by the ratio, its expected gradient is that of KL(π‖π_ref), also in later passes.")
 
 ESTIMATORS: dict[str, Estimator] = {
     "k1": Estimator(
@@ -220,7 +220,8 @@ ESTIMATORS: dict[str, Estimator] = {
         pulls_back=True,
         note=tr("As a loss its expected gradient, on the policy's own samples, is that of KL(π‖π_ref)."),
         with_ratio=tr(
-            "Times the ratio it is no longer so: the expected gradient is that of the mean of k2, which is not the KL."
+            "Multiplied by the ratio, this no longer holds: the expected gradient is that of the mean of k2, which "
+            "is not the KL."
         ),
         script="d**2 / 2",
         script_slope="-d",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 NO_TORCH = (
     tr(
-        "This needs torch, which is not in this slim download. Get the full one, whose name ends in “-full”, from "
-        "where this one came from: it opens the same runs. The bandit and the program's own language model work "
+        "This needs torch, which this slim download does not contain. Get the full download, whose name ends in "
+        "“-full”, from the same place: it opens the same runs. The bandit and the program's own language model work "
         "without it."
     )
     if getattr(sys, "frozen", False)
@@ -72,7 +72,7 @@ def never() -> bool:
 def nothing_earlier(number: int) -> Step:
     """Raise an error: the callback ``earlier`` of a run of which only the last update is available."""
     raise GrpoError(
-        tr("Update {number} is not at hand, and the update after it cannot be gone on from without it.").format(
+        tr("Update {number} is missing, and the run cannot continue from the update after it without it.").format(
             number=number
         )
     )

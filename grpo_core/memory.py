@@ -35,18 +35,18 @@ class Training:
     weight_bytes: float = setting(
         2.0,
         tr("Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits."),
-        tr("Bytes a weight"),
+        tr("Bytes per weight"),
         unit=tr("bytes"),
         low=0.25,
         high=8,
         usual=(0.5, 4),
     )
     gradient_bytes: float = setting(
-        2.0, tr("Bytes of one gradient."), tr("Bytes a gradient"), unit=tr("bytes"), low=1, high=8, usual=(2, 4)
+        2.0, tr("Bytes of one gradient."), tr("Bytes per gradient"), unit=tr("bytes"), low=1, high=8, usual=(2, 4)
     )
     optimizer: str = setting(
         "adamw_mixed",
-        tr("AdamW in mixed precision keeps float32 weights and two moments, otherwise the moments; plain steps none."),
+        tr("AdamW keeps two moments, and in mixed precision also float32 weights; plain steps keep nothing."),
         tr("Optimizer"),
         choices=("adamw_mixed", "adamw", "adamw_8bit", "sgd_momentum", "sgd"),
     )
@@ -62,10 +62,10 @@ class Training:
     )
     reference: bool = setting(True, tr("A frozen copy of the policy, for the KL."), tr("Reference"))
     reward_model: bool = setting(
-        False, tr("A frozen model that scores completions; a rule needs none."), tr("Reward model")
+        False, tr("A frozen model that scores completions; rewards from a rule do not need one."), tr("Reward model")
     )
     critic: bool = setting(
-        False, tr("A trained model that values every token; group baselines need none."), tr("Critic")
+        False, tr("A trained model that values every token; group baselines do not need one."), tr("Critic")
     )
     helper_share: float = setting(
         1.0,
@@ -79,7 +79,7 @@ class Training:
     tokens: int = setting(
         8192,
         tr("Tokens in one forward and backward pass, padding included."),
-        tr("Tokens a pass"),
+        tr("Tokens per pass"),
         unit=tr("tokens"),
         low=1,
         high=10**8,
@@ -87,11 +87,11 @@ class Training:
         logarithmic=True,
     )
     recompute: bool = setting(
-        True, tr("Activations are recomputed layer by layer on the way back."), tr("Recompute activations")
+        True, tr("Activations are recomputed layer by layer in the backward pass."), tr("Recompute activations")
     )
     generated: int = setting(
         64,
-        tr("Completions generated side by side."),
+        tr("Completions generated at the same time."),
         tr("Completions at once"),
         symbol="G",
         low=0,
@@ -101,7 +101,7 @@ class Training:
     )
     length: int = setting(
         1024,
-        tr("Tokens of a completion with its prompt."),
+        tr("Tokens of a completion together with its prompt."),
         tr("Length"),
         symbol="L",
         unit=tr("tokens"),

@@ -87,7 +87,7 @@ METRICS: dict[str, Metric] = {
     ),
     "dead_groups": Metric(
         title=tr("Dead groups"), short=tr("dead"), colour="dead", low=0, high=1, share=True, scored=True,
-        help=tr("Share of groups whose rewards are all equal; compared within the group alone they carry no signal."),
+        help=tr("Share of groups whose rewards are all equal; compared only within the group, they carry no signal."),
     ),
     "length": Metric(
         title=tr("Mean length"), short=tr("length"), unit=tr("tokens"), low=0, scored=True,
@@ -100,7 +100,7 @@ METRICS: dict[str, Metric] = {
     "accuracy": Metric(
         title=tr("Right in the batch"), short=tr("right", "correct"),
         low=0, high=1, share=True, scored=True, language=True,
-        help=tr("Share of the update's completions whose answer is right, whatever they are paid."),
+        help=tr("Share of the update's completions whose answer is right, whatever their reward."),
     ),
     "accuracy_greedy": Metric(
         title=tr("Held-out, greedy"), short=tr("held-out, greedy"), colour="old",

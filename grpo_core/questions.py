@@ -86,15 +86,15 @@ class Answer:
         arrays: dict[str, Any] = {name: np.array(x) if isinstance(x, list) else x for name, x in stored.items()}
         per_token: list[Any] = [arrays.get(name) for name in ("tokens", "logp", "ref_logp", "dist_logp")]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" for x in (*per_token, arrays.get("parts"))):
-            raise ValueError("what should be numbers are none")
+            raise ValueError("what should be numbers are not numbers")
         top: list[Any] = [arrays[name] for name in ("top_tokens", "top_logp") if arrays.get(name) is not None]
         if not all(isinstance(x, np.ndarray) and x.dtype.kind in "if" and x.ndim == 2 and x.size for x in top):
-            raise ValueError("the likeliest tokens are no table of numbers")
+            raise ValueError("the likeliest tokens are not a table of numbers")
         if len({len(x) for x in [*per_token, *top]}) > 1 or any(x.ndim != 1 for x in per_token[:3]) or len(top) == 1:
             raise ValueError("its arrays do not fit together")
         reward = arrays.get("reward")
         if isinstance(reward, bool) or not isinstance(reward, (int, float)):
-            raise ValueError("the reward is no number")
+            raise ValueError("the reward is not a number")
         return cls(**arrays)
 
 
@@ -192,7 +192,7 @@ class FixedAnswers:
         """
         rows = json.loads(text)["tokens"]
         if not all(isinstance(row, list) and all(type(token) is int for token in row) for row in rows):
-            raise ValueError("what should be tokens are none")
+            raise ValueError("what should be tokens are not tokens")
         return cls(tokens=tuple(tuple(row) for row in rows))
 
 

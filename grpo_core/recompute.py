@@ -42,7 +42,9 @@ def under(step: Step, objective: Objective | None) -> Step:
         raise SettingsError(
             "objective.importance_cap",
             objective.importance_cap,
-            tr("this record holds the factors that its trainer applied, and they may be importance weights already"),
+            tr(
+                "this record contains the factors that its trainer applied, and these may already be importance weights"
+            ),
         )
     kept = all(getattr(objective, name) == getattr(ran, name) for name in DECIDE_ADVANTAGES)
     kept &= not objective.kl_in_reward or objective.beta == ran.beta

@@ -32,13 +32,13 @@ ESTIMATES: dict[str, Metric] = {
         colour="kl",
     ),
     "loss_mean": Metric(
-        title=tr("Loss an optimizer step"),
-        help=tr("Mean over the optimizer steps of the update, as a trainer reports it."),
+        title=tr("Loss per optimizer step"),
+        help=tr("Mean over the optimizer steps of the update, as trainers report it."),
         symbol="L",
     ),
     "entropy_before": Metric(
         title=tr("Entropy, before"),
-        help=tr("Entropy as the trainer measured it before the update, mean over the sampled tokens."),
+        help=tr("Entropy that the trainer measured before the update, mean over the sampled tokens."),
         symbol="H",
         unit="nats",
         colour="entropy",
@@ -59,7 +59,7 @@ ESTIMATES: dict[str, Metric] = {
         title=tr("Importance weight"),
         help=tr(
             "Mean of min(π_old / π_sampler, C) over the tokens that trainer and sampler both scored; C is the loss's "
-            "cap, or 2 where it has none."
+            "cap, or 2 if it has none."
         ),
         symbol="w",
         low=0,
@@ -71,7 +71,7 @@ ESTIMATES: dict[str, Metric] = {
     ),
     "truncated": Metric(
         title=tr("Truncated"),
-        help=tr("Share of completions that a limit on their length ended."),
+        help=tr("Share of completions that were ended by a limit on their length."),
         colour="dead",
         low=0,
         high=1,

@@ -86,7 +86,10 @@ REDUCTIONS: dict[str, Reduction] = {
         by_length=True,
         latex=r"\frac{1}{L_{i} N}",
         inline=r"1/(L_{i} B)",
-        note=tr("Each completion counts alike: its tokens share one part of N, so a token of a long one counts less."),
+        note=tr(
+            "Each completion counts the same: its tokens share one part of N, so a token of a long completion "
+            "counts less."
+        ),
         phrase=tr("a mean per completion, then over completions"),
         source="DeepSeekMath, arXiv:2402.03300, equation 3",
     ),
@@ -94,7 +97,7 @@ REDUCTIONS: dict[str, Reduction] = {
         counts_tokens=True,
         latex=r"\frac{1}{N}",
         inline=r"1/T",
-        note=tr("Each token counts alike, so long completions weigh more."),
+        note=tr("Each token counts the same, so long completions weigh more."),
         phrase=tr("one mean over all tokens"),
         source=tr("after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code"),
     ),
@@ -102,7 +105,7 @@ REDUCTIONS: dict[str, Reduction] = {
         by_constant=True,
         latex=r"\frac{1}{N L_{\max}}",
         inline=r"1/(L_{\max} B)",
-        note=tr("Each token counts alike, and the constant does not depend on the lengths that were drawn."),
+        note=tr("Each token counts the same, and the constant does not depend on the sampled lengths."),
         phrase=tr("a sum over a constant length"),
         source="Dr. GRPO, arXiv:2503.20783",
         knobs=("max_tokens",),

@@ -26,7 +26,7 @@ def opened_regular(path: Path) -> BinaryIO:
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise OSError(errno.EINVAL, tr("it is no ordinary file"), str(path))
+            raise OSError(errno.EINVAL, tr("it is not a regular file"), str(path))
         return os.fdopen(number, "rb")
     except BaseException:
         os.close(number)

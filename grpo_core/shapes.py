@@ -78,7 +78,7 @@ def check_steps(step_rewards: Array) -> None:
         ShapeError: there are fewer axes.
     """
     if len(step_rewards.shape) < 3:
-        raise ShapeError("step_rewards", step_rewards.shape, tr("(..., P, G, T), one a token"))
+        raise ShapeError("step_rewards", step_rewards.shape, tr("(..., P, G, T), one per token"))
 
 
 def check_values(rewards: Array, values: Array, mask: Array) -> None:
@@ -105,7 +105,7 @@ def _batch(
     denominator: Shape | None,
     entropy_coefficient: Shape | None,
 ) -> None:
-    _deep_enough("logp", logp, tr("(..., B, T), one a token"))
+    _deep_enough("logp", logp, tr("(..., B, T), one per token"))
     of_tokens = {
         "old_logp": old_logp,
         "mask": mask,
@@ -120,22 +120,22 @@ def _batch(
         _like(name, shape, logp)
     each = advantage if len(advantage) == len(logp) else (*advantage, logp[-1])
     if not advantage or not _fits(each, logp):
-        wanted = tr("{rows}, one a completion, or {tokens}, one a token, as logp is").format(
+        wanted = tr("{rows}, one per completion, or {tokens}, one per token like logp").format(
             rows=_written(logp[:-1]), tokens=_written(logp)
         )
         raise ShapeError("advantage", advantage, wanted)
     for name, shape in {"denominator": denominator, "entropy_coefficient": entropy_coefficient}.items():
         if shape and (shape[-2:] != (1, 1) or not _leads(shape[:-2], logp[:-2])):
-            wanted = tr("a number, or {runs}, one a run").format(runs=_written((*logp[:-2], 1, 1)))
+            wanted = tr("a number, or {runs}, one per run").format(runs=_written((*logp[:-2], 1, 1)))
             raise ShapeError(name, shape, wanted)
 
 
 @lru_cache(maxsize=1024)
 def _rewards(rewards: Shape, baseline: Shape | None, kl: Shape | None) -> None:
-    _deep_enough("rewards", rewards, tr("(..., P, G), one a completion of each prompt"))
+    _deep_enough("rewards", rewards, tr("(..., P, G), one per completion of each prompt"))
     _like("kl", kl, rewards)
     if baseline and not _leads(baseline, rewards):
-        wanted = tr("a number, or {rewards} with 1 for any axis that it is the same along").format(
+        wanted = tr("a number, or {rewards} with 1 for every axis along which it is constant").format(
             rewards=_written(rewards)
         )
         raise ShapeError("baseline", baseline, wanted)
@@ -143,7 +143,7 @@ def _rewards(rewards: Shape, baseline: Shape | None, kl: Shape | None) -> None:
 
 @lru_cache(maxsize=1024)
 def _values(values: Shape, rewards: Shape, mask: Shape) -> None:
-    _deep_enough("values", values, tr("(..., B, T), one a token"))
+    _deep_enough("values", values, tr("(..., B, T), one per token"))
     _like("rewards", rewards, values)
     _like("mask", mask, values)
 
@@ -156,7 +156,7 @@ def _deep_enough(name: str, shape: Shape, wanted: str) -> None:
 def _like(name: str, shape: Shape | None, frame: Shape) -> None:
     if shape is None or _fits(shape, frame):
         return
-    wanted = tr("{shape}; leading axes may be missing, or 1").format(shape=_written(frame))
+    wanted = tr("{shape}; leading axes can be missing, or 1").format(shape=_written(frame))
     raise ShapeError(name, shape, wanted)
 
 

@@ -85,7 +85,7 @@ _SAMPLE = Column(
 _PROMPT = Column(
     name="prompt",
     title=tr("Prompt"),
-    help=tr("What was asked; its samples form a group."),
+    help=tr("The prompt; its samples form a group."),
     explained=False,
     decimals=None,
 )
@@ -100,7 +100,7 @@ _ACTION = Column(
 _COMPLETION = Column(
     name="completion",
     title=tr("Completion"),
-    help=tr("The whole answer that the token is part of."),
+    help=tr("The entire answer that contains the token."),
     explained=False,
     decimals=None,
 )
@@ -109,25 +109,29 @@ _PLACE = Column(
 )
 _TOKEN = Column(name="token", title=tr("Token"), help=tr("The token that was sampled."), explained=False, decimals=None)
 _NUMBERS = (
-    Column(name="reward", title=tr("Reward"), help=tr("What the sample was paid."), symbol="R"),
+    Column(name="reward", title=tr("Reward"), help=tr("The reward of the sample."), symbol="R"),
     Column(
         name="advantage",
         title=tr("Advantage"),
         help=tr("How much better it did than what it is compared with."),
         symbol="A",
     ),
-    Column(name="ratio", title=tr("Ratio"), help=tr("Probability now over probability when sampled."), symbol="r"),
+    Column(
+        name="ratio", title=tr("Ratio"), help=tr("Probability now divided by probability when sampled."), symbol="r"
+    ),
     Column(
         name="clipped",
         title=tr("Clipped"),
-        help=tr("Whether the push on it was stopped by the clip; for CISPO, whether its weight was capped."),
+        help=tr("Whether the clip stopped its push; for CISPO, whether its weight was capped."),
         decimals=None,
     ),
     Column(name="surrogate", title=tr("Surrogate"), help=tr("The term that is maximised, before the KL.")),
     Column(name="kl", title="KL", help=tr("The estimate of the distance from the reference policy."), symbol="KL"),
-    Column(name="weight", title=tr("Weight"), help=tr("What it counts in the mean."), symbol="W"),
+    Column(name="weight", title=tr("Weight"), help=tr("Its weight in the mean."), symbol="W"),
     Column(name="token_loss", title=tr("Loss"), help=tr("β KL − surrogate, before the weight.")),
-    Column(name="gradient", title=tr("Gradient"), help=tr("Derivative of the loss by its log-probability.")),
+    Column(
+        name="gradient", title=tr("Gradient"), help=tr("Derivative of the loss with respect to its log-probability.")
+    ),
 )
 
 

@@ -66,7 +66,7 @@ class UpdateTime:
     def remembered(self) -> str:
         """Sentence that states a stored measurement, shown before the model is loaded again."""
         return tr(
-            "When it was loaded here last ({device}), loading took {loading} s and an update up to {whole} s."
+            "When it was last loaded here ({device}), loading took {loading} s and an update up to {whole} s."
         ).format(
             device=self.device.upper(), loading=_rounded(self.loading), whole=_rounded(self.sampling + self.learning)
         )
@@ -85,11 +85,11 @@ class UpdateTime:
         stored = json.loads(text)
         seconds = [stored.get(name) for name in ("sampling", "learning", "loading")]
         if not all(isinstance(one, float) and math.isfinite(one) for one in seconds):
-            raise ValueError("what should be seconds are none")
+            raise ValueError("what should be seconds are not numbers")
         return cls(sampling=seconds[0], learning=seconds[1], loading=seconds[2], device=str(stored["device"]))
 
 
-UNMEASURED = tr("How long an update takes is measured once the model is loaded; until then it is not known.")
+UNMEASURED = tr("The time for an update is measured once the model is loaded; until then it is unknown.")
 """Message that is shown if no earlier measurement is stored."""
 
 

@@ -111,7 +111,7 @@ class Exporter(QObject):
             self._messages.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title))
         elif existing:
             self._messages.say(
-                tr("{there} exists already; choose another name.").format(there=existing[0]), Severity.ERROR
+                tr("{there} already exists; choose another name.").format(there=existing[0]), Severity.ERROR
             )
         else:
             self._write(

@@ -21,7 +21,7 @@ def refuse_existing(files: list[Path], force: bool) -> None:
             raise GrpoError(tr("{file} is a folder; choose the name of a file.").format(file=file))
         if file.exists() and not force:
             raise GrpoError(
-                tr("{file} exists already; choose another name, or add --force to replace it.").format(file=file)
+                tr("{file} already exists; choose another name, or add --force to replace it.").format(file=file)
             )
 
 

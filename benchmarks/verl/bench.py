@@ -156,11 +156,11 @@ CONFIGURATIONS = {
         settings={AGGREGATION: "seq-mean-token-sum-norm", f"{ACTOR}ppo_micro_batch_size_per_gpu": 1}, nested=True
     ),
     "two processes": Configuration(settings={**WITH_KL, f"{ACTOR}ppo_micro_batch_size_per_gpu": 2}, processes=2),
-    "kl_cov": Configuration(settings={MODE: "kl_cov"}, refused="no such surrogate"),
+    "kl_cov": Configuration(settings={MODE: "kl_cov"}, refused="does not have this surrogate"),
     "k3+": Configuration(settings={**WITH_KL, f"{ACTOR}kl_loss_type": "k3+"}, refused="kl_loss_type"),
-    "cispo from below": Configuration(settings={MODE: "cispo"}, refused="above alone"),
+    "cispo from below": Configuration(settings={MODE: "cispo"}, refused="only from above"),
     "gspo with weights of tokens": Configuration(
-        settings={MODE: "gspo", f"{CORRECTION}rollout_is": "token"}, refused="of its own"
+        settings={MODE: "gspo", f"{CORRECTION}rollout_is": "token"}, refused="its own importance weight"
     ),
 }
 """Name -> a run whose recomputed loss must equal verl's, or for which a message must say why it is not recomputed."""

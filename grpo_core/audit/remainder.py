@@ -23,8 +23,8 @@ def shape(compared: Sequence[Comparison]) -> str:
     ours, theirs = (np.array([getattr(c, side) for c in departing]) for side in ("ours", "theirs"))
     off = theirs - ours
     size = plural(
-        "{count} of {all} number departs, by {typical:.3g} as a rule and {largest:.3g} at most",
-        "{count} of {all} numbers depart, by {typical:.3g} as a rule and {largest:.3g} at most",
+        "{count} of {all} number departs, typically by {typical:.3g} and at most by {largest:.3g}",
+        "{count} of {all} numbers depart, typically by {typical:.3g} and at most by {largest:.3g}",
         len(compared),
     ).format(
         count=len(departing), all=len(compared), typical=float(np.median(np.abs(off))), largest=float(np.abs(off).max())
@@ -34,7 +34,7 @@ def shape(compared: Sequence[Comparison]) -> str:
 
 def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], ours: np.ndarray, off: np.ndarray) -> str:
     if len(departing) < FEWEST:
-        return tr("too few to tell a shape")
+        return tr("too few to see a pattern")
     if (np.abs(ours) > 1e-9).all():
         factors = 1 + off / ours
         middle = float(np.median(factors))
@@ -50,6 +50,6 @@ def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], our
         return tr("always in the same completions ({rows})").format(rows=named)
     error = float(off.std(ddof=1)) / np.sqrt(len(off))
     if abs(float(off.mean())) < 2 * error:
-        return tr("up and down alike, as noise, or tokens or completions in another order, would do")
+        return tr("up and down alike, as if by noise, or by another order of tokens or completions")
     side = tr("theirs are larger") if off.mean() > 0 else tr("theirs are smaller")
     return tr("{side}, by differing amounts").format(side=side)

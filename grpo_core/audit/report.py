@@ -30,7 +30,9 @@ def why_not(source: Source) -> str:
         return str(error)
     if reason := str(getattr(source, "why_no_losses", "")):
         return reason
-    return tr("{title} holds no losses of its trainer, so there is nothing to compare with.").format(title=source.title)
+    return tr("{title} contains no losses from its trainer, so there is nothing to compare with.").format(
+        title=source.title
+    )
 
 
 def as_text(source: Source, result: Audit) -> str:
@@ -45,9 +47,10 @@ def as_text(source: Source, result: Audit) -> str:
     lines = [head, *_worst(result)]
     if result.precision is not None:
         lines.append(
-            tr("The file keeps log-probabilities as {precision}: what that alone may change is allowed for.").format(
-                precision=result.precision.name
-            )
+            tr(
+                "The file stores log-probabilities as {precision}; the rounding that this alone can cause is allowed "
+                "for."
+            ).format(precision=result.precision.name)
         )
     lines += _departure(result)
     for cause in result.causes:
@@ -55,7 +58,7 @@ def as_text(source: Source, result: Audit) -> str:
     if result.put_right is not None:
         lines += sides(result.put_right)
     if result.remainder:
-        lines += [tr("None of the known alternatives fits."), result.remainder]
+        lines += [tr("None of the known causes fits."), result.remainder]
     lines += _given(result)
     skipped = [s for s in result.steps if s.skipped]
     if skipped:
@@ -85,8 +88,8 @@ def _departure(result: Audit) -> Iterator[str]:
     if departing is not None:
         step, number = departing
         place = tr(
-            "First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, "
-            "its settings give {ours:.9g}."
+            "First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, but its settings give "
+            "{ours:.9g}."
         )
         yield place.format(
             what={"loss": tr("loss"), "advantage": tr("advantage")}[number.what],
@@ -100,9 +103,9 @@ def _departure(result: Audit) -> Iterator[str]:
             "{many} of {count} update departs.", "{many} of {count} updates depart.", len(result.steps)
         ).format(many=many, count=len(result.steps))
     elif result.compared and any(cause.grade == NAMED for cause in result.causes):
-        yield tr("The losses follow from what is recorded, but what is recorded is not what it should be.")
+        yield tr("The losses follow from the recorded numbers, but the recorded numbers are not what they should be.")
     elif result.compared and result.precision is not None:
-        yield tr("Everything agrees to the file's precision.")
+        yield tr("Everything agrees to within the file's precision.")
     elif result.compared:
         yield tr("Everything agrees to within rounding.")
     else:
@@ -112,16 +115,16 @@ def _departure(result: Audit) -> Iterator[str]:
 def told(cause: Cause) -> Iterator[str]:
     """Yield sentences about a cause: what was done, since when, what the run learned instead, and what to change."""
     first, *others = cause.sentences
-    kind = {NAMED: tr("The cause: {what}"), SUSPECTED: tr("A suspicion: {what}")}.get(
+    kind = {NAMED: tr("Cause: {what}"), SUSPECTED: tr("Suspected cause: {what}")}.get(
         cause.grade, tr("Possible: {what}")
     )
     yield " ".join(filter(None, (kind.format(what=first), cause.when)))
     for other in others:
-        yield tr("Or, which this run cannot tell apart from it: {what}").format(what=other)
+        yield tr("Or (this run cannot tell the two apart): {what}").format(what=other)
     if cause.residual is not None and cause.grade != NAMED:
-        yield tr("It leaves at most {residual:.2g} times what rounding allows.").format(residual=cause.residual)
+        yield tr("What remains is at most {residual:.2g} times what rounding allows.").format(residual=cause.residual)
     yield tr("What the run learned instead: {instead}").format(instead=cause.instead)
-    yield tr("To change: {remedy}").format(remedy=cause.remedy)
+    yield tr("What to change: {remedy}").format(remedy=cause.remedy)
 
 
 def _given(result: Audit) -> Iterator[str]:
@@ -130,16 +133,16 @@ def _given(result: Audit) -> Iterator[str]:
         return
     if result.first_pass:
         yield plural(
-            "Old log-probabilities were held against those of the first pass ({count} token).",
-            "Old log-probabilities were held against those of the first pass ({count} tokens).",
+            "Old log-probabilities were compared with those of the first pass ({count} token).",
+            "Old log-probabilities were compared with those of the first pass ({count} tokens).",
             result.first_pass,
         ).format(count=result.first_pass)
     else:
-        yield tr("Log-probabilities are taken as given: no pass of this record was scored by the old policy.")
+        yield tr("Log-probabilities were not checked: no pass of this record was scored by the old policy.")
     if result.figures:
         same = sum(figure.agrees for figure in result.figures)
         yield tr(
-            "Of the trainer's own figures of KL, entropy and clipping, {same} of {count} follow from them."
+            "Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them."
         ).format(same=same, count=len(result.figures))
 
 

@@ -94,7 +94,7 @@ class BanditLearner:
 
     def _poll(self) -> None:
         if self._cancelled():
-            raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._state.step))
+            raise Cancelled(tr("The run was interrupted and is at update {step}.").format(step=self._state.step))
 
 
 def again(step: Step, settings: Settings, before: Step | None) -> Step:
@@ -113,9 +113,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
         NonFiniteError: one of its numbers is not finite.
     """
     if (before.step if before else 0) + 1 != step.step:
-        raise GrpoError(
-            tr("Update {step} cannot be computed again without the update before it.").format(step=step.step)
-        )
+        raise GrpoError(tr("Update {step} cannot be recomputed without the update before it.").format(step=step.step))
     work, streams = task(settings.bandit), Streams([settings.seed])
     state = start(work, streams.runs) if before is None else _resumed(before, work)
     done = update(settings, work, state, streams, batch=_batch(step, len(work.start)))
@@ -221,8 +219,8 @@ def _resumed(step: Step, work: Task) -> State:
     if not known or recorded.get("history", fresh.logits).shape[1:] != shape:
         raise GrpoError(
             tr(
-                "Update {step} does not hold a bandit's policy, so no run can go on from it; choose an update of a "
-                "run that was trained here."
+                "Update {step} does not contain a bandit's policy, so a run cannot continue from it; choose an "
+                "update of a run that was trained here."
             ).format(step=step.step)
         )
     logits, first, second, critic = (

@@ -155,7 +155,7 @@ class Asked:
             while self.busy:
                 if end is not None and time.monotonic() >= end:
                     self.kill()
-                    raise self._lost(tr("it did not answer for {seconds:g} seconds").format(seconds=seconds))
+                    raise self._lost(tr("it did not respond for {seconds:g} seconds").format(seconds=seconds))
                 if not self._process.connection.poll(LOOK):
                     owed -= 1
                     poll()

@@ -145,9 +145,9 @@ class ChildProcess:
         self._process.stdin.close()
         code = self._process.returncode
         if code == NO_MEMORY:
-            return tr("memory was short")
+            return tr("it ran out of memory")
         if code == -getattr(signal, "SIGXCPU", 0) != 0:
-            return tr("its processor time was used up")
+            return tr("it used up its processor time")
         if code < 0:
             return tr("killed by signal {code}").format(code=-code)
         return tr("exit code {code}").format(code=code)

@@ -84,7 +84,7 @@ class Scored(Claim[Drawn]):
 
     def words(self) -> str:
         if self.mean is None:
-            return tr("Score: no draw was scored.")
+            return tr("Score: none of the draws was scored.")
         mean = apart(self.mean)[0]
         if self.scored < self.of:
             return plural(

@@ -30,17 +30,17 @@ def _clip(remedy: str) -> Words:
     return Words(
         what=tr("The clip range was {low:g} below and {high:g} above."),
         instead=tr(
-            "Tokens with a ratio between the set bound and this one were pushed where the set one stops them, or the "
-            "reverse."
+            "Tokens with a ratio between the set bound and this one were pushed although the set bound stops them, "
+            "or the reverse."
         ),
         remedy=remedy,
     )
 
 
-BOUNDS = tr("Set epsilon and epsilon_high as meant, or put 1 - epsilon_low and 1 + epsilon_high into torch.clamp.")
+BOUNDS = tr("Set epsilon and epsilon_high as intended, or put 1 - epsilon_low and 1 + epsilon_high into torch.clamp.")
 ONE_SIDE = tr("Tokens on that side went on being pushed however far their probability had moved.")
 OTHER_WEIGHTS = tr("Tokens of short and of long completions counted in another proportion than was set.")
-DENOMINATOR = tr("Set loss_type as meant, or divide as it says where per_token_loss * mask is summed.")
+DENOMINATOR = tr("Set loss_type as intended, or divide accordingly where per_token_loss * mask is summed.")
 MISPLACED = tr("Ratios compared tokens with other tokens, so pushes were scaled and clipped at random.")
 SLICE = tr(
     "Look at the slice that aligns logits with tokens: logits[:, :-1] belong to tokens[:, 1:], and only the last "
@@ -48,11 +48,13 @@ SLICE = tr(
 )
 PULL = tr("The KL term pulled towards a distribution that is not the reference policy.")
 NO_ANCHOR = tr("Nothing held the policy near the reference.")
-ADVANTAGES = tr("Look at the lines that make advantages of rewards: mean, standard deviation and what is added to it.")
-SCALE = tr("How large the steps are differs from what was set, and so does the balance between groups.")
+ADVANTAGES = tr(
+    "Look at the lines that turn rewards into advantages: the mean, the standard deviation, and what is added to it."
+)
+SCALE = tr("The size of the steps differs from what was set, and so does the balance between groups.")
 KL_SIZE = tr("In later passes the KL term pulled more or less than was set.")
-KL_RATIO = tr("Set use_bias_correction_kl as meant.")
-MASK = tr("Look at the mask that is multiplied with per_token_loss: completion_mask, as generated.")
+KL_RATIO = tr("Set use_bias_correction_kl as intended.")
+MASK = tr("Look at the mask that is multiplied with per_token_loss: it must be completion_mask, as generated.")
 
 CAUSES: dict[str, Words] = {
     "no_clip": Words(
@@ -75,25 +77,25 @@ CAUSES: dict[str, Words] = {
     "dual_clip": Words(
         what=tr("The ratio was bounded at {value:.6g} before the minimum (delta)."),
         instead=tr("Tokens with a negative advantage whose ratio had grown beyond that were no longer pushed."),
-        remedy=tr("Set delta as meant, or leave out the clamp of the ratio."),
+        remedy=tr("Set delta as intended, or remove the clamp of the ratio."),
     ),
     "log_ratio_limit": Words(
-        what=tr("The log-ratio was limited to {value:.6g} either way."),
+        what=tr("The log-ratio was limited to {value:.6g} in both directions."),
         instead=tr("Tokens beyond the limit were no longer pushed, whatever the sign of their advantage."),
-        remedy=tr("Leave out the clamp of per_token_logps - old_per_token_logps."),
+        remedy=tr("Remove the clamp of per_token_logps - old_per_token_logps."),
     ),
     **{
         f"surrogate:{name}": Words(
             what=tr("The surrogate was {name}.").replace("{name}", name),
             instead=tr("Ratio and advantage were combined as another algorithm does."),
-            remedy=tr("Set loss_type as meant."),
+            remedy=tr("Set loss_type as intended."),
         )
         for name in ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob")
     },
     "old_absent": Words(
-        what=tr("The ratio was taken to be 1: the policy at each pass stood in for the one that sampled."),
-        instead=tr("Later passes were not corrected for the policy having moved, and nothing was ever clipped."),
-        remedy=tr("Keep old_per_token_logps when the batch is made, and use them in every pass."),
+        what=tr("The ratio was taken to be 1: the policy at each pass was used in place of the one that sampled."),
+        instead=tr("Later passes were not corrected for the change of the policy, and nothing was ever clipped."),
+        remedy=tr("Store old_per_token_logps when the batch is made, and use them in every pass."),
     ),
     "old_stale": Words(
         what=tr("The old log-probabilities were those of the batch before."),
@@ -101,41 +103,42 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Score the batch again after it is generated; do not keep old_per_token_logps across batches."),
     ),
     "old_zero": Words(
-        what=tr("The old log-probabilities were all 0, as where nobody scored them."),
+        what=tr("The old log-probabilities were all 0, as if they had never been scored."),
         instead=tr("The ratio was the token's probability itself, nearly always below the clip range."),
         remedy=tr("Fill old_per_token_logps, or use per_token_logps.detach() in the first pass."),
     ),
     "old_first_pass": Words(
         what=tr("The old log-probabilities were those of the first pass, not the recorded ones."),
-        instead=tr("Ratios left out how far sampling and training policy lay apart."),
+        instead=tr("Ratios did not include the difference between the sampling policy and the training policy."),
         remedy=tr("Use the old_per_token_logps of the batch."),
     ),
     "old_reference": Words(
-        what=tr("The reference policy's log-probabilities stood in for the old ones."),
-        instead=tr("The ratio was clipped around the reference, so learning stopped close to it."),
+        what=tr("The reference policy's log-probabilities were used in place of the old ones."),
+        instead=tr("The ratio was clipped around the reference, so learning stopped near it."),
         remedy=tr("Use old_per_token_logps, not ref_per_token_logps, in the ratio."),
     ),
     "old_sampler": Words(
-        what=tr("The sampler's log-probabilities stood in for the old ones."),
-        instead=tr("Ratios held the difference of two programs beside the policy's change."),
+        what=tr("The sampler's log-probabilities were used in place of the old ones."),
+        instead=tr("Ratios contained the difference between two programs in addition to the policy's change."),
         remedy=tr("Use old_per_token_logps, not sampling_per_token_logps, in the ratio."),
     ),
     "old_shifted": Words(
-        what=tr("The old log-probabilities stood one place to the {detail} of their tokens."),
+        what=tr("The old log-probabilities were shifted one place to the {detail} of their tokens."),
         instead=MISPLACED, remedy=SLICE,
     ),
     "logp_shifted": Words(
-        what=tr("The policy's log-probabilities stood one place to the {detail} of their tokens."),
+        what=tr("The policy's log-probabilities were shifted one place to the {detail} of their tokens."),
         instead=tr("Each token was pushed by the advantage and the ratio of its neighbour."), remedy=SLICE,
     ),
     "all_logp_shifted": Words(
-        what=tr("All log-probabilities stood one place to the {detail} of their tokens."),
-        instead=tr("One end of each completion learned from padding, the other did not learn at all."), remedy=SLICE,
+        what=tr("All log-probabilities were shifted one place to the {detail} of their tokens."),
+        instead=tr("One end of each completion learned from padding, and the other did not learn at all."),
+        remedy=SLICE,
     ),
     "ref_zero": Words(
-        what=tr("The reference's log-probabilities were all 0, as where nobody scored them."),
+        what=tr("The reference's log-probabilities were all 0, as if they had never been scored."),
         instead=tr("The KL term pushed the probability of every sampled token towards 1."),
-        remedy=tr("Score the batch with the reference policy and keep ref_per_token_logps."),
+        remedy=tr("Score the batch with the reference policy and store ref_per_token_logps."),
     ),
     "ref_stale": Words(
         what=tr("The reference's log-probabilities were those of the batch before."), instead=PULL,
@@ -146,12 +149,13 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Use ref_per_token_logps, not old_per_token_logps, in the KL."),
     ),
     "ref_shifted": Words(
-        what=tr("The reference's log-probabilities stood one place to the {detail} of their tokens."), instead=PULL,
+        what=tr("The reference's log-probabilities were shifted one place to the {detail} of their tokens."),
+        instead=PULL,
         remedy=SLICE,
     ),
     "no_kl": Words(
         what=tr("The KL term was left out."), instead=NO_ANCHOR,
-        remedy=tr("Add beta * per_token_kl to per_token_loss, or set beta to 0 if none is meant."),
+        remedy=tr("Add beta * per_token_kl to per_token_loss, or set beta to 0 if no KL term is intended."),
     ),
     "kl_with_ratio": Words(
         what=tr("The KL estimate was multiplied by the ratio."), instead=KL_SIZE, remedy=KL_RATIO
@@ -162,8 +166,8 @@ CAUSES: dict[str, Words] = {
     **{
         f"kl:{name}": Words(
             what=tr("The KL estimator was {name}.").replace("{name}", name),
-            instead=tr("The pull towards the reference has another size, and may have another direction."),
-            remedy=tr("Estimate with exp(ref - logp) - (ref - logp) - 1, which is k3, if that is meant."),
+            instead=tr("The pull towards the reference has a different size, and can have a different direction."),
+            remedy=tr("Estimate with exp(ref - logp) - (ref - logp) - 1, which is k3, if that is intended."),
         )
         for name in ("k1", "k2", "k3")
     },
@@ -178,7 +182,7 @@ CAUSES: dict[str, Words] = {
         what=tr("Each token of the generation batch counts the same."), instead=OTHER_WEIGHTS, remedy=DENOMINATOR
     ),
     "reduction:dr_grpo": Words(
-        what=tr("The loss was divided by the completions times the longest length there may be."),
+        what=tr("The loss was divided by the number of completions times the maximum length."),
         instead=OTHER_WEIGHTS, remedy=DENOMINATOR,
     ),
     "reduction:luspo": Words(
@@ -186,8 +190,8 @@ CAUSES: dict[str, Words] = {
         remedy=DENOMINATOR,
     ),
     "reduction:padded": Words(
-        what=tr("The loss was divided by all places of the padded micro-batch, padding counted."),
-        instead=tr("The size of a step depends on the longest completion of its batch."), remedy=DENOMINATOR,
+        what=tr("The loss was divided by the number of all places in the padded micro-batch, including padding."),
+        instead=tr("The size of a step depends on the longest completion in its batch."), remedy=DENOMINATOR,
     ),
     "mask_first": Words(
         what=tr("The first token of each completion did not count in the loss."),
@@ -198,52 +202,53 @@ CAUSES: dict[str, Words] = {
         instead=tr("Nothing was learned about when to stop."), remedy=MASK,
     ),
     "mask_shifted": Words(
-        what=tr("The mask stood one place to the {detail} of the tokens."),
-        instead=tr("One token at an end of each completion was not learned."), remedy=MASK,
+        what=tr("The mask was shifted one place to the {detail} of the tokens."),
+        instead=tr("One token at one end of each completion was not learned."), remedy=MASK,
     ),
     "mask_absent": Words(
         what=tr("Tokens that the mask leaves out counted in the loss."),
-        instead=tr("The policy learned to write what a tool or a limit wrote."), remedy=MASK,
+        instead=tr("The policy learned to write what a tool or a limit had written."), remedy=MASK,
     ),
     "mask_padding": Words(
-        what=tr("The mask was left out of the sum: places of padding counted in the loss like tokens."),
+        what=tr("The mask was left out of the sum: padding counted in the loss like tokens."),
         instead=tr("The loss depends on how much shorter a completion is than the longest."), remedy=MASK,
     ),
     "level:token": Words(
-        what=tr("The ratio belongs to single tokens."),
-        instead=tr("Tokens were clipped one by one."), remedy=tr("Set importance_sampling_level as meant."),
+        what=tr("The ratio was that of each token."),
+        instead=tr("Tokens were clipped individually."), remedy=tr("Set importance_sampling_level as intended."),
     ),
     "level:sequence": Words(
-        what=tr("The ratio belongs to whole completions."),
+        what=tr("The ratio was that of whole completions."),
         instead=tr("All tokens of a completion were clipped together or not at all."),
-        remedy=tr("Set importance_sampling_level as meant."),
+        remedy=tr("Set importance_sampling_level as intended."),
     ),
     "level:sequence_sum": Words(
-        what=tr("The ratio belongs to whole completions, as the product of their tokens' ratios."),
-        instead=tr("Ratios grow with the length, so long completions were clipped first."),
+        what=tr("The ratio was that of whole completions, as the product of their tokens' ratios."),
+        instead=tr("Ratios move further from 1 with length, so long completions were clipped first."),
         remedy=tr("Divide the summed log-ratio by the length, or use one for each token."),
     ),
     "advantage_sign": Words(
         what=tr("The advantages entered the loss with the opposite sign."),
         instead=tr("The policy learned to avoid what was rewarded."),
-        remedy=tr("Look for a minus sign: the loss is minus the minimum, the advantage reward minus mean."),
+        remedy=tr("Look for a wrong minus sign: the loss is minus the minimum, and the advantage is the reward minus "
+"the mean."),
     ),
     "advantage_as_set": Words(
         what=tr("The loss was computed with the advantages that rewards and settings give, not the recorded ones."),
-        instead=tr("What was changed in the advantages after they were made had no effect."),
-        remedy=tr('Use inputs["advantages"] as they were changed.'),
+        instead=tr("Changes made to the advantages after they were computed had no effect."),
+        remedy=tr("Use inputs[\"advantages\"], which include the changes."),
     ),
     "advantage_other": Words(
         what=tr("The loss was computed with advantages of another kind: {detail}."), instead=SCALE, remedy=ADVANTAGES
     ),
     "advantage_limit": Words(
-        what=tr("Advantages were limited to {value:.6g} either way."),
+        what=tr("Advantages were limited to {value:.6g} in both directions."),
         instead=tr("Rare successes and failures counted less than they should."),
-        remedy=tr("Leave out the clamp of the advantages."),
+        remedy=tr("Remove the clamp of the advantages."),
     ),
     "advantage_positive": Words(
         what=tr("Negative advantages were taken to be 0."), instead=tr("Nothing was learned from failures."),
-        remedy=tr("Leave out the clamp of the advantages."),
+        remedy=tr("Remove the clamp of the advantages."),
     ),
     "advantage_stale": Words(
         what=tr("The advantages were those of the batch before."),
@@ -251,28 +256,28 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Compute advantages from the rewards of the same batch."),
     ),
     "advantage_rows": Words(
-        what=tr("The advantages stood one completion to the {detail} of their own."),
+        what=tr("The advantages were shifted one completion to the {detail} of their own."),
         instead=tr("Completions were pushed by what their neighbours had earned."),
-        remedy=tr("Keep rewards and completions in one order, also where they are gathered, sorted or shuffled."),
+        remedy=tr("Keep rewards and completions in the same order, also when they are gathered, sorted or shuffled."),
     ),
     "advantage_factor": Words(
         what=tr("The advantages were {value:.6g} times those that the settings give."),
-        instead=tr("The push is as many times as strong, against the KL term and the learning rate."),
+        instead=tr("The push is stronger by the same factor, relative to the KL term and the learning rate."),
         remedy=tr("Look for a factor on the advantages, or on the rewards after they are normalised."),
     ),
     "loss_factor": Words(
-        what=tr("The trainer's losses are {value:.6g} times ours throughout: another normaliser."),
-        instead=tr("The run had as many times the learning rate, as far as its optimizer does not cancel it."),
-        remedy=tr("Look for a factor on the loss: accumulation steps, processes, or a mean where a sum is meant."),
+        what=tr("The trainer's losses are always {value:.6g} times ours: it uses another normaliser."),
+        instead=tr("In effect, the learning rate was multiplied by the same factor, unless the optimizer cancels it."),
+        remedy=tr("Look for a factor on the loss: accumulation steps, processes, or a mean instead of a sum."),
     ),
     "beta": Words(
         what=tr("β was {value:.6g}, not {set:.6g}."),
-        instead=tr("The pull towards the reference had another strength."),
-        remedy=tr("Set beta as meant, or look for a factor on per_token_kl."),
+        instead=tr("The pull towards the reference had a different strength."),
+        remedy=tr("Set beta as intended, or look for a factor on per_token_kl."),
     ),
     "entropy_coefficient": Words(
         what=tr("The entropy bonus was {value:.6g} times the set one."),
-        instead=tr("Exploration was rewarded with another strength."), remedy=tr("Set entropy_coef as meant."),
+        instead=tr("Exploration was rewarded with a different strength."), remedy=tr("Set entropy_coef as intended."),
     ),
     "no_entropy_bonus": Words(
         what=tr("The entropy bonus was left out."), instead=tr("Exploration was not rewarded."),
@@ -280,7 +285,7 @@ CAUSES: dict[str, Words] = {
     ),
     "no_gate": Words(
         what=tr("The gates (masks and importance weights of the sampler) were not applied."),
-        instead=tr("Tokens that were to count less, or not at all, counted in full."),
+        instead=tr("Tokens that should have counted less, or not at all, counted in full."),
         remedy=tr("Multiply per_token_loss by the importance ratio and the masks."),
     ),
     **{
@@ -293,16 +298,18 @@ CAUSES: dict[str, Words] = {
     },
     "std_epsilon": Words(
         what=tr("{value:.6g} was added to the standard deviation, not {set:.6g}."),
-        instead=tr("Groups whose rewards lie close together pushed less, or more, than was meant."), remedy=ADVANTAGES,
+        instead=tr("Groups whose rewards are close together pushed less, or more, than intended."), remedy=ADVANTAGES,
     ),
     "group_order": Words(
-        what=tr("Rewards were compared in another order of groups than completions stand in: 0 1 0 1 for 0 0 1 1."),
+        what=tr("Rewards were compared in a different order of groups than that of the completions: 0 1 0 1 instead "
+"of 0 0 1 1."),
         instead=tr("Completions were compared with answers to other prompts."),
         remedy=tr("Use repeat_interleave(num_generations) for means and deviations, and view(-1, num_generations)."),
     ),
     "reward_weights": Words(
         what=tr("The reward functions were added without their weights."),
-        instead=tr("The policy learned for another mixture of rewards."), remedy=tr("Set reward_weights as meant."),
+        instead=tr("The policy learned from a different mixture of rewards."),
+        remedy=tr("Set reward_weights as intended."),
     ),
     "reward_missing": Words(
         what=tr("The reward “{detail}” was left out of the advantages."),
@@ -310,8 +317,8 @@ CAUSES: dict[str, Words] = {
     ),
     "old_noisy": Words(
         what=tr(
-            "Old log-probabilities differ from those of the first pass by {value:.3g} nats, scattered as noise is "
-            "(correlation {second:.3f}): dropout is active, something adds noise, or another program scored them."
+            "Old log-probabilities differ from those of the first pass by {value:.3g} nats, scattered like noise "
+"(correlation {second:.3f}): dropout is active, something adds noise, or another program scored them."
         ),
         instead=tr("Ratios scatter before anything is learned, and tokens are clipped at random."),
         remedy=tr("Switch dropout off (disable_dropout), and score old log-probabilities with the training model."),
@@ -322,23 +329,24 @@ CAUSES: dict[str, Words] = {
             "log-probabilities are the same: the loss used others, with noise in them or of another policy."
         ),
         instead=tr("Ratios scatter before anything is learned, and tokens are clipped at random."),
-        remedy=tr('Look at what happens to inputs["old_per_token_logps"] before the ratio is taken.'),
+        remedy=tr("Look at what happens to inputs[\"old_per_token_logps\"] before the ratio is computed."),
     ),
     "old_temperature": Words(
         what=tr(
             "Old log-probabilities are {value:.3f} times the new ones in the first pass (correlation {second:.3f}): "
-            "perhaps one of them was taken at another temperature."
+"perhaps one of them was computed at another temperature."
         ),
-        instead=tr("Ratios are off 1 before anything is learned: likely tokens one way, unlikely ones the other."),
-        remedy=tr("Divide the logits by the same temperature wherever log-probabilities are taken."),
+        instead=tr("Ratios differ from 1 before anything is learned: in one direction for likely tokens, in the "
+"other for unlikely ones."),
+        remedy=tr("Divide the logits by the same temperature wherever log-probabilities are computed."),
     ),
     "scored_temperature": Words(
         what=tr(
-            "Sampled tokens have −log π that is {value:+.3f} nats off the entropy, on the mean: perhaps they were "
-            "drawn at another temperature than they were scored at, or by another policy."
+            "For sampled tokens, −log π differs from the entropy by {value:+.3f} nats on average: perhaps they were "
+"drawn at a different temperature than the one used for scoring, or by another policy."
         ),
-        instead=tr("The policy that is trained is not the one that answers."),
-        remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are taken."),
+        instead=tr("The policy that is trained is not the one that samples."),
+        remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are computed."),
     ),
 }  # fmt: skip # table, one row per line
 """All causes, by name."""

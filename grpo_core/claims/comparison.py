@@ -143,8 +143,8 @@ class Level(Claim[Trained]):
         (least,), (most,) = written(self.least), written(self.best)
         if np.isinf(self.low):
             return plural(
-                "Fewer than {fewest} seed does not tell who leads; highest is {first}, at {best}",
-                "Fewer than {fewest} seeds do not tell who leads; highest is {first}, at {best}",
+                "Fewer than {fewest} seed is too few to tell who leads; highest is {first}, at {best}",
+                "Fewer than {fewest} seeds are too few to tell who leads; highest is {first}, at {best}",
                 FEWEST,
             ).format(fewest=FEWEST, first=self.names[0], best=best)
         if len(self.names) > NAMED:
@@ -262,7 +262,7 @@ class Climbs(Claim[Trained]):
 
     def words(self) -> str:
         (by,) = written(self.by)
-        return tr("{name} still climbs (by {by} in the last tenth)").format(name=self.name, by=by)
+        return tr("{name} is still climbing (by {by} in the last tenth)").format(name=self.name, by=by)
 
 
 def led_since(data: Trained, leader: str) -> int | None:

@@ -53,12 +53,12 @@ class Rounded(Claim[ByBoth]):
     def words(self) -> str:
         if math.isinf(self.apart):
             return tr(
-                "Computed with JAX; of {runs:,} runs {checked} were trained with NumPy too, and one diverged with one "
-                "of the two alone: leave the fast path out"
+                "Computed with JAX; of {runs:,} runs, {checked} were also trained with NumPy, and one diverged with "
+                "only one of the two: turn the fast path off"
             ).format(runs=self.runs, checked=self.checked)
         return tr(
-            "Computed with JAX; of {runs:,} runs {checked} were trained with NumPy too, and their measures differ by "
-            "{apart:.1e} at most"
+            "Computed with JAX; of {runs:,} runs, {checked} were also trained with NumPy, and their measures differ "
+            "by at most {apart:.1e}"
         ).format(runs=self.runs, checked=self.checked, apart=self.apart)
 
 
@@ -73,7 +73,7 @@ class Reopened(Claim[ByBoth]):
 
     def words(self) -> str:
         if math.isinf(self.apart):
-            return tr("The run itself is NumPy's, and has diverged where that of JAX has not, or the other way round")
-        return tr("The run itself is NumPy's; its measures differ from those of JAX by {apart:.1e} at most").format(
+            return tr("The run itself is from NumPy, and it diverged while the one from JAX did not, or the reverse")
+        return tr("The run itself is from NumPy; its measures differ from those of JAX by at most {apart:.1e}").format(
             apart=self.apart
         )

@@ -249,8 +249,8 @@ def _few_carry(data: Run, v: Any) -> bool:
 def _not_finite_at(place: str) -> Kind[Run]:
     return Kind(
         text=lambda v: plural(
-            "{count} of {all} update holds numbers that are not finite; the first, at step {label}: {place}.",
-            "{count} of {all} updates hold numbers that are not finite; the first, at step {label}: {place}.",
+            "{count} of {all} update contains numbers that are not finite; the first, at step {label}: {place}.",
+            "{count} of {all} updates contain numbers that are not finite; the first, at step {label}: {place}.",
             v.all,
         ).replace("{place}", PLACES[place]),
         holds=lambda data, v: _are_not_finite(data, place, v),
@@ -269,9 +269,9 @@ FAULTS: dict[str, Kind[Run]] = {
         text=tr("“{name}” gave {value:.4g} to every completion that all reward functions scored."),
         holds=_is_constant,
     ),
-    "between": Kind(text=tr("“{name}” differs between prompts and never within one."), holds=_differs_between),
+    "between": Kind(text=tr("“{name}” differs between prompts, but never within one."), holds=_differs_between),
     "adds_nothing": Kind(
-        text=tr("Compared within the group, what does not vary there adds nothing to an advantage."),
+        text=tr("In a comparison within the group, what does not vary there adds nothing to an advantage."),
         holds=_adds_nothing,
     ),
     "fight": Kind(
@@ -284,7 +284,7 @@ FAULTS: dict[str, Kind[Run]] = {
     "exploited": Kind(
         text=tr(
             "From the first to the last third of the run “{up}” changed by {gain:+.3g} and “{down}” fell by "
-            "{loss:.3g}, while the reward rose by {rise:.3g}. Is “{down}” nearer to what is wanted?"
+            "{loss:.3g}, while the reward rose by {rise:.3g}. Is “{down}” closer to what is wanted?"
         ),
         holds=_is_exploited,
     ),
@@ -297,8 +297,8 @@ FAULTS: dict[str, Kind[Run]] = {
     ),
     "cap": Kind(
         text=tr(
-            "The weight of a token is its ratio, cut to {cap:g}: also a ratio of 1 is cut, so that a token on "
-            "which the policy has not moved has {cap:g} times its gradient. In the paper the cap is 1 + ε."
+            "The weight of a token is its ratio, cut to {cap:g}. Even a ratio of 1 is cut, so a token on which the "
+            "policy has not moved has {cap:g} times its gradient. In the paper the cap is 1 + ε."
         ),
         holds=_cap_is_below,
     ),

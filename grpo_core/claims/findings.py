@@ -134,7 +134,8 @@ class EqualGroups(Claim[Run]):
             "right": tr("every completion has the highest reward of the run, {high:.4g}"),
             "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
             "same": tr(
-                "all completions of a prompt have one reward between the lowest, {low:.4g}, and the highest, {high:.4g}"
+                "all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, "
+                "{high:.4g}"
             ),
         }[self.kind].format(low=self.low, high=self.high)
         if self.kind == "same" and self.low == self.high:
@@ -143,7 +144,7 @@ class EqualGroups(Claim[Run]):
         if self.known:
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
-        return " ".join((equal, tr("Compared within such a group alone, they give no advantage.")))
+        return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
 
 
 def extremes(data: Run) -> tuple[float, float]:
@@ -205,17 +206,17 @@ class EntropyFar(Claim[Run]):
         facts = {"start": self.start, "count": self.count, "all": self.of, "label": self.since, "where": self.where}
         if self.part < 1:
             return plural(
-                "The entropy began at {start:.3g} nats a token; in the only update since step {label} it is a tenth of "
-                "that or less, {end:.3g} (step {where}).",
-                "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it "
-                "is a tenth of that or less; the least is {end:.3g} (step {where}).",
+                "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is a "
+                "tenth of that or less, {end:.3g} (step {where}).",
+                "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} "
+                "it is a tenth of that or less; the least is {end:.3g} (step {where}).",
                 self.of,
             ).format(end=self.end, **facts)
         return plural(
-            "The entropy began at {start:.3g} nats a token; in the only update since step {label} it is three times "
-            "that or more, {end:.3g} (step {where}).",
-            "The entropy began at {start:.3g} nats a token; in {count} of the {all} updates since step {label} it is "
-            "three times that or more; the most is {end:.3g} (step {where}).",
+            "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is three "
+            "times that or more, {end:.3g} (step {where}).",
+            "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it "
+            "is three times that or more; the most is {end:.3g} (step {where}).",
             self.of,
         ).format(end=self.end, **facts)
 

@@ -168,11 +168,11 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=lambda step, v: _all_paid(step, v) and within(step),
     ),
     "lone": Kind(
-        text=tr("A group of one is compared with itself alone."),
+        text=tr("A group of one can only be compared with itself."),
         holds=lambda step, v: len(paid(step, v.group)) == 1 and within(step),
     ),
     "given": Kind(
-        text=tr("The advantages are those that the source of the record gave; they are not 0."),
+        text=tr("The advantages are those that the source of the recording gave; they are not 0."),
         holds=lambda step, v: step.advantage is not None and _pushes(step, v),
     ),
     "penalised": Kind(
@@ -185,11 +185,13 @@ GROUPS: dict[str, Kind[Step]] = {
     **{f"push:{name}": _push(name) for name, b in BASELINES.items() if b.equal_push},
     **{f"rest:{name}": _rest(name) for name, b in BASELINES.items() if b.equal_rest},
     "penalised_too": Kind(
-        text=tr("The advantages are not 0: β times a completion's KL from the reference is taken from its reward."),
+        text=tr(
+            "The advantages are not 0: β times a completion's KL from the reference is subtracted from its reward."
+        ),
         holds=_penalised,
     ),
     "by_rounding": Kind(
-        text=tr("The advantages are not 0 by rounding alone: the rewards are the mean of the whole batch."),
+        text=tr("The advantages differ from 0 only by rounding: the rewards are the mean of the whole batch."),
         holds=_by_rounding,
     ),
     "no_advantage": Kind(
@@ -300,11 +302,11 @@ GROUPS: dict[str, Kind[Step]] = {
     "cut_off": Kind(
         text=lambda v: plural(
             "{count} of {total} completion was cut off at {limit} tokens, before its end sign, and is scored as it "
-            "stands. Cut off is not clipped: its tokens are pushed like all others. A longer limit gives it room to "
+            "stands. Cut off is not clipped: its tokens are pushed like all others. A higher limit gives it space to "
             "end.",
             "{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are scored as "
-            "they stand. Cut off is not clipped: their tokens are pushed like all others. A longer limit gives them "
-            "room to end.",
+            "they stand. Cut off is not clipped: their tokens are pushed like all others. A higher limit gives them "
+            "space to end.",
             v.total,
         ),
         holds=_cut_off,

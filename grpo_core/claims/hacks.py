@@ -97,10 +97,10 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 HACKS: dict[str, Kind[Run]] = {
     "sparse": Kind(
         text=lambda v: plural(
-            "{live:,} of {all:,} group gives an advantage, and this alone teaches. The mean reward is {before:.3g} "
-            "in the first third of the run and {after:.3g} in the last.",
-            "{live:,} of {all:,} groups give an advantage, and these alone teach. The mean reward is {before:.3g} in "
-            "the first third of the run and {after:.3g} in the last.",
+            "{live:,} of {all:,} group gives an advantage, and the run learns from it alone. The mean reward is "
+            "{before:.3g} in the first third of the run and {after:.3g} in the last.",
+            "{live:,} of {all:,} groups give an advantage, and the run learns from these alone. The mean reward is "
+            "{before:.3g} in the first third of the run and {after:.3g} in the last.",
             v.all,
         ),
         holds=_is_sparse,
@@ -119,15 +119,16 @@ HACKS: dict[str, Kind[Run]] = {
     ),
     "paid_length": Kind(
         text=tr(
-            "Within groups the reward goes with the length (correlation {correlation:.2f}). The mean length is "
-            "{before:.1f} tokens in the first third of the run and {after:.1f} in the last."
+            "Within groups the reward is correlated with the length (correlation {correlation:.2f}). The mean length "
+            "is {before:.1f} tokens in the first third of the run and {after:.1f} in the last."
         ),
         holds=_pays_length,
     ),
     "far_rewards": Kind(
         text=tr(
             "{count:,} of {all:,} rewards are {nearest:.4g} or more from the median {median:.3g}; nine tenths are "
-            "within {usual:.3g}. Divided by a standard deviation that holds such a reward, all others look alike."
+            "within {usual:.3g}. After division by a standard deviation that includes such a reward, all others look "
+            "alike."
         ),
         holds=_far_rewards,
     ),
@@ -140,7 +141,7 @@ HACKS: dict[str, Kind[Run]] = {
     ),
     "range_of_completions": Kind(
         text=tr(
-            "The clip range is {low:g} below and {high:g} above, as GSPO has it for ratios of whole completions, but "
+            "The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but "
             "here single tokens are clipped: up to {share:.0%} of those of a pass (step {label})."
         ),
         holds=_range_of_completions,

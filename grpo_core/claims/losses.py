@@ -157,7 +157,7 @@ LOSSES: dict[str, Kind[Step]] = {
     "shorter_won": Kind(text=DID[False], holds=lambda step, v: _by_length(step, v, longer=False)),
     "norm": Kind(text=tr("The gradient's norm is {norm}."), holds=_norm),
     "adam_divides": Kind(
-        text=tr("Adam divides by the size that gradients have had, so its step does not grow alike."),
+        text=tr("Adam divides by the size of past gradients, so its step does not grow in proportion."),
         holds=lambda step, v: step.settings.optimizer.kind == "adam",
     ),
     "slower": Kind(
@@ -202,7 +202,7 @@ LOSSES: dict[str, Kind[Step]] = {
     "no_signal": Kind(text=tr("Every advantage is 0, so nothing is pushed."), holds=lambda step, v: silent(step)),
     "all_clipped": Kind(text=tr("Every token that had an advantage is clipped in this pass."), holds=_all_clipped),
     "nothing_left": Kind(
-        text=tr("Of the pushes on the tokens nothing is left in the parameters."),
+        text=tr("The pushes on the tokens cancel in the parameters."),
         holds=lambda step, v: bool(on_tokens(step, v.passed).any()) and is_still(step, v.passed),
     ),
     "unpushed": Kind(

@@ -138,7 +138,7 @@ class SamplerApart(Claim[Run]):
     def words(self) -> str:
         return tr(
             "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
-            "{far:.1%} of the tokens differ by a factor of two and more."
+            "{far:.1%} of the tokens differ by a factor of two or more."
         ).format(gap=self.gap, far=self.far)
 
 
@@ -165,7 +165,7 @@ class ImportanceCut(Claim[Run]):
 
     def words(self) -> str:
         return tr(
-            "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats a token (k3). A "
+            "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats per token (k3). A "
             "truncated importance weight would be cut at a cap of 2 at {cut:.1%} of the tokens."
         ).format(divergence=self.divergence, cut=self.cut)
 

@@ -210,8 +210,8 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "one_pass": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass a batch none "
-            "ever moves."
+            "Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass per batch, "
+            "none ever moves."
         ),
         holds=lambda step, v: step.passes == 1 and _first_is_one(step),
     ),
@@ -230,7 +230,9 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: _first_is_one(step) and v.number == _moved_before(step),
     ),
     "no_reference": Kind(
-        text=tr("The update holds no reference policy, so there is no KL to show. Trainers leave it out when β is 0."),
+        text=tr(
+            "The update contains no reference policy, so there is no KL to show. Trainers leave it out when β is 0."
+        ),
         holds=lambda step, v: step.ref_logp is None and step.ref_dist_logp is None,
     ),
     "far": Kind(
@@ -272,7 +274,7 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=_is_infinite,
     ),
     "exponential": Kind(
-        text=tr("{kl} grows exponentially where the policy gives up a token of the reference; k2 does not."),
+        text=tr("{kl} grows exponentially as the policy gives up a token of the reference; k2 does not."),
         holds=lambda step, v: v.kl == step.settings.objective.kl and ESTIMATORS[v.kl].exponential,
     ),
     "k1_noise": Kind(
@@ -296,8 +298,8 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "certain": Kind(
         text=tr(
-            "The entropy is {value} nats a token, averaged over the visited places: there the policy is nearly certain "
-            "of what it draws. An entropy bonus or a higher temperature works against that."
+            "The entropy is {value} nats per token, averaged over the visited places: there the policy is nearly "
+            "certain of what it draws. An entropy bonus or a higher temperature works against that."
         ),
         holds=lambda step, v: agrees(v.value, _certainty(step)) and v.value < 0.05,
     ),

@@ -76,7 +76,7 @@ class NoPush(Claim[Pair]):
     def words(self) -> str:
         if self.at_all:
             return tr("No token is pushed in either.")
-        return tr("No sampled token is pushed on its own in either; what acts goes through whole distributions.")
+        return tr("No sampled token is pushed on its own in either; what acts does so through whole distributions.")
 
 
 @dataclass(frozen=True, kw_only=True)

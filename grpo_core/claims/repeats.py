@@ -152,7 +152,7 @@ class LastReward(Claim[Repeated]):
         )
         if not self.diverged:
             return told
-        return tr("{told}; {diverged} of {of} diverged and count as the least").format(
+        return tr("{told}; {diverged} of {of} diverged and count as the lowest").format(
             told=told, diverged=self.diverged, of=self.of
         )
 

@@ -34,13 +34,13 @@ def _apart(data: Pair, v: Any) -> bool:
 REWEIGHTED: dict[str, Kind[Pair]] = {
     "turned": Kind(
         text=lambda v: plural(
-            "{count} of {all} advantage turns its sign.", "{count} of {all} advantages turn their sign.", v.all
+            "{count} of {all} advantage changes its sign.", "{count} of {all} advantages change their sign.", v.all
         ),
         holds=lambda data, v: v.count > 0 and _turned(data, v.count, v.all),
     ),
     "none_turned": Kind(
         text=lambda v: plural(
-            "None of {all} advantage turns its sign.", "None of {all} advantages turns its sign.", v.all
+            "None of {all} advantage changes its sign.", "None of {all} advantages changes its sign.", v.all
         ),
         holds=lambda data, v: _turned(data, 0, v.all),
     ),
@@ -54,8 +54,8 @@ REWEIGHTED: dict[str, Kind[Pair]] = {
     ),
     "departs": Kind(
         text=tr(
-            "At the recorded weights these advantages differ from the trainer's by up to {difference:.3g}: its own "
-            "depend on more than the sum of these rewards."
+            "At the recorded weights these advantages differ from the trainer's by up to {difference:.3g}: the "
+            "trainer's depend on more than the sum of these rewards."
         ),
         holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
     ),

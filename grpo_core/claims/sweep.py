@@ -150,8 +150,8 @@ class Smoothest(Claim[Swept]):
     def words(self) -> str:
         least, most, low, high = written(self.least, self.most, self.low, self.high)
         return tr(
-            "Smoothest is {best} (all falls of reward together: {least}), roughest {worst} ({most}: [{low}, {high}] "
-            "more)"
+            "The smoothest is {best} (all falls of the reward together: {least}), the roughest {worst} ({most}: "
+            "[{low}, {high}] more)"
         ).format(best=self.best, least=least, worst=self.worst, most=most, low=low, high=high)
 
 

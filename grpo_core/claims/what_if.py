@@ -136,7 +136,7 @@ def _unity(which: str, turned: bool, text: str) -> dict[str, Kind[Pair]]:
 
 WHAT_IFS: dict[str, Kind[Pair]] = {
     "nothing_differs": Kind(
-        text=tr("Nothing differs: these are the settings that it ran under."),
+        text=tr("Nothing differs: these are the settings that the run used."),
         holds=lambda data, v: not data.ran.settings.differences(data.other.settings),
     ),
     "no_advantage_given": Kind(
@@ -189,13 +189,13 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
         text=tr("Under Adam the whole update moves the sampled tokens {ratio:.3g} times as far."), holds=_moves
     ),
     "same_end": Kind(
-        text=tr("After the update every sampled token is exactly as likely as it was after the one that ran."),
+        text=tr("After the update, every sampled token is exactly as likely as after the recorded one."),
         holds=lambda data, v: (
             _ended(data.ran) and _ended(data.other) and data.ran.logp[-1].tolist() == data.other.logp[-1].tolist()
         ),
     ),
     "drawn_again": Kind(
-        text=tr("Dead groups had been drawn again for this update; its samples are taken as they are."),
+        text=tr("Dead groups had been drawn again for this update; its samples are used as they are."),
         holds=lambda data, v: data.ran.settings.learner.resample_dead,
     ),
     "none_dead": Kind(
@@ -205,15 +205,15 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     "would_resample": Kind(
         text=lambda v: plural(
             "Resampling would have drawn {dead} of {groups} group again, because its rewards are equal; a recorded "
-            "batch cannot show with what.",
+            "batch cannot show the result.",
             "Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a "
-            "recorded batch cannot show with what.",
+            "recorded batch cannot show the result.",
             v.groups,
         ),
         holds=_resample,
     ),
     "beta_stays": Kind(
-        text=tr("β stays {ran:g}: the run recorded no log-probabilities of a reference."),
+        text=tr("β stays {ran:g}, because the run recorded no log-probabilities of a reference."),
         holds=lambda data, v: data.ran.ref_logp is None and v.ran == data.other.settings.objective.beta,
     ),
     "no_other_sampler": Kind(
@@ -224,13 +224,13 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "factors_recorded": Kind(
         text=tr(
-            "The importance cap does not act: this update holds the factors that its trainer applied, and they may be "
-            "importance weights."
+            "The importance cap does not act: this update contains the factors that its trainer applied, and these "
+            "may be importance weights."
         ),
         holds=lambda data, v: data.ran.gate is not None,
     ),
     "other_weights": Kind(
-        text=tr("{text} would have led to other weights; the passes here stand where the run stood."),
+        text=tr("{text} would have led to other weights; the passes here start where those of the run did."),
         holds=lambda data, v: _held(data, v) and data.ran.settings.is_recorded,
     ),
     "draws": Kind(text=tr("{text} decides what is drawn; the samples here are those of the run."), holds=_held),
@@ -242,15 +242,15 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "divided_otherwise": Kind(
         text=tr(
-            "This update was divided as its trainer recorded it; under another reduction the used completions of a "
+            "This update was divided as its trainer recorded it; under another reduction, the completions used in a "
             "pass are one batch."
         ),
         holds=lambda data, v: data.ran.denominator is not None and data.other.denominator is None,
     ),
     "where_it_stood": Kind(
         text=tr(
-            "Each pass is asked where the run stood before it: that is the push of the other loss there. Where it "
-            "would have led is not known, because the model is not here."
+            "Each pass shows the push of the other loss at the policy that the run had before that pass. Where that "
+            "would have led is not known, because the model is not available."
         ),
         holds=lambda data, v: data.ran.settings.is_recorded,
     ),

@@ -20,10 +20,12 @@ AGREES, DEPARTS = 0, 1
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``audit`` to the commands."""
-    parser = add("audit", tr("recompute a run that another trainer recorded; exit code 1 where its loss departs"), run)
+    parser = add(
+        "audit", tr("recompute a run that another trainer recorded; exit with code 1 if the loss departs"), run
+    )
     parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
-    parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
-    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--json", action="store_true", help=tr("print the result as JSON"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:

@@ -66,7 +66,7 @@ def names() -> frozenset[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab" if getattr(sys, "frozen", False) else "python -m grpo_core",
-        description="Train and inspect GRPO runs without a window.",
+        description="Train and inspect GRPO runs from the command line.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     _add_commands(parser.add_subparsers(required=True, metavar="COMMAND"))

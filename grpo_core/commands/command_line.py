@@ -17,7 +17,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program with ``message`` as an error message."""
-        self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; {self.prog} --help says what is possible.\n")
+        self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; for usage, run: {self.prog} --help\n")
 
 
 _HARMLESS = "\n\t"

@@ -24,12 +24,14 @@ NOTHING_SERIOUS, SERIOUS = 0, 1
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``diagnose`` to the commands."""
-    help = tr("say what is wrong with a run, ours or another trainer's; exit code 1 where something is serious")
+    help = tr(
+        "report what is wrong with a run of GRPO Lab or of another trainer; exit with code 1 if a finding is serious"
+    )
     parser = add("diagnose", help, run)
     parser.add_argument("run", type=Path, help=tr("the file or folder of a run"))
-    parser.add_argument("--json", action="store_true", help=tr("the result as JSON"))
-    parser.add_argument("--html", type=Path, metavar="FILE", help=tr("also write the result as one HTML page"))
-    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--json", action="store_true", help=tr("print the result as JSON"))
+    parser.add_argument("--html", type=Path, metavar="FILE", help=tr("also write the result to FILE as an HTML page"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -49,7 +51,9 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         result = diagnose(source, range(first, len(source) + 1), progress)
         if not result.updates:
             raise RunFileError(
-                result.unreadable[0] if result.unreadable else tr("{name} holds no update.").format(name=source.title)
+                result.unreadable[0]
+                if result.unreadable
+                else tr("{name} contains no updates.").format(name=source.title)
             )
         if options.html is not None:
             _write_for_owner(options.html, as_html(source, result))

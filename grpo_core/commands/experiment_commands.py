@@ -54,7 +54,9 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Run the bandit over a grid of one or more settings, with many seeds at each point."""
     for name in ("trl", "language") if options.fast else ():
         if getattr(options, name):
-            raise SettingsError("--fast", f"--{name}", "the fast path trains the bandit; leave one of the two out")
+            raise SettingsError(
+                "--fast", f"--{name}", "the fast path trains only the bandit; leave out one of the two options"
+            )
     if options.trl:
         return write_for_trl(options)
     if options.language:
@@ -114,48 +116,65 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands ``sweep`` and ``race``. ``add`` creates a parser from a name, a help text and a function."""
-    one = add("sweep", "run the bandit over the values of a setting, many seeds at once", run_sweep)
+    one = add("sweep", "train the bandit at several values of a setting, with many seeds each", run_sweep)
     one.add_argument(
-        "--over", action="append", metavar="SETTING=V,V,…", help="what differs; may be repeated (default a grid of β)"
+        "--over",
+        action="append",
+        metavar="SETTING=V,V,…",
+        help="the setting to vary and its values; can be repeated (default: a grid of β)",
     )
     one.add_argument(
         "--language",
         action="store_true",
-        help="real runs of the language model, one file each in the folder --out; called again, it goes on",
+        help=(
+            "train the language model, one run file for each run in the folder --out; the same command resumes an "
+            "interrupted sweep"
+        ),
     )
     one.add_argument(
         "--trl",
         metavar="MODEL",
-        help="train nothing, but write into the folder --out what trains this model's folder with TRL: a script, a "
-        "table of settings and a job array",
+        help="train nothing; write to the folder --out what is needed to train the model in folder MODEL with TRL: a "
+        "script, a table of settings and a job array",
     )
-    two = add("race", "let algorithms race over the same seeds", run_race)
-    two.add_argument("--algorithm", action="append", metavar="NAME", help="a preset; may be repeated (default six)")
-    two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="what is equal for all")
+    two = add("race", "compare algorithms on the same seeds", run_race)
+    two.add_argument(
+        "--algorithm", action="append", metavar="NAME", help="a preset; can be repeated (default: six of them)"
+    )
+    two.add_argument("--fairness", choices=FAIRNESS, default="updates", help="the budget that all algorithms share")
     two.add_argument(
         "--own-mu",
         action="store_true",
-        help=f"as many passes over a batch as each source makes (default learner.mu={MU} for all)",
+        help=f"use the number of passes over a batch from each preset's source (default: learner.mu={MU} for all)",
     )
-    two.add_argument("--local-peak", action="store_true", help="two peaks, and a start that leans to the lower one")
+    two.add_argument(
+        "--local-peak",
+        action="store_true",
+        help="use two peaks, and a starting policy that leans towards the lower one",
+    )
     for parser in (one, two):
         parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
-        fewer = ["", ""] if parser is two else [f", of the language model {count}" for count in (SEEDS, UPDATES)]
-        parser.add_argument("--seeds", type=int, metavar="N", help=f"runs of each (default 64{fewer[0]})")
-        parser.add_argument("--updates", type=int, metavar="N", help=f"of each run (default 200{fewer[1]})")
-        parser.add_argument("--out", metavar="FILE", help="write every curve as CSV")
+        fewer = ["", ""] if parser is two else [f", for the language model {count}" for count in (SEEDS, UPDATES)]
+        parser.add_argument("--seeds", type=int, metavar="N", help=f"number of runs of each (default 64{fewer[0]})")
+        parser.add_argument(
+            "--updates", type=int, metavar="N", help=f"number of updates in each run (default 200{fewer[1]})"
+        )
+        parser.add_argument("--out", metavar="FILE", help="write all curves to FILE as CSV")
         parser.add_argument(
             "--cluster",
             metavar="WHERE",
             help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”; "
-            "or “slurm:FILE”, jobs of SLURM as docs/clusters.md has them",
+            "or “slurm:FILE” for SLURM jobs (see docs/clusters.md)",
         )
         parser.add_argument(
             "--fast",
             action="store_true",
-            help="compute with JAX (extra “fast”): equal but for rounding, which is said; pays from 10 million updates",
+            help=(
+                "compute with JAX (extra “fast”): the same results up to rounding, which is reported; worthwhile "
+                "from 10 million updates"
+            ),
         )
-        parser.add_argument("--runs", metavar="FOLDER", help="write the median run of each as a run file")
+        parser.add_argument("--runs", metavar="FOLDER", help="save the median run of each as a run file in FOLDER")
 
 
 @contextlib.contextmanager
@@ -165,7 +184,7 @@ def _trainer(options: argparse.Namespace, poll: Callable[[], None]) -> Iterator[
         yield fast_ensembles if options.fast else ensembles
         return
     if options.fast:
-        raise SettingsError("--fast", "--cluster", "workers compute with NumPy; leave one of the two out")
+        raise SettingsError("--fast", "--cluster", "workers compute with NumPy; leave out one of the two options")
     with reached(options.cluster, poll) as there:
         yield there.ensembles
 
@@ -174,10 +193,10 @@ def _settings(options: argparse.Namespace) -> Settings:
     options.seeds = 64 if options.seeds is None else options.seeds
     options.updates = 200 if options.updates is None else options.updates
     if options.seeds < 1 or options.updates < 1:
-        raise SettingsError("--seeds and --updates", min(options.seeds, options.updates), "give numbers from 1 on")
+        raise SettingsError("--seeds and --updates", min(options.seeds, options.updates), "both must be at least 1")
     if options.seeds * options.updates > MOST_UPDATES:
         raise SettingsError(
-            "--seeds times --updates", options.seeds * options.updates, f"it may be {MOST_UPDATES:,} at the most"
+            "--seeds times --updates", options.seeds * options.updates, f"it must be at most {MOST_UPDATES:,}"
         )
     return settings_from(None, options.set, Settings().replace({"learner.mu": MU}))
 
@@ -185,7 +204,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 def _remarks(lane: Ensemble) -> str:
     return (
         f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {_failed(lane)}, "
-        f"{100 * lane.wrong_way.mean():.0f} % of steps the wrong way"
+        f"{100 * lane.wrong_way.mean():.0f} % of steps in the wrong direction"
     )
 
 
@@ -242,7 +261,7 @@ def _report(
             if folder is not None:
                 _write_median(folder, name, runs)
     if out is not None:
-        print(f"{out} holds every curve.", file=sys.stderr)
+        print(f"{out} contains all curves.", file=sys.stderr)
     claims = of_fast(by_both(came.values()))
     if claims:
         print(sentence(*claims))
@@ -253,7 +272,7 @@ def _print_differences(data: Trained) -> None:
     """Print the comparison of the leading ensemble with every other one."""
     (leader, _), *others = data.ranked()
     found = data.against(leader)
-    print(f"{leader} against each other, mean paired difference over the seeds [95 % interval, Holm]:")
+    print(f"{leader} compared with each of the others: mean paired difference over the seeds [95 % interval, Holm]:")
     for name, _ in others:
         by, low, high = written(found[name].by, found[name].low, found[name].high)
         print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
@@ -272,7 +291,7 @@ def _table(out: Path) -> Iterator[TextIO]:
         with contextlib.suppress(OSError), opened_regular(out) as file:
             ours = file.read(len(beginning)) == beginning
         if not ours:
-            raise RunFileError(f"{out} is no table of curves, so it is not replaced; choose another name.")
+            raise RunFileError(f"{out} is not a table of curves, so it was not replaced; choose another name.")
     with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         yield file
 
@@ -285,7 +304,7 @@ def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"
     if path.exists():
-        raise RunFileError(f"{path} exists already; choose another folder.")
+        raise RunFileError(f"{path} already exists; choose another folder.")
     training = learner(settings)
     with RunWriter.create(path, settings, title=f"{name}, seed {settings.seed}") as writer:
         for _ in runs.measures["reward"][1:]:

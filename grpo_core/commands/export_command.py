@@ -28,14 +28,14 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
         required=True,
         type=Path,
         metavar="PATH",
-        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py; with --model a "
-        "folder that is not there yet",
+        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py; with --model, a "
+        "new folder",
     )
     add_model_option(parser)
-    parser.add_argument("--step", metavar="N", help="one update (default the last for a script, all for a folder)")
-    parser.add_argument("--steps", metavar="M:N", help="the updates M to N in samples.csv")
-    parser.add_argument("--pass", dest="passed", metavar="N", help="one inner pass in the script (default all)")
-    parser.add_argument("--force", action="store_true", help="replace what exists")
+    parser.add_argument("--step", metavar="N", help="one update (default: the last for a script, all for a folder)")
+    parser.add_argument("--steps", metavar="M:N", help="write updates M to N to samples.csv")
+    parser.add_argument("--pass", dest="passed", metavar="N", help="one inner pass in the script (default: all)")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def add_model_option(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +43,8 @@ def add_model_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         choices=(*KINDS, CHECKPOINT),
-        help="of a run of a model from a folder, with a model card: its adapter as peft reads it, the whole model with "
-        "merged weights, or a checkpoint to go on from here",
+        help="if the run trains a model from a folder: write, with a model card, its adapter for peft, the entire "
+        "model with merged weights, or a checkpoint to continue from",
     )
 
 
@@ -60,21 +60,26 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     ending = out.suffix.lower()
     if ending == ".py":
         if options.steps is not None:
-            raise GrpoError("A script holds one update; name it with --step.")
+            raise GrpoError("A script contains one update; choose it with --step.")
         with RunReader.open(options.run) as reader:
             number = checked(steps or range(reader.last, reader.last + 1), reader)[0]
         passed = None if options.passed is None else whole("--pass", options.passed) - 1
         export_step(options.run, out, number, passed=passed, force=options.force)
-        print(f"{out} computes update {number} again; run it with: python {out}")
+        print(f"{out} recomputes update {number}; run it with: python {out}")
         return 0
     if ending in PICTURES:
-        raise GrpoError(f"Pictures such as {out.name} are drawn by the window: python -m app export … --panel NAME.")
+        raise GrpoError(
+            f"Pictures such as {out.name} are exported by the window's own command: "
+            "python -m app export … --panel NAME."
+        )
     if ending in (".csv", ".json", ".parquet"):
-        raise GrpoError(f"A run becomes a folder of CSV files, not the file {out.name}; give the name of a folder.")
+        raise GrpoError(
+            f"A run is exported as a folder of CSV files, not as the file {out.name}; give the name of a folder."
+        )
     if options.passed is not None:
-        raise GrpoError("--pass is for scripts; a folder holds every pass.")
+        raise GrpoError("--pass applies only to scripts; a folder contains every pass.")
     if out.exists() and not out.is_dir():
-        raise RunFileError(f"{out} is a file; choose the name of a folder.")
+        raise RunFileError(f"{out} is a file; give the name of a folder.")
     with tqdm(unit="update", file=sys.stderr, disable=None, leave=False) as bar:
 
         def counted() -> None:
@@ -86,16 +91,18 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         print(f"Left out: {sentence}", file=sys.stderr)
     if len(done.left_out) > TOLD:
         print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
-    print(f"{out} holds {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
+    print(f"{out} contains {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
     return 0
 
 
 def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> str:
     """Write the trained model of a run. Return a sentence that says what was written."""
     if options.steps is not None or options.passed is not None:
-        raise GrpoError("A model is exported as it was after one update; name it with --step.")
+        raise GrpoError("A model is exported as it was after one update; choose the update with --step.")
     if options.force:
-        raise GrpoError("--force replaces no folder of a model; choose a name where nothing is, or delete it yourself.")
+        raise GrpoError(
+            "--force does not replace a model folder; choose a name that is not in use, or delete the folder yourself."
+        )
     number = None if options.step is None else whole("--step", options.step)
     if options.model == CHECKPOINT:
         return save_checkpoint(options.run, options.out, number=number, poll=poll)
@@ -122,7 +129,7 @@ def span(step: Any, steps: Any, least: int = 1) -> range | None:
         raise GrpoError(f"--steps cannot be “{steps}”: give the first and the last update, such as 1:50.")
     begin, end = whole("--steps", first, least), whole("--steps", last, least)
     if end < begin:
-        raise GrpoError(f"--steps cannot be “{steps}”: the first update comes before the last, as in {end}:{begin}.")
+        raise GrpoError(f"--steps cannot be “{steps}”: give the first update before the last, as in {end}:{begin}.")
     return range(begin, end + 1)
 
 
@@ -133,5 +140,5 @@ def whole(name: str, text: str, least: int = 1) -> int:
         GrpoError: ``text`` is not such a number.
     """
     if not (text.isascii() and text.isdecimal()) or int(text[:18]) < least:
-        raise GrpoError(f"{name} cannot be “{text}”: allowed is a whole number from {least} on.")
+        raise GrpoError(f"{name} cannot be “{text}”: it must be a whole number of at least {least}.")
     return int(text[:18])

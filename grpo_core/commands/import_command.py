@@ -15,15 +15,15 @@ from grpo_core.traces.conversion import convert
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``import`` to the commands."""
-    parser = add("import", tr("convert a run that another trainer recorded into one run file"), run)
+    parser = add("import", tr("convert a run that another trainer recorded to a run file"), run)
     parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
     parser.add_argument(
         "--sweep",
         action="store_true",
-        help=tr("the source is the folder of a sweep for TRL, and out a table (CSV) of every series of its runs"),
+        help=tr("read the folder of a sweep for TRL, and write all series of its runs to OUT as a table (CSV)"),
     )
-    parser.add_argument("--last", type=count, metavar="N", help=tr("only the last N updates"))
+    parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -46,8 +46,8 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         written = len(source) - first + 1 - len(left_out)
         print(
             plural(
-                "{out} holds {count} update of {title}, {bytes:,} bytes.",
-                "{out} holds {count} updates of {title}, {bytes:,} bytes.",
+                "{out} contains {count} update of {title}, {bytes:,} bytes.",
+                "{out} contains {count} updates of {title}, {bytes:,} bytes.",
                 written,
             ).format(out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size)
         )

@@ -17,24 +17,24 @@ from grpo_core.runs.run_file import RunReader
 
 def add_commands(commands: Any) -> None:
     """Add ``inspect``, ``presets`` and ``settings`` to the commands of a parser, the result of ``add_subparsers``."""
-    one = commands.add_parser("inspect", help="look into a run file", description=inspect.__doc__)
+    one = commands.add_parser("inspect", help="show the contents of a run file", description=inspect.__doc__)
     one.set_defaults(command=inspect)
     one.add_argument("run", metavar="FILE", help="a run file")
-    one.add_argument("--step", type=count, metavar="N", help="the update to show (default the last)")
-    one.add_argument("--pass", dest="passed", type=count, metavar="N", help="its inner pass (default the last)")
+    one.add_argument("--step", type=count, metavar="N", help="the update to show (default: the last)")
+    one.add_argument("--pass", dest="passed", type=count, metavar="N", help="its inner pass (default: the last)")
     one.add_argument(
         "--explain",
         metavar="NAME",
-        help="a number to explain: advantage, ratio, kl, gradient, ... (by default the loss)",
+        help="the number to explain: advantage, ratio, kl, gradient, ... (default: the loss)",
     )
     for place in ("row", "token", "context", "action", "group"):
         one.add_argument(f"--{place}", type=count, metavar="N", help=f"the {place} of that number, counted from 1")
-    one.add_argument("--verbose", action="store_true", help="the digits of that number's second computation")
+    one.add_argument("--verbose", action="store_true", help="also show the digits of the number's second computation")
     presets = commands.add_parser("presets", help="list the presets", description=list_presets.__doc__)
     presets.set_defaults(command=list_presets)
     settings = commands.add_parser("settings", help="list the settings", description=list_settings.__doc__)
     settings.set_defaults(command=list_settings)
-    settings.add_argument("--language", action="store_true", help="those of the language model")
+    settings.add_argument("--language", action="store_true", help="list those of the language model")
 
 
 def inspect(options: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def list_settings(options: argparse.Namespace) -> int:
     """List the settings with the effect, the default and the allowed values of each."""
     for path, rule, default in described_settings(language_settings() if options.language else None):
         if isinstance(default, tuple):
-            default, allowed = ",".join(f"{number:g}" for number in default), "numbers with commas between them"
+            default, allowed = ",".join(f"{number:g}" for number in default), "numbers separated by commas"
         else:
             allowed = rule.allowed
         print(f"{path}\n    {rule.help}\n    Default {'nothing' if default is None else default}; {allowed}")

@@ -39,9 +39,11 @@ def summary(reader: RunReader) -> str:
     for first, _ in reader.settings_changes()[1:]:
         lines.append(("Changed", f"settings at update {first}"))
     if not meta.ended:
-        lines.append(("Note", "The run is being written, or was not closed; everything that was committed is here."))
+        lines.append(("Note", "The run is still being written, or was not closed; everything that was saved is here."))
     if reader.newer:
-        lines.append(("Note", "A newer version of GRPO Lab wrote this file; it can be read but not continued."))
+        lines.append(
+            ("Note", "This file was written by a newer version of GRPO Lab; it can be read but not continued.")
+        )
     text = _aligned(lines)
     if reader.last:
         listed = {name: metric for name, metric in METRICS.items() if settings.is_language or not metric.language}
@@ -111,8 +113,8 @@ def _explained(step: Step, quantity: Quantity) -> Node:
         return explain(step, quantity)
     except (KeyError, IndexError):
         raise GrpoError(
-            f"Update {step.step} has no number “{quantity.name}” at that place; names are those of the table's "
-            "columns and of the metrics, such as advantage, ratio, kl or loss."
+            f"Update {step.step} has no number “{quantity.name}” at that place; use the name of a column of the "
+            "table or of a metric, such as advantage, ratio, kl or loss."
         ) from None
 
 

@@ -35,8 +35,8 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         _write_curves(folder)
     print(_table(folder, queue))
     if not done:
-        raise Cancelled(f"Stopped on request; the same command goes on with {folder}.")
-    print(f"{folder / CURVES} holds every curve.", file=sys.stderr)
+        raise Cancelled(f"Stopped on request; the same command continues with {folder}.")
+    print(f"{folder / CURVES} contains all curves.", file=sys.stderr)
     return 0
 
 
@@ -47,7 +47,7 @@ def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Qu
         SettingsError: an option is missing or invalid.
     """
     if options.out is None:
-        raise SettingsError("--out", "", "give the folder for the runs, such as --out beta-sweep")
+        raise SettingsError("--out", "", "give a folder for the runs, such as --out beta-sweep")
     settings = settings_from(None, options.set, base)
     axes = dict(runs.axis(settings, text) for text in options.over or [BETAS])
     seeds = SEEDS if options.seeds is None else options.seeds
@@ -91,7 +91,7 @@ def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
     from grpo_core.jobs.cluster import cluster
 
     if where.startswith("slurm:"):
-        print("SLURM is asked for its jobs; the work begins with the first of them.", file=sys.stderr)
+        print("Jobs are being requested from SLURM; work begins when the first of them starts.", file=sys.stderr)
     with cluster(where, poll) as there:
         yield there
 

@@ -30,54 +30,55 @@ from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 
 def add_commands(commands: Any) -> None:
     """Add ``train`` and ``trl-script`` to the commands of a parser, the result of ``add_subparsers``."""
-    training = commands.add_parser("train", help="train a new run into a file", description=train.__doc__)
+    training = commands.add_parser("train", help="train a new run and save it to a file", description=train.__doc__)
     training.set_defaults(command=train)
-    training.add_argument("--language", action="store_true", help="the language model instead of the bandit")
+    training.add_argument("--language", action="store_true", help="train the language model instead of the bandit")
     training.add_argument(
         "--model",
         metavar="FOLDER",
-        help="a model of your own: a folder with config.json, safetensors and tokenizer.json, or a GGUF file",
+        help="train your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file",
     )
     training.add_argument(
         "--checkpoint",
         metavar="FOLDER",
-        help="go on from a checkpoint of a model of your own, under its settings "
-        "(“export --model checkpoint” writes one)",
+        help="continue from a checkpoint of your own model, with its settings (“export --model checkpoint” writes one)",
     )
-    training.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    training.add_argument("--preset", metavar="NAME", help="an algorithm of the family; “presets” lists them")
     training.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="SETTING=VALUE",
-        help="change a setting, as in objective.beta=0.1; may be repeated; “settings” lists them",
+        help="change a setting, as in objective.beta=0.1; can be repeated; “settings” lists them",
     )
-    training.add_argument("--steps", type=count, default=200, metavar="N", help="updates to train (default 200)")
+    training.add_argument(
+        "--steps", type=count, default=200, metavar="N", help="number of updates to train (default 200)"
+    )
     training.add_argument(
         "--stop-when",
         action="append",
         default=[],
         type=_breakpoint,
         metavar="CONDITION",
-        help="stop where it becomes true, as in entropy<1.0, max_prob>0.9 or, for the first one, dead_groups!=0; "
-        "may be repeated",
+        help="stop when CONDITION becomes true, as in entropy<1.0 or max_prob>0.9, or when a series is first not 0, "
+        "as in dead_groups!=0; can be repeated",
     )
     training.add_argument(
-        "--seed", type=int, metavar="N", help=f"fixes every random number (default {Settings().seed})"
+        "--seed", type=int, metavar="N", help=f"seed of all random numbers (default {Settings().seed})"
     )
-    training.add_argument("--title", default="", help="the name shown in the window")
+    training.add_argument("--title", default="", help="the title shown in the window")
     training.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
-    training.add_argument("--force", action="store_true", help="replace the file if it exists")
+    training.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
     script = commands.add_parser(
-        "trl-script", help="write the settings as a script for TRL", description=trl_script.__doc__
+        "trl-script", help="write a TRL training script with these settings", description=trl_script.__doc__
     )
     script.set_defaults(command=trl_script, language=False)
-    script.add_argument("--model", metavar="FOLDER", required=True, help="a model of your own")
-    script.add_argument("--preset", metavar="NAME", help="a member of the family; “presets” lists them")
+    script.add_argument("--model", metavar="FOLDER", required=True, help="the folder of your own model")
+    script.add_argument("--preset", metavar="NAME", help="an algorithm of the family; “presets” lists them")
     script.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
     script.add_argument("--out", required=True, metavar="FILE", type=Path, help="the script to write, such as train.py")
-    script.add_argument("--force", action="store_true", help="replace the file if it exists")
+    script.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
 
 def train(options: argparse.Namespace) -> int:
@@ -98,10 +99,10 @@ def train(options: argparse.Namespace) -> int:
         if trouble is None and path != out:
             take_place(path, out)
     if trouble is not None:
-        stays = "" if path == out else f"\n{out} stays as it was."
-        print(f"{trouble}\n{path} holds {_counted(writer.committed)}.{stays}", file=sys.stderr)
+        stays = "" if path == out else f"\n{out} is unchanged."
+        print(f"{trouble}\n{path} contains {_counted(writer.committed)}.{stays}", file=sys.stderr)
         return INTERRUPTED if isinstance(trouble, Cancelled) else FAILED
-    print(f"{out} holds {_counted(writer.committed)}.")
+    print(f"{out} contains {_counted(writer.committed)}.")
     return 0
 
 
@@ -111,7 +112,7 @@ def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], b
     """
     given = ("model", "preset", "set", "seed", "title", "language")
     if unwanted := next((name for name in given if getattr(options, name)), None):
-        raise GrpoError(f"--checkpoint goes on under the checkpoint's own settings; leave out --{unwanted}.")
+        raise GrpoError(f"--checkpoint continues with the checkpoint's own settings; leave out --{unwanted}.")
     print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)
     try:
         with RunReader.open(path) as reader:
@@ -132,7 +133,7 @@ def trl_script(options: argparse.Namespace) -> int:
 
     out: Path = options.out
     if out.exists() and not options.force:
-        raise GrpoError(f"{out} exists already; choose another name, or add --force to replace it.")
+        raise GrpoError(f"{out} already exists; choose another name, or add --force to replace it.")
     out.write_text(script(settings_from(options.preset, options.set, _base(options))), encoding="utf-8")
     print(f"{out} trains with TRL 1.16; run it with: accelerate launch {out}")
     return 0
@@ -167,7 +168,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
         yield out
         return
     if not force:
-        raise RunFileError(f"{out} exists already; choose another name, or add --force to replace it.")
+        raise RunFileError(f"{out} already exists; choose another name, or add --force to replace it.")
     opened(out)[0].close()  # raises if it is not a run file, which must not be replaced
     file_lock = lock(out)
     try:

@@ -23,7 +23,7 @@ def write_for_trl(options: argparse.Namespace) -> int:
     folder, wanted = queue_of(options, folder_settings(options.trl))
     queue = write(folder, wanted)
     print(
-        f"{folder} trains {len(queue.runs)} runs with TRL 1.16. On SLURM: sbatch {ARRAY}; one after the other: "
+        f"{folder} trains {len(queue.runs)} runs with TRL 1.16. On SLURM: sbatch {ARRAY}; one after another: "
         f"sh {ONE_BY_ONE}. Then: grpo-lab import --sweep {folder} results.csv"
     )
     return 0
@@ -49,5 +49,5 @@ def collect(folder: Path, out: Path, opened: Opened) -> int:
         series = [result.measures.get(name, np.empty(0)) for name in SHOWN]
         reward, kl, loss = (last_known(values) for values in series)
         print(f"{len(series[0]):7d}   {reward:6.3f}   {kl:.3f}   {loss:6.3f}   {titles[result.settings]}")
-    print(f"{out} holds every series of {len(found)} of {len(queue.runs)} runs.")
+    print(f"{out} contains all series of {len(found)} of {len(queue.runs)} runs.")
     return 0

@@ -25,13 +25,13 @@ def add_commands(add: Callable[..., Any]) -> None:
     Args:
         add: creates the parser of a command from its name, help and function.
     """
-    one = add("verify", help="check that a run file is whole", run=run_verify)
+    one = add("verify", help="check a run file for damage", run=run_verify)
     one.add_argument("run", metavar="FILE", type=Path, help="a run file")
-    one.add_argument("--json", action="store_true", help="the findings as JSON")
-    two = add("rebuild", help="save what can be saved of a damaged run file", run=run_rebuild)
+    one.add_argument("--json", action="store_true", help="print the findings as JSON")
+    two = add("rebuild", help="recover what can be recovered from a damaged run file", run=run_rebuild)
     two.add_argument("run", metavar="FILE", type=Path, help="a run file")
-    two.add_argument("out", metavar="OUT", type=Path, help="the new one")
-    two.add_argument("--force", action="store_true", help="replace what exists")
+    two.add_argument("out", metavar="OUT", type=Path, help="the run file to write")
+    two.add_argument("--force", action="store_true", help="replace OUT if it exists")
 
 
 def run_verify(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -69,16 +69,18 @@ def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     them.
     """
     if options.out.exists() and not options.force:
-        raise RunFileError(f"{options.out} exists already; choose another name, or add --force to replace it.")
+        raise RunFileError(f"{options.out} already exists; choose another name, or add --force to replace it.")
     last, again = rebuilt_run(options.run, options.out, poll)
     with RunReader.open(options.run) as reader:
         lost = reader.last - last
-    print(f"{options.out} holds the updates up to {last:,}.")
+    print(f"{options.out} contains the updates up to {last:,}.")
     if again:
         print(
-            f"{again:,} of them were damaged. They were computed again from the update before, and are the same bit "
+            f"{again:,} of them were damaged. They were recomputed from the update before and are identical bit for "
             "for bit: they lead to the checksums that were written."
         )
     if lost > 0:
-        print(f"The {lost:,} updates behind {last:,} are left out: the first of them is damaged.", file=sys.stderr)
+        print(
+            f"The {lost:,} updates after {last:,} are left out because the first of them is damaged.", file=sys.stderr
+        )
     return 0

@@ -25,26 +25,30 @@ BETWEEN = 0.1
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``watch`` to the commands."""
-    help = tr("examine a run while another trainer writes it, and say when a finding begins; Ctrl-C ends it")
+    help = tr("watch a run while another trainer writes it, and report when a finding begins; press Ctrl-C to end")
     parser = add("watch", help, run)
-    parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it need not be there yet"))
-    parser.add_argument("--every", type=_seconds, default=10.0, metavar="SECONDS", help=tr("between two looks"))
-    parser.add_argument("--idle", type=_seconds, metavar="SECONDS", help=tr("end when nothing was written for so long"))
+    parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it does not have to exist yet"))
+    parser.add_argument(
+        "--every", type=_seconds, default=10.0, metavar="SECONDS", help=tr("time between two checks (default 10)")
+    )
+    parser.add_argument(
+        "--idle", type=_seconds, metavar="SECONDS", help=tr("end when nothing has been written for this long")
+    )
     parser.add_argument(
         "--stop-on",
         type=Grade,
         choices=list(Grade),
-        help=tr("end with exit code 1 at a finding of this grade or worse"),
+        help=tr("end with exit code 1 when a finding has this grade or worse"),
     )
-    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("also write each event as a line of JSON to FILE"))
+    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("also write each event to FILE as a line of JSON"))
     parser.add_argument(
         "--on-finding",
         nargs=argparse.REMAINDER,
         default=[],
         metavar="COMMAND",
         help=tr(
-            "a command for each finding that begins, with its arguments, as the last option; no shell takes part, "
-            "and the finding is its standard input, as JSON"
+            "run COMMAND, with the arguments after it, for each finding that begins; it must be the last option. The "
+            "command runs without a shell and receives the finding as JSON on standard input"
         ),
     )
 
@@ -117,7 +121,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
             with recorded(options.run, poll) as source:
                 if len(source):
                     return
-                why = tr("{name} holds no update yet.").format(name=options.run)
+                why = tr("{name} contains no updates yet.").format(name=options.run)
         except RunFileError as error:
             why = str(error)
         if options.idle is not None and time.monotonic() - begun >= options.idle:
@@ -168,7 +172,7 @@ def _called(command: Sequence[str], values: str) -> str:
     except OSError as error:
         return tr("“{command}” could not be started: {why}").format(command=command[0], why=error.strerror or error)
     except subprocess.TimeoutExpired:
-        return tr("“{command}” took more than {seconds:.0f} seconds and was ended.").format(
+        return tr("“{command}” took more than {seconds:.0f} seconds and was stopped.").format(
             command=command[0], seconds=PATIENCE
         )
     if done.returncode == 0:

@@ -24,7 +24,7 @@ class BanditTask:
 
     landscape: str = setting(
         "single_peak",
-        tr("How reward depends on the action; the length toy and the chain answer with several tokens."),
+        tr("How the reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
         live=False,
@@ -44,14 +44,14 @@ class BanditTask:
     )
     custom: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-        tr("Reward of each action of the custom landscape, one number an action."),
+        tr("Reward of each action of the custom landscape, one number per action."),
         tr("Custom rewards"),
         low=-1e9,
         high=1e9,
     )
     levels: tuple[float, ...] = setting(
         (0.0,),
-        tr("One entry a prompt: a constant added to every reward of that prompt."),
+        tr("One number per prompt: a constant added to every reward of that prompt."),
         tr("Prompts' levels"),
         low=-1e9,
         high=1e9,
@@ -77,7 +77,7 @@ class BanditTask:
     )
     max_length: int = setting(
         8,
-        tr("Longest completion of the length toy, and number of decisions in the chain."),
+        tr("Maximum length of a completion of the length toy, and number of decisions in the chain."),
         tr("Longest completion"),
         low=1,
         high=256,
@@ -87,7 +87,7 @@ class BanditTask:
 
     faulty_action: int | None = setting(
         None,
-        tr("Action of the chain that a faulty checker of steps pays for at every decision, right or wrong."),
+        tr("Action of the chain for which a faulty checker of steps pays at every decision, right or wrong."),
         tr("Faulty check pays for"),
         low=1,
         high=64,
@@ -96,7 +96,7 @@ class BanditTask:
     )
     faulty_reward: float = setting(
         1.0,
-        tr("What the faulty checker pays for it; a right decision is paid 1."),
+        tr("What the faulty checker pays for that action; a right decision is paid 1."),
         tr("Faulty check pays"),
         low=-1e9,
         high=1e9,
@@ -112,7 +112,7 @@ class BanditTask:
                 "custom",
                 self.custom,
                 plural(
-                    "give {actions} reward, one an action", "give {actions} rewards, one an action", self.actions
+                    "give {actions} reward, one per action", "give {actions} rewards, one per action", self.actions
                 ).format(actions=self.actions),
             )
         if self.landscape in LANDSCAPES and self.bias and not self.bias_action <= self.actions:
@@ -120,11 +120,11 @@ class BanditTask:
                 "bias_action",
                 self.bias_action,
                 plural(
-                    "allowed is one of the {actions} action", "allowed is one of the {actions} actions", self.actions
+                    "it must be one of the {actions} action", "it must be one of the {actions} actions", self.actions
                 ).format(actions=self.actions),
             )
         if not self.levels or len(self.levels) > 64:
-            raise SettingsError("levels", self.levels, tr("give 1 to 64 numbers, one a prompt"))
+            raise SettingsError("levels", self.levels, tr("give 1 to 64 numbers, one per prompt"))
 
     @property
     def prompts(self) -> int:
@@ -141,7 +141,7 @@ def _numbers(name: str, values: Any) -> tuple[float, ...]:
     if not isinstance(values, (tuple, list)) or not all(_is_number(v) for v in values):
         raise SettingsError(name, str(values), tr("give a list of numbers"))
     if not all(abs(v) <= LARGEST for v in values):
-        raise SettingsError(name, values, tr("allowed are finite numbers up to 1e9 in size"))
+        raise SettingsError(name, values, tr("the numbers must be finite and at most 1e9 in size"))
     return tuple(float(v) for v in values)
 
 

@@ -72,7 +72,7 @@ class About:
     def allowed(self) -> str:
         """The allowed values, in words."""
         if self.text:
-            return tr("a text")
+            return tr("text")
         if self.choices:
             kind = "choices"
         elif math.isinf(self.high):
@@ -88,10 +88,13 @@ class About:
 _ALLOWED = {
     "choices": (tr("one of {choices}"), tr("one of {choices}, or nothing")),
     "any": (tr("any finite number"), tr("any finite number, or nothing")),
-    "from": (tr("a number from {low:g}"), tr("a number from {low:g}, or nothing")),
+    "from": (tr("a number of at least {low:g}"), tr("a number of at least {low:g}, or nothing")),
     "above": (tr("a number above {low:g}"), tr("a number above {low:g}, or nothing")),
     "from_to": (tr("a number from {low:g} to {high:g}"), tr("a number from {low:g} to {high:g}, or nothing")),
-    "above_to": (tr("a number above {low:g} to {high:g}"), tr("a number above {low:g} to {high:g}, or nothing")),
+    "above_to": (
+        tr("a number above {low:g}, at most {high:g}"),
+        tr("a number above {low:g}, at most {high:g}, or nothing"),
+    ),
 }
 """Descriptions of the allowed values, for required and for optional fields."""
 
@@ -137,7 +140,7 @@ def check(instance: Any) -> None:
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     def refuse() -> SettingsError:
-        return SettingsError(name, value, tr("allowed is {allowed}").format(allowed=rule.allowed))
+        return SettingsError(name, value, tr("it must be {allowed}").format(allowed=rule.allowed))
 
     if value is None:
         if not rule.optional:
@@ -147,18 +150,18 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             raise refuse()
     elif rule.text:
         if not isinstance(value, str):
-            raise SettingsError(name, value, tr("allowed is a text"))
+            raise SettingsError(name, value, tr("it must be text"))
     elif kind is tuple:
         return  # its dataclass checks every number against the task's limits
     elif kind is bool:
         if not isinstance(value, bool):
-            raise SettingsError(name, value, tr("allowed is true or false"))
+            raise SettingsError(name, value, tr("it must be true or false"))
     elif isinstance(value, (str, bool)):
         raise refuse()
     elif isinstance(value, (int, float)):
         if kind is int and not isinstance(value, int):
             raise SettingsError(
-                name, value, tr("allowed is {allowed}, without a fraction").format(allowed=rule.allowed)
+                name, value, tr("it must be {allowed}, without a fraction").format(allowed=rule.allowed)
             )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()

@@ -47,8 +47,8 @@ class LanguageTask:
         "arithmetic",
         tr(
             "Arithmetic with visible working; the same with a bonus that can be gamed; sums with a calculator as a "
-            "tool; your own prompts and answers; "
-            "for a model from a folder sums in words, an answer in a given form, or your own questions."
+            "tool; or your own prompts and answers. For a model from a folder: sums in words, an answer in a given "
+            "form, or your own questions."
         ),
         tr("Task"),
         choices=tuple(PROBLEMS),
@@ -57,14 +57,19 @@ class LanguageTask:
     )
     difficulty: str = setting(
         "mixed",
-        tr("Which prompts are drawn: those the model nearly always solves, sometimes, seldom, never, or a mixture."),
+        tr(
+            "Which prompts are drawn: those that the model solves nearly always, sometimes, seldom or never, or a "
+            "mixture."
+        ),
         tr("Difficulty"),
         choices=("mixed", "easy", "sweet_spot", "hard", "hopeless"),
     )
-    prompts: int = setting(8, tr("Prompts of an update."), tr("Prompts"), symbol="P", low=1, high=256, usual=(1, 32))
+    prompts: int = setting(
+        8, tr("Number of prompts in an update."), tr("Prompts"), symbol="P", low=1, high=256, usual=(1, 32)
+    )
     max_tokens: int = setting(
         24,
-        tr("Longest completion, its end sign included; a longer one is cut off and scored as it stands."),
+        tr("Maximum length of a completion, including its end sign; a longer one is cut off and scored as it is."),
         tr("Longest completion"),
         unit=tr("tokens"),
         low=1,
@@ -106,14 +111,14 @@ class LanguageTask:
     )
     form: str = setting(
         r"^Answer: -?\d+\.?$",
-        tr("A regular expression: an answer in words has the form where it is found in it."),
+        tr("A regular expression: an answer in words has the right form if the expression is found in it."),
         tr("Form"),
         live=False,
         since="0.2.0",
     )
     form_weight: float = setting(
         0.0,
-        tr("Reward of an answer in words that has the form, right or wrong."),
+        tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
         tr("The form pays"),
         low=-100,
         high=100,
@@ -131,7 +136,7 @@ class LanguageTask:
     )
     calls: int = setting(
         3,
-        tr("Calls that the calculator answers; one more ends the completion."),
+        tr("Maximum number of calls that the calculator answers; one more ends the completion."),
         tr("Calls at most"),
         low=0,
         high=100,
@@ -155,7 +160,7 @@ class LanguageTask:
     )
     accuracy_every: int = setting(
         10,
-        tr("Updates between two measurements on prompts that are never trained on."),
+        tr("Number of updates between measurements on prompts that are never trained on."),
         tr("Measure accuracy every"),
         unit=tr("updates"),
         low=1,
@@ -164,7 +169,7 @@ class LanguageTask:
     )
     held_out: int = setting(
         128,
-        tr("Prompts that are never trained on, for measuring accuracy."),
+        tr("Number of prompts that are never trained on and measure accuracy."),
         tr("Held-out prompts"),
         low=1,
         high=10_000,
@@ -238,7 +243,10 @@ class Model:
     )
     digest: str = setting(
         "",
-        tr("Says what the model's files held when the run began; it goes on only from the same."),
+        tr(
+            "Identifies the contents of the model's files when the run began; the run continues only from the same "
+            "files."
+        ),
         tr("Digest of the folder"),
         live=False,
         since="0.2.0",
@@ -256,7 +264,7 @@ class Model:
     )
     adapter_alpha: float = setting(
         16.0,
-        tr("What the adapter adds is multiplied by this over its rank."),
+        tr("The adapter's contribution is multiplied by this number divided by its rank."),
         tr("Adapter α"),
         low=0,
         above=True,
@@ -267,7 +275,10 @@ class Model:
     )
     rows_at_once: int = setting(
         16,
-        tr("Completions that a model from a folder learns from at once; fewer need less memory, the sum is the same."),
+        tr(
+            "Number of completions that a model from a folder learns from at once; fewer need less memory and give "
+            "the same sum."
+        ),
         tr("Completions at once"),
         low=1,
         high=4096,
@@ -283,7 +294,7 @@ class Model:
     layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
     width: int = setting(
         64,
-        tr("Numbers that a token's state has."),
+        tr("How many numbers the state of a token has."),
         tr("Width"),
         symbol="d",
         low=8,
@@ -293,7 +304,7 @@ class Model:
     )
     heads: int = setting(
         4,
-        tr("Attention heads of a block; they share the width."),
+        tr("Number of attention heads in a block; they share the width."),
         tr("Heads"),
         low=1,
         high=64,
@@ -302,7 +313,7 @@ class Model:
     )
     context: int = setting(
         64,
-        tr("Longest prompt and completion together."),
+        tr("Maximum length of a prompt and its completion together."),
         tr("Context", "length"),
         unit=tr("tokens"),
         low=8,
@@ -312,7 +323,10 @@ class Model:
     )
     device: str = setting(
         "cpu",
-        tr("Where the model is computed: the program's own on the cpu by NumPy, elsewhere and any other by torch."),
+        tr(
+            "Where the model is computed. The program's own model uses NumPy on the cpu; other devices and other "
+            "models use torch."
+        ),
         tr("Device"),
         choices=("cpu", "cuda", "mps"),
         withheld=("mps",),  # untested
@@ -320,14 +334,17 @@ class Model:
     )
     precision: str = setting(
         "float32",
-        tr("Numbers of the forward pass; bfloat16 needs less memory, and its rounding makes ratios differ from 1."),
+        tr(
+            "Number format of the forward pass; bfloat16 needs less memory, but its rounding makes ratios differ from "
+            "1."
+        ),
         tr("Precision"),
         choices=("float32", "bfloat16"),
         live=False,
     )
     threads: int = setting(
         1,
-        tr("Threads on the CPU; one leaves the other cores to the window and is fastest for the default size."),
+        tr("Number of CPU threads; one leaves the other cores to the window and is fastest for the default size."),
         tr("Threads"),
         low=1,
         high=256,
@@ -336,12 +353,15 @@ class Model:
     )
     watch_reference: bool = setting(
         True,
-        tr("Scores every completion under the reference policy even where β is 0, so that KL can be seen."),
+        tr("Scores every completion under the reference policy even if β is 0, so that the KL can be seen."),
         tr("Watch the reference"),
     )
     snapshot_every: int = setting(
         10,
-        tr("Updates between two snapshots of the weights in the run file; those between are replayed from the last."),
+        tr(
+            "Number of updates between snapshots of the weights in the run file; updates in between are replayed from "
+            "the last snapshot."
+        ),
         tr("Snapshot every"),
         unit=tr("updates"),
         low=1,
@@ -352,8 +372,9 @@ class Model:
     snapshot_folder: str = setting(
         "",
         tr(
-            "Where every weight is trained: the folder for snapshots, as safetensors of three times the model's size, "
-            "the last two of which stay; empty: none are made, and the run is learned again when it is taken up."
+            "If every weight is trained: the folder for snapshots, which are safetensors files of three times the "
+            "model's size; the last two are kept. If empty, none are made, and the run is learned again when it is "
+            "continued."
         ),
         tr("Folder for snapshots"),
         since="0.2.0",
@@ -365,12 +386,12 @@ class Model:
             raise SettingsError(
                 "heads",
                 self.heads,
-                tr("the heads share the width of {width}, so they must divide it").format(width=self.width),
+                tr("the number of heads must divide the width of {width}").format(width=self.width),
             )
         if self.in_bfloat16 and self.device != "cuda" and not self.folder:
-            raise SettingsError("precision", self.precision, tr("bfloat16 is offered on CUDA only; choose float32"))
+            raise SettingsError("precision", self.precision, tr("bfloat16 is available only on CUDA; choose float32"))
         if self.in_bfloat16 and self.device == "mps":
-            raise SettingsError("precision", self.precision, tr("bfloat16 is not offered on MPS; choose float32"))
+            raise SettingsError("precision", self.precision, tr("bfloat16 is not available on MPS; choose float32"))
 
     @property
     def in_bfloat16(self) -> bool:

@@ -64,8 +64,8 @@ class Objective:
     credit: str = setting(
         "outcome",
         tr(
-            "Whether a completion is rewarded as a whole, or each of its steps is: then a token gets what its own step "
-            "and those after it got (of the built-in tasks the chain has steps)."
+            "Whether rewards are given to a completion or to each of its steps. With steps, a token gets the rewards "
+            "of its own step and of those after it. Of the built-in tasks, the chain has steps."
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
@@ -79,7 +79,7 @@ class Objective:
     )
     surrogate: str = setting(
         "clip",
-        tr("How the ratio and the advantage combine into the term that is maximised."),
+        tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
         choices={
             "clip": tr("clip", "surrogate"),
@@ -92,7 +92,7 @@ class Objective:
     )
     clip_low: float = setting(
         0.2,
-        tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself may go on."),
+        tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower."),
         tr("Clip range, low"),
         symbol="ε",
         low=0,
@@ -132,8 +132,8 @@ class Objective:
     importance_cap: float | None = setting(
         None,
         tr(
-            "Where the samples come from another policy (an older one, or another engine's), the surrogate is "
-            "multiplied by π_old / π_sampler, but by no more than this; empty: the samples count as they are."
+            "If the samples come from another policy (an older one, or that of another engine), the surrogate is "
+            "multiplied by π_old / π_sampler, but by no more than this. If empty, the samples count as they are."
         ),
         tr("Importance cap"),
         symbol="C",
@@ -164,16 +164,28 @@ class Objective:
         usual=(0.5, 4),
     )
     vespo_k_pos: float = setting(
-        2.0, tr("Power of VESPO's weight for A ≥ 0."), tr("VESPO k, A ≥ 0"), symbol="k⁺", low=0, high=100, usual=(0, 5)
+        2.0,
+        tr("Exponent in VESPO's weight for A ≥ 0."),
+        tr("VESPO k, A ≥ 0"),
+        symbol="k⁺",
+        low=0,
+        high=100,
+        usual=(0, 5),
     )
     vespo_lambda_pos: float = setting(
-        3.0, tr("Decay of VESPO's weight for A ≥ 0."), tr("VESPO λ, A ≥ 0"), symbol="λ⁺", low=0, high=100, usual=(0, 5)
+        3.0, tr("Decay in VESPO's weight for A ≥ 0."), tr("VESPO λ, A ≥ 0"), symbol="λ⁺", low=0, high=100, usual=(0, 5)
     )
     vespo_k_neg: float = setting(
-        3.0, tr("Power of VESPO's weight for A < 0."), tr("VESPO k, A < 0"), symbol="k⁻", low=0, high=100, usual=(0, 5)
+        3.0,
+        tr("Exponent in VESPO's weight for A < 0."),
+        tr("VESPO k, A < 0"),
+        symbol="k⁻",
+        low=0,
+        high=100,
+        usual=(0, 5),
     )
     vespo_lambda_neg: float = setting(
-        2.0, tr("Decay of VESPO's weight for A < 0."), tr("VESPO λ, A < 0"), symbol="λ⁻", low=0, high=100, usual=(0, 5)
+        2.0, tr("Decay in VESPO's weight for A < 0."), tr("VESPO λ, A < 0"), symbol="λ⁻", low=0, high=100, usual=(0, 5)
     )
     beta: float = setting(
         0.04,
@@ -187,22 +199,23 @@ class Objective:
     )
     kl: str = setting(
         "k3",
-        tr("Which estimate of the KL divergence from the reference enters: k1, k2, k3 of the sampled token, or exact."),
+        tr("How the KL divergence from the reference is estimated: k1, k2 or k3 of the sampled token, or exactly."),
         tr("KL estimator"),
         choices={"k1": "k1", "k2": "k2", "k3": "k3", "exact": tr("exact")},
     )
     kl_importance: bool = setting(
         False,
         tr(
-            "Multiplies the KL estimate by the ratio: with a ratio for each token this turns the expected gradient of "
-            "k1 and k3 into that of KL(π‖π_ref). k2 has that gradient without it, and loses it."
+            "Multiplies the KL estimate by the ratio: with a ratio for each token, this turns the expected gradient "
+            "of k1 and k3 into that of KL(π‖π_ref). k2 has that gradient without the ratio, and loses it with the "
+            "ratio."
         ),
         tr("KL times ratio"),
     )
     kl_in: str = setting(
         "loss",
         tr(
-            "Whether the KL penalty is a term of the loss or is subtracted from the reward; there it is the "
+            "Whether the KL penalty is a term of the loss or is subtracted from the reward. In the reward it is the "
             "completion's summed k1, whichever estimator is chosen."
         ),
         tr("KL enters"),
@@ -233,7 +246,7 @@ class Objective:
     )
     max_tokens: int | None = setting(
         None,
-        tr("The constant number of tokens that the reduction “constant” divides by (Dr. GRPO)."),
+        tr("The number of tokens by which the reduction “constant” divides (Dr. GRPO)."),
         tr("Constant length"),
         symbol="L",
         low=1,
@@ -250,20 +263,24 @@ class Objective:
             )
         if self.dual_clip is not None and self.surrogate != "clip":
             raise SettingsError(
-                "dual_clip", self.dual_clip, tr("only the surrogate “clip” has a dual clip; leave it empty")
+                "dual_clip",
+                self.dual_clip,
+                tr("only the surrogate “clip” has a dual clip; with any other, leave it empty"),
             )
         if self.credits_steps and self.baseline in ("leave_one_out", "given"):
             raise SettingsError(
                 "baseline",
                 self.baseline,
-                tr("rewards of steps are compared with the mean of the group's or the batch's steps, or with nothing"),
+                tr("rewards of steps need a baseline that is the mean of the group or of the batch, or none"),
             )
         if self.credits_steps and self.kl_in_reward:
             raise SettingsError(
-                "kl_in", "reward", tr("with rewards for steps the KL penalty is a term of the loss; choose “loss”")
+                "kl_in",
+                "reward",
+                tr("with rewards for steps, the KL penalty must be a term of the loss; choose “loss”"),
             )
         if isinstance(self.max_tokens, float):
-            raise SettingsError("max_tokens", self.max_tokens, tr("allowed is a whole number of tokens, or nothing"))
+            raise SettingsError("max_tokens", self.max_tokens, tr("it must be a whole number of tokens, or nothing"))
 
     def replace(self, **changes: Any) -> Objective:
         """Return a copy with ``changes``, validated like a new one."""
@@ -286,8 +303,8 @@ class Objective:
         if self.surrogate == "cispo" and self.clip_high < 1:
             sentences.append(
                 tr(
-                    "CISPO's cap is {clip_high:g}, below 1: every gradient is scaled down to it. The paper's 1 + ε "
-                    "is written as one number here, for example 5."
+                    "CISPO's cap is {clip_high:g}, below 1: every gradient is scaled down to it. Here the paper's 1 "
+                    "+ ε is written as one number, for example 5."
                 ).format(clip_high=self.clip_high)
             )
         if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
@@ -304,11 +321,11 @@ class Objective:
             )
         if self.kl_in_reward and self.baseline == "given" and self.beta > 0:
             sentences.append(
-                tr("A critic's advantage leaves out the KL in the reward: β has no effect. Put the KL in the loss.")
+                tr("A critic's advantage leaves out the KL in the reward: β has no effect. Put the KL into the loss.")
             )
         elif self.kl_in_reward and self.kl != "k1" and self.beta > 0:
             sentences.append(
-                tr("In the reward the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
+                tr("In the reward, the KL penalty is always the summed k1: the estimator {kl} has no effect.").format(
                     kl=self.kl
                 )
             )

@@ -140,9 +140,10 @@ PRESETS: dict[str, Preset] = {
         resample_dead=True,
         source=tr("arXiv:2503.14476, equations 8 to 12"),
         not_covered=tr(
-            "The soft punishment of overlong answers, overlong filtering and the paper's sixteen mini-batches of a "
-            "batch are not here. Dead groups are drawn again ten times at most; the paper goes on until the batch is "
-            "full. It averages the tokens of each prompt's group; here, as in its code, those of the whole batch."
+            "The soft punishment of overlong answers, overlong filtering and the paper's sixteen mini-batches per "
+            "batch are not included. Dead groups are drawn again at most ten times; the paper continues until the "
+            "batch is full. It averages over the tokens of each prompt's group; here, as in its code, the average is "
+            "over the entire batch."
         ),
     ),
     "Dr. GRPO": Preset(
@@ -156,7 +157,7 @@ PRESETS: dict[str, Preset] = {
         objective=_TRL,
         source=tr("TRL 1.16, loss_type “bnpo”"),
         not_covered=tr(
-            "TRL averages over each micro-batch; with one micro-batch a pass, as here, that is its default."
+            "TRL averages over each micro-batch; with one micro-batch per pass, as here, that is its default."
         ),
     ),
     "GSPO": Preset(
@@ -164,8 +165,8 @@ PRESETS: dict[str, Preset] = {
         objective=Objective(level="sequence", clip_low=3e-4, clip_high=4e-4, beta=0.0),
         source=tr("arXiv:2507.18071, equations 5 to 7"),
         not_covered=tr(
-            "The paper splits each batch into four mini-batches; here a batch is one, so its clip acts from the second "
-            "pass on."
+            "The paper splits each batch into four mini-batches; here a batch is one mini-batch, so the clip acts "
+            "from the second pass on."
         ),
     ),
     "CISPO": Preset(
@@ -219,9 +220,9 @@ PRESETS: dict[str, Preset] = {
         critic=True,
         source=tr("after Williams 1992, with the running mean of each prompt's rewards as baseline"),
         not_covered=tr(
-            "The running mean is a critic's value. For completions of one token that is the whole baseline; for longer "
-            "ones each token has a value of its own and the advantage is GAE's, with the γ and λ that are set "
-            "(arXiv:1506.02438)."
+            "The running mean is a critic's value. For completions of one token, that is the entire baseline; for "
+            "longer ones, each token has its own value and the advantage is that of GAE (arXiv:1506.02438), with the "
+            "γ and λ that are set."
         ),
     ),
     "PPO-clip": Preset(

@@ -41,7 +41,7 @@ def settings_from_json(text: str | bytes, version: str = "") -> Settings:
     except SettingsError as error:
         if not is_newer(version):
             raise
-        allowed = tr("{allowed}; it was made by a newer version ({version})").format(
+        allowed = tr("{allowed}; it was written by a newer version ({version})").format(
             allowed=error.allowed, version=shortened(version)
         )
         raise SettingsError(error.field, error.value, allowed) from None
@@ -50,7 +50,7 @@ def settings_from_json(text: str | bytes, version: str = "") -> Settings:
 
 def _build(cls: type, data: Any, path: str) -> Any:
     if not isinstance(data, dict):
-        raise SettingsError(path, str(data), tr("expected is an object with named fields"))
+        raise SettingsError(path, str(data), tr("it must be an object with named fields"))
     kinds = _kinds(cls)
     unknown = sorted(set(data) - {f.name for f in dataclasses.fields(cls)})
     if unknown:

@@ -31,7 +31,7 @@ class Settings:
     task: BanditTask | LanguageTask | RecordedTask = field(default_factory=BanditTask)
     model: Model = field(default_factory=Model)
     seed: int = setting(
-        7, tr("Fixes every random number of the run."), tr("Seed"), low=0, high=2**63 - 1, usual=(0, 100), live=False
+        7, tr("Seed of all random numbers of the run."), tr("Seed"), low=0, high=2**63 - 1, usual=(0, 100), live=False
     )
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class Settings:
             return  # values that the trainer accepted are not rejected here
         if self.objective.baseline == "given" and not self.learner.critic:
             raise SettingsError(
-                "objective.baseline", "given", tr("this baseline is the critic's; switch the critic on")
+                "objective.baseline", "given", tr("this baseline needs the critic; switch the critic on")
             )
         if self.objective.credits_steps and (self.is_language or self.bandit.landscape != "chain"):
             raise SettingsError(
@@ -48,13 +48,13 @@ class Settings:
             )
         if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
             raise SettingsError(
-                "optimizer.step_length", self.optimizer.step_length, tr("only a bandit's step is rescaled")
+                "optimizer.step_length", self.optimizer.step_length, tr("only the step of a bandit can be rescaled")
             )
         if isinstance(self.task, LanguageTask) and self.learner.staleness:
             raise SettingsError(
                 "learner.staleness",
                 self.learner.staleness,
-                tr("only a bandit's sampler can be behind; a language model samples from its present weights"),
+                tr("only a bandit's sampler can lag behind; a language model samples from its current weights"),
             )
         if isinstance(self.task, LanguageTask):
             self._check_model(self.task)
@@ -64,8 +64,8 @@ class Settings:
                 "task.max_tokens",
                 self.task.max_tokens,
                 plural(
-                    "prompt and completion share a context of {context} token; choose fewer",
-                    "prompt and completion share a context of {context} tokens; choose fewer",
+                    "the prompt and the completion share a context of {context} token; choose fewer",
+                    "the prompt and the completion share a context of {context} tokens; choose fewer",
                     context,
                 ).format(context=context),
             )
@@ -76,7 +76,7 @@ class Settings:
         """
         if task.in_words and not self.model.folder:
             raise SettingsError(
-                "task.problem", task.problem, tr("the character model reads no words; choose a model from a folder")
+                "task.problem", task.problem, tr("the character model cannot read words; choose a model from a folder")
             )
         if not self.model.folder:
             return
@@ -84,7 +84,7 @@ class Settings:
             raise SettingsError(
                 "task.problem",
                 task.problem,
-                tr("it is the character model's; a model from a folder is asked {choices}").format(
+                tr("this task is for the character model; for a model from a folder choose one of {choices}").format(
                     choices=", ".join(IN_WORDS)
                 ),
             )

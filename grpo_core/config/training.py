@@ -29,7 +29,7 @@ class Learner:
     )
     temperature: float = setting(
         1.0,
-        tr("Divides the logits in sampling and scoring alike; above 1 samples spread, below 1 they concentrate."),
+        tr("Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate."),
         tr("Temperature"),
         symbol="T",
         low=0.01,
@@ -40,8 +40,8 @@ class Learner:
     staleness: int = setting(
         0,
         tr(
-            "Updates by which the policy that samples is behind the one that learns, as where a bandit's sampler and "
-            "trainer run side by side; 0: the present policy samples."
+            "Number of updates by which the policy that samples lags behind the one that learns, as when a bandit's "
+            "sampler and trainer run in parallel; with 0 the current policy samples."
         ),
         tr("Staleness"),
         low=0,
@@ -55,12 +55,12 @@ class Learner:
     )
     critic: bool = setting(
         False,
-        tr("Learns one value a prompt and state, which serves as the baseline “given” (PPO)."),
+        tr("Learns one value per prompt and state, which serves as the baseline “given” (PPO)."),
         tr("Learned critic"),
     )
     critic_rate: float = setting(
         0.1,
-        tr("Step size of the critic's own update."),
+        tr("Step size of the critic's updates."),
         tr("Critic rate"),
         low=0,
         high=10,
@@ -70,7 +70,7 @@ class Learner:
     gamma: float = setting(1.0, tr("Discount from one token to the next."), tr("Discount"), symbol="γ", low=0, high=1)
     lam: float = setting(
         0.95,
-        tr("How far the critic's estimate looks ahead: 0 one token, 1 to the end (GAE)."),
+        tr("How far the critic's estimate looks ahead: with 0 one token, with 1 to the end (GAE)."),
         "GAE",
         symbol="λ",
         low=0,
@@ -149,7 +149,7 @@ class Optimizer:
 
     step_length: float | None = setting(
         None,
-        tr("The change that an update of a bandit makes to its logits is rescaled to this length; none stays none."),
+        tr("The change that an update makes to a bandit's logits is rescaled to this length; a change of 0 stays 0."),
         tr("Step length"),
         low=0,
         above=True,

@@ -213,7 +213,9 @@ def shared(settings: Settings) -> dict[str, Any]:
 def _rewarded(settings: Settings) -> Task:
     if settings.is_language:
         raise SettingsError(
-            "task", tr("a language model"), tr("side by side only the bandit runs; train it run by run")
+            "task",
+            tr("a language model"),
+            tr("only the bandit can train runs in parallel; train these runs one by one"),
         )
     work = task(settings.bandit)
     if work.action_rewards is None:

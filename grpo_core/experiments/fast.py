@@ -75,7 +75,7 @@ def _require_compiled(point: Settings) -> None:
             raise SettingsError(
                 path,
                 value,
-                tr("the fast path has none of it; choose {off}, or leave the fast path out").format(off=off),
+                tr("the fast path does not support it; choose {off}, or turn the fast path off").format(off=off),
             )
 
 

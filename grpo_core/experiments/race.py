@@ -54,7 +54,7 @@ def entered(
     """
     if fairness not in FAIRNESS:
         raise SettingsError(
-            "fairness", fairness, tr("allowed is one of {fairness}").format(fairness=", ".join(FAIRNESS))
+            "fairness", fairness, tr("it must be one of {fairness}").format(fairness=", ".join(FAIRNESS))
         )
     if name not in PRESETS:
         raise SettingsError("preset", name, tr("there is no such preset"))

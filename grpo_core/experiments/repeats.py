@@ -58,7 +58,9 @@ def repeated(
     """
     if settings.is_language:
         raise SettingsError(
-            "task", tr("a language model"), tr("side by side only the bandit runs; train it run by run")
+            "task",
+            tr("a language model"),
+            tr("only the bandit can train runs in parallel; train these runs one by one"),
         )
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))

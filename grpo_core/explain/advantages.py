@@ -72,8 +72,8 @@ def _in_reward(n: Numbers) -> str:
     if kind == kl.IN_REWARD:
         return tr("The KL penalty enters as part of the reward: the summed k1 of the completion, times β.")
     return tr(
-        "The KL penalty enters as part of the reward: the summed k1 of the completion, times β. It is always k1 that "
-        "enters there; the estimator that is set, {kl}, has no part in it."
+        "The KL penalty enters as part of the reward: the summed k1 of the completion, times β. The reward always "
+        "uses k1; the estimator that is set, {kl}, has no effect there."
     ).format(kl=worded(kind))
 
 
@@ -128,7 +128,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
     group = int(n.step.group[row])
     relative = compared_with.mean or compared_with.within_group
     if relative and math.isnan(n[score_of(n, row)]):
-        return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing is compared"))
+        return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing to compare"))
     if compared_with.mean:
         centre = mean_of(compared_with, group)
         value, scale = n[centre], max(map(abs, compared_in(n, centre.group)[1]), default=0.0)
@@ -163,7 +163,9 @@ def mean_of(compared_with: Baseline, group: int) -> Quantity:
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
     if n.step.advantage is not None:
-        return Formula(symbol=f"A_{n.at(q)}", value=n[q], note=tr("recorded: the source gave this advantage"))
+        return Formula(
+            symbol=f"A_{n.at(q)}", value=n[q], note=tr("recorded: the source of the run gave this advantage")
+        )
     if BASELINES[n.objective.baseline].from_critic:
         return _from_critic(n, q)
     return _from_group(n, q)
@@ -181,7 +183,9 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     if compared_with.within_group and are_equal(values):
         note = tr("All rewards of the group are equal: it carries no signal, and the advantage is exactly 0.")
         if len(values) == 1:
-            note = tr("The group has one scored completion, compared with itself alone: the advantage is exactly 0.")
+            note = tr(
+                "The group has only one scored completion, which is compared with itself: the advantage is exactly 0."
+            )
         return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
     of_group = compared_with.mean == "group"
     b_at = mean_of(compared_with, group) if of_group else Quantity("baseline", row=row)
@@ -220,7 +224,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
         value=(r - b) / below,
         inputs=(score, b_at, spread),
         scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
-        note=tr("δ = {std_epsilon} keeps nearly equal rewards from being blown up.").format(
+        note=tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
             std_epsilon=plain(o.std_epsilon)
         ),
         source=_divided(n),

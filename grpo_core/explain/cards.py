@@ -31,14 +31,14 @@ def explain_card(n: Numbers, q: Quantity) -> Formula:
 ABSENT = {
     "reward_mean": tr("no completion was scored"),
     "reward_std": tr("no group has two scored completions"),
-    "kl": tr("the update does not hold the full distributions of policy and reference"),
+    "kl": tr("the update does not contain the full distributions of policy and reference"),
     "entropy": tr("the full distribution was not recorded"),
     "max_prob": tr("the full distribution was not recorded"),
     "best_action": tr("the full distribution was not recorded"),
     "grad_norm": tr("it was not measured"),
     "accuracy": tr("only a language model's answers are right or wrong"),
-    "accuracy_greedy": tr("held-out prompts were not asked at this update"),
-    "accuracy_sampled": tr("held-out prompts were not asked at this update"),
+    "accuracy_greedy": tr("held-out prompts were not measured at this update"),
+    "accuracy_sampled": tr("held-out prompts were not measured at this update"),
 }
 
 
@@ -70,7 +70,7 @@ def reward_std(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values) / len(values),
         inputs=tuple(inputs),
         scale=float(np.nanmax(np.abs(n.step.rewards))),
-        note=tr("Within groups: the spread between prompts is not in it."),
+        note=tr("Within groups only: it does not include the spread between prompts."),
     )
 
 
@@ -193,7 +193,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
         value=math.hypot(*values),
         inputs=tuple(inputs),
         scale=_gradient_size(n),
-        note=tr("Of the first pass, over all logits; places that were not visited add nothing."),
+        note=tr("Of the first pass, over all logits; places that were not visited contribute nothing."),
     )
 
 
@@ -223,7 +223,7 @@ def dead_group(n: Numbers, q: Quantity) -> Formula:
         general=r"\mathrm{dead}_{p} = \left[\max R - \min R \le 10^{-12} \max(1, |R|)\right]",
         value=float(are_equal(values)),
         inputs=tuple(inputs),
-        note=tr("1 where all rewards of the group are equal up to rounding, else 0."),
+        note=tr("1 if all rewards of the group are equal up to rounding, otherwise 0."),
     )
 
 
@@ -249,7 +249,7 @@ def accuracy(n: Numbers, q: Quantity) -> Formula:
         values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
         value=math.fsum(values) / len(values),
         inputs=tuple(inputs),
-        note=tr("Right answers, whatever else is paid for."),
+        note=tr("Right answers, whatever else is rewarded."),
     )
 
 

@@ -104,7 +104,7 @@ def _stopped(n: Numbers, q: Quantity, token: TokenReading) -> str:
     if algorithm.path is Path.MEAN and algorithm.clip is not None and algorithm.clip.explained(token).value:
         return tr("This token's log-ratio was clipped: nothing flows back to it.")
     if limit is not None and abs(token.log_ratio) >= limit:
-        return tr("The log-ratio stands at its limit: nothing flows back through it.")
+        return tr("The log-ratio is at its limit: nothing flows back through it.")
     return ""
 
 

@@ -55,17 +55,19 @@ def _note(n: Numbers, of_value: str) -> str:
     elif LEVELS[o.level].by_length and n.long:
         sentences.append(
             tr(
-                "Times the completion's mean ratio, every token is pulled by the estimates of all of them: the "
-                "expected gradient is that of no KL."
+                "Multiplied by the completion's mean ratio, every token is pulled by the estimates of all tokens: "
+                "the expected gradient is not that of any KL."
             )
         )
     elif estimator is None:
-        sentences.append(tr("It needs no ratio: the expected gradient stays the same, and the ratio adds noise to it."))
+        sentences.append(
+            tr("It needs no ratio: with the ratio, the expected gradient stays the same but becomes noisier.")
+        )
     elif estimator.unbiased and LEVELS[o.level].of_completion and n.long:
         sentences.append(
             tr(
-                "Times the product of the completion's ratios, every token is pulled by the estimates of all of them: "
-                "where all tokens weigh the same, the expected gradient is that of the KL of whole completions."
+                "Multiplied by the product of the completion's ratios, every token is pulled by the estimates of all "
+                "tokens: if all tokens weigh the same, the expected gradient is that of the KL of whole completions."
             )
         )
     else:
@@ -81,7 +83,7 @@ def _sampled(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]
 def _exact(n: Numbers, q: Quantity) -> tuple[Expression, tuple[Quantity, ...]]:
     place = n.canonical(Quantity("exact_kl", passed=q.passed, row=q.row, token=q.token))
     value = n[place]
-    note = tr("Of the whole distribution at this token's place.")
+    note = tr("Of the entire distribution at this token's place.")
     general = r"\mathrm{KL}(\pi \| \pi_{\mathrm{ref}})"
     return Expression(general=general, values=number(value), value=value, note=note), (place,)
 
@@ -116,7 +118,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
         text, shown, more, inputs_r, size = _through_ratio(n, q)
         general, values = [*general, text], [*values, shown]
         value, scale, inputs = value + more, scale + size, [*inputs, *inputs_r]
-    note = tr("The exact KL pulls through the whole distribution, onto the logits.") if o.kl == kl.EXACT else ""
+    note = tr("The exact KL pulls on the logits, through the entire distribution.") if o.kl == kl.EXACT else ""
     return Formula(
         symbol=symbol,
         general=head + (" + ".join(general) or "0"),

@@ -71,7 +71,7 @@ def _elsewhere(n: Numbers) -> str:
     if not n.objective.beta:
         return tr("β is 0, so there is no KL in the loss.")
     if BASELINES[n.objective.baseline].from_critic:
-        return tr("The KL is to enter with the reward, but the critic's advantage leaves it out: β has no effect.")
+        return tr("The KL is set to be part of the reward, but the critic's advantage leaves it out: β has no effect.")
     return tr("The KL penalty is part of the reward.")
 
 
@@ -117,7 +117,7 @@ def _parts(n: Numbers, passed: int) -> str:
     purpose = tr("A handle for the gradient, not a score.")
     if not n.kl_in_loss or n.terms(passed).kl is None:
         return purpose
-    parts = tr("The surrogate makes {policy} of it, β times the KL {kl}.").format(
+    parts = tr("The surrogate contributes {policy}, and β times the KL contributes {kl}.").format(
         policy=plain(n.surrogate_loss(passed)), kl=plain(n.kl_loss(passed))
     )
     return f"{parts} {purpose}"

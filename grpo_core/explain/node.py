@@ -83,8 +83,8 @@ class Node:
     def comparison(self) -> str:
         """The verdict in numbers: both values, their difference, and the rounding tolerance."""
         return tr(
-            "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The code that trains says "
-            "{engine:.12g}. The difference is {difference:.2g}; rounding alone may make {tolerance:.2g}."
+            "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The training code gives "
+            "{engine:.12g}. The difference is {difference:.2g}; rounding alone can cause {tolerance:.2g}."
         ).format(value=self.value, engine=self.engine, difference=self.difference, tolerance=self.tolerance)
 
 

@@ -48,10 +48,11 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
     log, top = alternative_logp(n.step, q), n.step.top_tokens
     policy = r"\pi_{\mathrm{ref}}" if q.name == "ref_alternative" else r"\pi"
     note = plural(
-        "The {count} likeliest token of this place before the update, recorded for display with three digits; not "
-        "the whole distribution. No KL and no entropy follows from it.",
-        "One of the {count} likeliest tokens of this place before the update, the sampled one among them, recorded for "
-        "display with three digits; not the whole distribution. No KL and no entropy follows from them.",
+        "The {count} likeliest token at this place before the update, recorded with three digits for display; this "
+        "is not the entire distribution, so no KL or entropy can be computed from it.",
+        "One of the {count} likeliest tokens at this place before the update, including the sampled one, recorded "
+        "with three digits for display; they are not the entire distribution, so no KL or entropy can be computed "
+        "from them.",
         0 if top is None else top.shape[-1],
     ).format(count=0 if top is None else top.shape[-1])
     return Formula(
@@ -67,11 +68,11 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
 def _measured(settings: Settings, last: bool) -> str:
     """Return why a new probability cannot be derived from this update's numbers alone, or an empty string if it can."""
     if settings.is_language:
-        return tr("measured: all parameters of the model take part in every probability")
+        return tr("measured: every probability depends on all parameters of the model")
     if settings.optimizer.kind != "sgd":
         return tr("measured: Adam's step also depends on the running means of earlier gradients")
     if settings.optimizer.weight_decay or settings.optimizer.max_grad_norm is not None:
-        return tr("measured: weight decay or the limit on the gradient's norm has a part in it")
+        return tr("measured: weight decay or the limit on the gradient's norm also acts")
     if last and settings.optimizer.step_length is not None:
         return tr("measured: the update is rescaled to a step of length {step_length:g}").format(
             step_length=settings.optimizer.step_length
@@ -139,9 +140,9 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, terms)),
         unit="nats",
-        note=tr("Between 0 (one action has it all) and log {count} = {count2:.4g} (all alike).").format(
-            count=len(logs), count2=math.log(max(len(logs), 1))
-        ),
+        note=tr(
+            "Between 0 (one action has all the probability) and log {count} = {count2:.4g} (all are equally likely)."
+        ).format(count=len(logs), count2=math.log(max(len(logs), 1))),
     )
 
 
@@ -162,7 +163,7 @@ def exact_kl(n: Numbers, q: Quantity) -> Formula:
         inputs=(*now, *reference),
         scale=math.fsum(exponential(x) * (abs(x) + abs(ref)) for x, ref in pairs if exponential(x) > 0),
         unit="nats",
-        note=tr("Over the whole distribution, not the sampled token alone."),
+        note=tr("Over the entire distribution, not only the sampled token."),
     )
 
 
@@ -178,7 +179,7 @@ def logit_gradient(n: Numbers, q: Quantity) -> Formula:
     value = math.fsum(mine) - p * math.fsum(g)
     general = r"\sum_{i: a_{i} = a} g_{i} - \pi(a) \sum_{i} g_{i}"
     values = rf"\left({total(mine)}\right) - {number(p)} \cdot \left({total(g)}\right)"
-    note = tr("Choosing this action pushes its own logit, choosing any other pushes it the other way by π(a).")
+    note = tr("Choosing this action pushes its own logit; choosing any other pushes this logit the other way by π(a).")
     inputs, scale = [*at, own], math.fsum(map(abs, g))
     for text, shown, more, size, read in _through_distribution(n, q, here):
         general, values, value, scale = f"{general} + {text}", f"{values} + {shown}", value + more, scale + size

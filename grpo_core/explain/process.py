@@ -109,7 +109,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(values),
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, values)) + _size(n, inputs),
-        note=tr("The steps that end with this token or later: what came before was not its doing."),
+        note=tr("The steps that end at this token or later: the token could not affect what came before."),
         source=PAPER,
     )
 

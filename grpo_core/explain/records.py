@@ -37,7 +37,7 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
         values=values or "0",
         value=math.fsum(w * n[part] for w, part in counted),
         inputs=tuple(part for _, part in counted),
-        note=tr("Each part that a rule counts, times what the settings pay for it."),
+        note=tr("Each part that a rule counts, times its reward in the settings."),
     )
 
 
@@ -110,15 +110,15 @@ def lacking(n: Numbers, q: Quantity) -> str:
     """Return the part of the record that is missing for this number. Empty if none is."""
     step, beta = n.step, plain(n.objective.beta)
     if q.name == "kl" and q.row is not None and n.terms(q.passed).kl is None:
-        return tr("no KL was computed: the update holds no reference policy (β is {beta})").format(beta=beta)
+        return tr("no KL was computed: the update contains no reference policy (β is {beta})").format(beta=beta)
     if q.name == "ref_logp" and step.ref_logp is None:
-        return tr("the update holds no reference policy")
+        return tr("the update contains no reference policy")
     if q.name == "sampling_logp" and step.sampling_logp is None:
         return tr("the sampler's own log-probabilities were not recorded")
     if q.name == "step_reward" and step.step_rewards is None:
         return tr("the update has no rewards for steps")
     if q.name == "step_score" and not n.by_step:
-        return tr("completions were rewarded as a whole (credit: outcome)")
+        return tr("rewards were given to whole completions (credit: outcome)")
     if q.name in ("value", "td_error") and step.values is None:
         return tr("there is no critic")
     if q.name in ("entropy", "probability", "log_probability", "max_probability", "exact_kl") and (
@@ -130,7 +130,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
     if q.name in ("exact_kl", "ref_log_probability") and step.ref_dist_logp is None:
         return tr("the reference's full distribution was not recorded")
     if q.name in ("logit_gradient", "context_gradient", "new_probability") and n.logit_gradient(q.passed) is None:
-        return tr("the policy is not a recorded table of logits; the norm of its gradient is measured")
+        return tr("the policy is not a recorded table of logits, so the norm of its gradient is measured")
     return ""
 
 
@@ -139,9 +139,9 @@ def _without_alternative(step: Step, q: Quantity) -> str:
     if step.top_tokens is None:
         return tr("the likeliest tokens of each place were not recorded")
     if q.name == "ref_alternative" and step.ref_top_logp is None:
-        return tr("the update holds no reference policy")
+        return tr("the update contains no reference policy")
     if q.name == "alternative" and q.passed not in (0, step.passes):
-        return tr("the likeliest tokens are recorded before the update and after its last pass, not in between")
+        return tr("the likeliest tokens are recorded before the update and after its last pass, but not in between")
     if (q.action or 0) not in step.top_tokens[q.row or 0, q.token or 0]:
         return plural(
             "it is not the {count} token that was recorded here",

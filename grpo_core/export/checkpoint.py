@@ -67,7 +67,7 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
             "weights": [path.name for path in folder.glob("*.safetensors")],
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
-    return tr("{out} holds a checkpoint after update {step}; take it up with File, “Take up a checkpoint…”.").format(
+    return tr("{out} contains a checkpoint after update {step}; open it with File, “Take up a checkpoint…”.").format(
         out=out, step=step.step
     )
 
@@ -98,7 +98,9 @@ def take_up(folder: Path, path: Path) -> TakenUp:
     """
     folder = folder.absolute()
     if not is_checkpoint(folder):
-        raise RunFileError(tr("{folder} holds no checkpoint: no checkpoint.json and run.grpo.").format(folder=folder))
+        raise RunFileError(
+            tr("{folder} does not contain a checkpoint: checkpoint.json or run.grpo is missing.").format(folder=folder)
+        )
     about = _about(folder)
     with RunReader.open(folder / RUN) as reader:
         number = reader.last
@@ -114,7 +116,9 @@ def _weights(folder: Path) -> Path:
     named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
     if len(named) != 1:
         raise RunFileError(
-            tr("{folder} should hold one file of weights, and holds {count}.").format(folder=folder, count=len(named))
+            tr("{folder} should contain one file of weights, but contains {count}.").format(
+                folder=folder, count=len(named)
+            )
         )
     return named[0]
 
@@ -128,7 +132,7 @@ def _about(folder: Path) -> Mapping[str, object]:
         about = None
     if not isinstance(about, dict) or about.get("checkpoint") != 1 or not isinstance(about.get("versions"), dict):
         raise RunFileError(
-            tr("{path} is empty, damaged, or of a newer version of GRPO Lab.").format(path=folder / ABOUT)
+            tr("{path} is empty, damaged, or from a newer version of GRPO Lab.").format(path=folder / ABOUT)
         )
     return about
 
@@ -144,11 +148,11 @@ def _sentence(number: int, about: Mapping[str, object]) -> str:
     ]
     if not different:
         return tr(
-            "The run goes on from update {step}, by the same versions of all libraries: bit for bit, on a processor of "
-            "the same kind."
+            "The run continues from update {step} with the same versions of all libraries; on the same kind of "
+            "processor it is identical bit for bit."
         ).format(step=number)
     return tr(
-        "The run goes on from update {step}, but not bit for bit: the checkpoint was written by {versions}."
+        "The run continues from update {step}, but not bit for bit: the checkpoint was written by {versions}."
     ).format(step=number, versions="; ".join(different))
 
 

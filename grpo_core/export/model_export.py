@@ -54,14 +54,16 @@ def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> I
     with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
         settings = reader.meta.settings
         if not settings.is_language or not settings.model.folder or settings.is_recorded:
-            raise RunFileError(tr("{name} is no run of a model from a folder.").format(name=run.name))
+            raise RunFileError(tr("{name} is not a run of a model from a folder.").format(name=run.name))
         last = reader.last
         if not last:
-            raise RunFileError(tr("{name} has no update yet: its model is that of the folder.").format(name=run.name))
+            raise RunFileError(
+                tr("{name} has no updates yet: its model is still the one in the folder.").format(name=run.name)
+            )
         wanted = last if number is None else number
         if not 1 <= wanted <= last:
             raise RunFileError(
-                tr("{name} has the updates 1 to {last}, and no update {number}.").format(
+                tr("{name} has updates 1 to {last}, but no update {number}.").format(
                     name=run.name, last=last, number=wanted
                 )
             )
@@ -89,7 +91,7 @@ def export_model(
         GrpoError: the model cannot be exported; nothing is left behind.
     """
     if kind not in KINDS:
-        raise GrpoError(tr("There is no export “{kind}”; there are {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))
+        raise GrpoError(tr("Unknown export “{kind}”; choose one of {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))
     with new_folder(out) as folder, standing_after(run, number, poll) as standing:
         from grpo_core.hf.folder import look
         from grpo_core.hf.model_card import MEASURED, Training, card
@@ -114,8 +116,11 @@ def export_model(
         (folder / "README.md").write_text(card(training, files, kind), encoding="utf-8")
     written = {
         "adapter": tr(
-            "{out} holds the adapter of update {step}, as peft reads it, with a model card; its base model is {base}."
+            "{out} contains the adapter of update {step} in the format of peft, with a model card; its base model is "
+            "{base}."
         ),
-        "merged": tr("{out} holds the whole model of update {step}, as transformers reads it, with a model card."),
+        "merged": tr(
+            "{out} contains the entire model of update {step} in the format of transformers, with a model card."
+        ),
     }[kind]
     return written.format(out=out, step=step.step, base=files.whole)

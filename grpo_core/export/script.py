@@ -66,7 +66,7 @@ def _head(step: Step, title: str) -> list[str]:
     run = f" of “{one_line(title)}”" if title else ""
     settings: Settings = step.settings
     sentences = [
-        f"Update {step.step}{run}: its numbers once more, from the recorded inputs below, with NumPy alone.",
+        f"Update {step.step}{run}: its numbers recomputed from the recorded inputs below, with NumPy only.",
         f"Written by GRPO Lab {__version__}. Settings: {differing(settings)}; seed {settings.seed}.",
         "loss = Σ W (β KL − surrogate) over B completions (rows) of at most T tokens (columns); in nats.",
     ]

@@ -79,7 +79,7 @@ def export_folder(
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunFileError(
-                tr("The folder {folder} cannot be made: {reason}.").format(folder=folder, reason=error.strerror)
+                tr("The folder {folder} cannot be created: {reason}.").format(folder=folder, reason=error.strerror)
             ) from None
         with _writing(targets[0]) as file:
             _write_series(file, reader)
@@ -121,7 +121,7 @@ def checked(steps: range, reader: RunReader) -> range:
         RunFileError: it does not.
     """
     if not reader.last:
-        raise RunFileError(tr("{name} has no update yet.").format(name=reader.path.name))
+        raise RunFileError(tr("{name} has no updates yet.").format(name=reader.path.name))
     for step in (steps[0], steps[-1]):
         if not 1 <= step <= reader.last:
             sentence = tr("{name} has no update {step}; it has updates 1 to {last}.")
@@ -134,7 +134,7 @@ def _refuse_existing(targets: list[Path], force: bool) -> None:
         if target.is_dir():
             raise RunFileError(tr("{target} is a folder; choose the name of a file.").format(target=target))
         if target.exists() and not force:
-            sentence = tr("{target} exists already; choose another name, or add --force to replace it.")
+            sentence = tr("{target} already exists; choose another name, or add --force to replace it.")
             raise RunFileError(sentence.format(target=target))
 
 

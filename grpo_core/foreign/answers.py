@@ -216,7 +216,7 @@ def guarded(asked: Answer) -> Answer:
             ) from None
         except Exception as error:
             raise RunFileError(
-                tr("What was recorded cannot be read: it holds what no trainer writes ({error}).").format(
+                tr("The recording cannot be read: it contains something that no trainer writes ({error}).").format(
                     error=f"{type(error).__name__}: {shortened(error)}"
                 )
             ) from None
@@ -244,7 +244,7 @@ def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
     size = sum(map(len, blobs)) / LARGEST_ANSWER + _characters(tree) / LONGEST_TEXT
     if size > 1:
         raise RunFileError(
-            tr("This update holds {times:.1f} times as many numbers and texts as are shown of one.").format(times=size)
+            tr("This update contains {times:.1f} times as many numbers and texts as can be shown.").format(times=size)
         )
     return tree, blobs
 

@@ -53,8 +53,8 @@ class ReaderProcess(Asked):
         """
         name = path.name.replace("{", "{{").replace("}", "}}")
         self.lost = tr(
-            "{name} could not be read: the process that reads it has ended ({how}). Another one is started when it is "
-            "asked for again."
+            "{name} could not be read: the process that reads it has ended ({how}). Another one starts when the file "
+            "is requested again."
         ).replace("{name}", name)
         for _ in self.results("enclose", (str(path), None if scratch is None else str(scratch)), _never, STARTING):
             pass
@@ -174,7 +174,7 @@ class Line:
 
     def _too_late(self) -> LateError:
         return LateError(
-            tr("{name} takes longer to read than the window can wait; it is read beside it.").format(
+            tr("{name} takes longer to read than the window can wait; it is being read in the background.").format(
                 name=self.path.name
             )
         )

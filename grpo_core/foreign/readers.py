@@ -230,7 +230,7 @@ class Readers:
     def _taken(self) -> ReaderProcess:
         with self._lock:
             if self._closed:
-                raise RunFileError(tr("The program closes; nothing more is read."))
+                raise RunFileError(tr("The program is closing; nothing more is read."))
             process, self.spare = self.spare, None
         if process is None or process.has_ended:
             process = ReaderProcess()

@@ -28,9 +28,9 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     return (
         (
             *kept,
-            plural("There is {count:,} more such note.", "There are {count:,} more such notes.", more).format(
-                count=more
-            ),
+            plural(
+                "There is {count:,} more note like these.", "There are {count:,} more notes like these.", more
+            ).format(count=more),
         )
         if more
         else kept
@@ -68,7 +68,7 @@ class RemoteSource:
             self._notes = _bounded(facts["notes"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise RunFileError(
-                tr("{name} cannot be read: its process answers what nobody asked ({error}).").format(
+                tr("{name} cannot be read: its process sent an unexpected answer ({error}).").format(
                     name=asked.name, error=error
                 )
             ) from None
@@ -168,6 +168,6 @@ class RemoteSource:
             if labels != self.labels:
                 self._line.close()
                 raise RunFileError(
-                    tr("{name} is not what it was when it was opened; open it again.").format(name=self._asked_for.name)
+                    tr("{name} has changed since it was opened; open it again.").format(name=self._asked_for.name)
                 )
             self._line.opened[self._number] = None

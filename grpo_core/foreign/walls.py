@@ -63,12 +63,13 @@ def said() -> str:
     known = version()
     if not known:
         return tr(
-            "Foreign files are read by a process with limits; it can reach any file, as there is no Landlock here."
+            "Foreign files are read by a process with limits; it can access any file, because Landlock is not "
+            "available here."
         )
-    sentence = tr("Foreign files are read by a process that reaches no other files (Landlock {version}).")
+    sentence = tr("Foreign files are read by a process that cannot access other files (Landlock {version}).")
     if platform.machine() in _MACHINES:
         sentence = tr(
-            "Foreign files are read by a process that reaches no other files and no network (Landlock {version})."
+            "Foreign files are read by a process that cannot access other files or the network (Landlock {version})."
         )
     return sentence.format(version=known)
 

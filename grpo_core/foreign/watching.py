@@ -123,7 +123,7 @@ class Watch:
             if not goes_on:
                 self._begin()
             if not len(fresh):
-                raise RunFileError(tr("{path} holds no update any more.").format(path=fresh.path))
+                raise RunFileError(tr("{path} no longer contains updates.").format(path=fresh.path))
         changed = [position for position in range(1, len(self.source) + 1) if self._is_new(position)]
         for position in changed:
             self._diagnosing.take(self.source, position)
@@ -177,7 +177,7 @@ class Watch:
         result = self._auditing.result()
         assert result.first is not None
         step, number = result.first
-        what = tr("{what}, {place}: the trainer has {theirs:.9g}, its settings give {ours:.9g}.").format(
+        what = tr("{what}, {place}: the trainer has {theirs:.9g}, but its settings give {ours:.9g}.").format(
             what=number.what, place=number.place, theirs=number.theirs, ours=number.ours
         )
         causes = [cause for cause in result.causes if cause.grade != SUSPECTED]

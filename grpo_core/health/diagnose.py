@@ -89,8 +89,8 @@ class Diagnosing:
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)
                 missing[name] = plural(
-                    "{count} update is too few: it is judged from {least} on.",
-                    "{count} updates are too few: it is judged from {least} on.",
+                    "{count} update is too few: at least {least} are needed.",
+                    "{count} updates are too few: at least {least} are needed.",
                     len(measures[name]),
                 ).format(count=len(measures[name]), least=check.least)
         unreadable = tuple(one.unreadable for one in every if one.unreadable)
@@ -99,7 +99,7 @@ class Diagnosing:
             findings=tuple(findings),
             not_looked_at=tuple(
                 NotLookedAt(
-                    check=name, title=check.title, why=missing.get(name) or tr("There is no update to look at.")
+                    check=name, title=check.title, why=missing.get(name) or tr("There are no updates to examine.")
                 )
                 for name, check in CHECKS.items()
                 if name not in looked

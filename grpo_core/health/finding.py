@@ -130,9 +130,9 @@ class Diagnosis:
         if not 0 < self.updates < SHORT:
             return ""
         return plural(
-            "A run of {updates} update proves little: what develops slowly is judged from {least} updates on, and "
-            "nothing found in so few is no proof of health.",
-            "A run of {updates} updates proves little: what develops slowly is judged from {least} updates on, and "
-            "nothing found in so few is no proof of health.",
+            "A run of {updates} update proves little: problems that develop slowly are judged from {least} updates "
+            "on, and finding nothing in so few does not prove that the run is healthy.",
+            "A run of {updates} updates proves little: problems that develop slowly are judged from {least} updates "
+            "on, and finding nothing in so few does not prove that the run is healthy.",
             self.updates,
         ).format(updates=self.updates, least=SHORT)

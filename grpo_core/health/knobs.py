@@ -55,9 +55,9 @@ def no_ratio_of_completions(update: Update) -> str:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
     if not level.of_completion:
-        return tr("The ratio belongs to single tokens.")
+        return tr("The ratio is per token.")
     if not level.by_length:
-        return tr("The ratio of a completion is the product of its tokens' ratios, for which no range is usual.")
+        return tr("The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.")
     return no_later_pass(update)
 
 
@@ -94,7 +94,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 def no_range_of_tokens(update: Update) -> str:
     """Return why no clip applies to ratios of single tokens. Empty if one does."""
     if LEVELS[update.settings.objective.level].of_completion:
-        return tr("The ratio belongs to whole completions.")
+        return tr("The ratio is per completion.")
     return no_later_pass(update)
 
 

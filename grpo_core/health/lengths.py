@@ -86,15 +86,17 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 def _advice(settings: Settings, *, grows: bool) -> str:
     """Return advice against a drift in length. Measures that the run already takes are left out."""
     if not grows:
-        return tr("See whether the reward falls with length, and whether a penalty for overlong answers is too strong.")
-    look = tr("See whether the reward grows with length; a penalty for overlong answers holds it back.")
+        return tr(
+            "Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."
+        )
+    look = tr("Check whether the reward grows with length; a penalty for overlong answers counteracts this.")
     if not settings.recorded.names_loss:
         return (
             look
             + " "
             + tr(
-                "If each completion's loss is divided by its own length, that favours long wrong answers: use a token "
-                "mean (DAPO) or a constant (Dr. GRPO)."
+                "If each completion's loss is divided by its own length, long wrong answers are favoured: use a "
+                "token mean (DAPO) or a constant (Dr. GRPO)."
             )
         )
     if not REDUCTIONS[settings.objective.reduction].by_length:

@@ -21,7 +21,7 @@ def no_masks(update: Update) -> str:
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):
-        return tr("Which turn the tokens in the loss belong to is not recorded.")
+        return tr("The turns of the tokens in the loss are not recorded.")
     return ""
 
 
@@ -47,8 +47,8 @@ def unwritten(update: Update) -> Measure | None:
         row = max(range(len(rows)), key=others.__getitem__)
         turn = max((turn for turn in rows[row] if not turn.sampled), key=lambda turn: turn.in_loss or 0)
         what = plural(
-            "{count} token of a turn of “{role}” is in the loss",
-            "{count} tokens of a turn of “{role}” are in the loss",
+            "{count} token from a turn of “{role}” is in the loss",
+            "{count} tokens from a turn of “{role}” are in the loss",
             turn.in_loss or 0,
         ).format(count=turn.in_loss, role=turn.role)
         text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
@@ -62,7 +62,7 @@ def no_answers(update: Update) -> str:
     """Describe what is missing to determine whether the mask excludes anything. Empty if nothing is."""
     if update.table is None or update.step is None:
         return update.why_no_table or update.why_no_step
-    return "" if _answered(update).any() else tr("No completion is recorded in which a tool or a user answers.")
+    return "" if _answered(update).any() else tr("There are no recorded completions in which a tool or a user answers.")
 
 
 def _answered(update: Update) -> np.ndarray:
@@ -84,7 +84,7 @@ def all_counted(update: Update) -> Measure | None:
         evidence = (
             Evidence(
                 step=update.label,
-                what=tr("no token of it is left out of the loss"),
+                what=tr("none of its tokens is left out of the loss"),
                 row=row + 1,
                 quote=update.quote(row),
             ),

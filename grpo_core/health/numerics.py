@@ -103,7 +103,7 @@ def no_old(update: Update) -> str:
         return update.why_no_step
     used = update.used(0)
     if not used.any() or np.array_equal(update.step.old_logp[used], update.step.logp[0][used], equal_nan=True):
-        return tr("The old log-probabilities are those of the first pass itself; nothing else was scored.")
+        return tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
     return ""
 
 

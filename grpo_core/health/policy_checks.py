@@ -124,11 +124,11 @@ def no_later_pass(update: Update) -> str:
     if clip is None:
         return tr("This loss has no clip.")
     if clip.cuts_weight:
-        return tr("This loss limits weights: its cap stops no push.")
+        return tr("This loss limits weights: its cap does not stop pushes.")
     if not update.terms:
         return tr("The loss of these updates cannot be recomputed.")
     if update.step.passes < 2 and _ratios_are_one(update):
-        return tr("Every completion was used in one optimizer step only: its ratio is 1 and nothing is clipped.")
+        return tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
     return ""
 
 
@@ -205,8 +205,8 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         began=since[0].label,
         evidence=worst(since),
         change=tr(
-            "The ratios differ from 1 although each completion was used once: look at the age of the policy that "
-            "sampled; or widen the clip range ε."
+            "The ratios differ from 1 although each completion was used once: check the age of the policy that "
+            "sampled, or widen the clip range ε."
         )
         if once
         else "",

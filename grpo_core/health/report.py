@@ -32,7 +32,7 @@ def as_text(source: Source, result: Diagnosis) -> str:
         reasons.setdefault(one.why, []).append(one.title)
     lines += [""] * bool(reasons)
     for why, titles in reasons.items():
-        lines.append(tr("Not looked at: {titles}. Because: {why}").format(titles="; ".join(titles), why=why))
+        lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
 
@@ -51,7 +51,7 @@ def headline(source: Source, result: Diagnosis) -> str:
     """Return the number of updates examined and the number of findings, in a sentence."""
     facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
     if not result.updates:
-        return tr("{title}: {source}; no update could be looked at.").format(**facts)
+        return tr("{title}: {source}; no update could be examined.").format(**facts)
     if not result.findings:
         return plural(
             "{title}: {source}, {updates} update; nothing found.",
@@ -141,9 +141,9 @@ def as_html(source: Source, result: Diagnosis) -> str:
             *_list(tr("Looked at, and nothing found"), healthy(result)),
             *_list(
                 tr("Not looked at"),
-                [tr("{title}, because: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
+                [tr("{title}. Reason: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
             ),
-            *_list(tr("Of the recording"), [*result.unreadable, *source.notes]),
+            *_list(tr("About the recording"), [*result.unreadable, *source.notes]),
             f"<p><small>{escape(quoting)}</small></p>" if _quotes(result) else "",
             "</body></html>",
         ]
@@ -168,7 +168,7 @@ def strip(finding: Finding) -> str:
     if not finding.course:
         return ""
     largest = max(abs(value) for _, value in finding.course) or 1.0
-    title = tr("What was measured, over the steps")
+    title = tr("Measured values over the steps")
     bars = []
     for place, (label, value) in enumerate(finding.course):
         since = ' class="since"' if label >= finding.began else ""

@@ -113,7 +113,7 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
     try:
         table = source.completions(position)
         if table.repeated:
-            update.why_no_table = tr("The completions of this step are those of the step before.")
+            update.why_no_table = tr("This step has the same completions as the step before.")
         else:
             update.table = table
     except NotRecordedError as error:

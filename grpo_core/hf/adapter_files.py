@@ -73,7 +73,7 @@ class AdapterFiles:
             if own is None or own not in (wanted, wanted[::-1]):
                 raise refuse(
                     self.path,
-                    tr("its adapter does not fit the model in {base}: {layer} has other numbers there").format(
+                    tr("its adapter does not fit the model in {base}: {layer} has a different shape there").format(
                         base=self.base, layer=layer
                     ),
                 )
@@ -89,7 +89,8 @@ class AdapterFiles:
                 "model.adapter_rank",
                 rank,
                 tr(
-                    "the folder holds an adapter of rank {rank} and α {alpha:g}; take both, or 0 to train every weight"
+                    "the folder contains an adapter of rank {rank} and α {alpha:g}; use both, or 0 to train every "
+                    "weight"
                 ).format(rank=self.rank, alpha=self.alpha),
             )
 
@@ -106,7 +107,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
     if config.get("peft_type") != "LORA":
         raise refuse(
             folder,
-            tr("its adapter is of the kind {kind}; only LORA is read").format(
+            tr("its adapter is of type {kind}; only LORA can be read").format(
                 kind=shortened(config.get("peft_type"), 60)
             ),
         )
@@ -114,16 +115,16 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
         if value and name not in _HARMLESS and value not in _PLAIN.get(name, ()):
             raise refuse(
                 folder,
-                tr("its {file} asks for {name} = {value}, which is not read here").format(
+                tr("its {file} asks for {name} = {value}, which is not supported here").format(
                     file=CONFIG, name=shortened(name, 60), value=shortened(value, 60)
                 ),
             )
     rank, alpha = config.get("r"), _alpha(config.get("lora_alpha"))
     if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or alpha is None:
-        raise refuse(folder, tr("its {file} gives no usable r and lora_alpha").format(file=CONFIG))
+        raise refuse(folder, tr("its {file} does not give a usable r and lora_alpha").format(file=CONFIG))
     shapes = shapes_of(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
     if not shapes:
-        raise refuse(folder, tr("it holds no {file}").format(file=WEIGHTS))
+        raise refuse(folder, tr("it does not contain {file}").format(file=WEIGHTS))
     return AdapterFiles(
         path=folder,
         base=_base(folder, config),
@@ -140,7 +141,7 @@ def _config(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise refuse(folder, tr("its {file} is empty or no JSON").format(file=CONFIG))
+        raise refuse(folder, tr("its {file} is empty or not JSON").format(file=CONFIG))
     return read
 
 
@@ -163,7 +164,7 @@ def _base(folder: Path, config: Mapping[str, Any]) -> Path:
     if not name or name in (".", "..") or not (beside / "config.json").is_file():
         raise refuse(
             folder,
-            tr("it holds an adapter alone; put the folder of its model, {name}, beside it").format(
+            tr("it contains only an adapter; put the folder of its model, {name}, next to it").format(
                 name=shortened(name, 60) or tr("which it does not name")
             ),
         )
@@ -180,13 +181,13 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
             raise refuse(
                 folder,
                 tr(
-                    "its adapter holds the tensor {name} with the shape {shape}, which is no part of rank {rank}"
+                    "its adapter contains the tensor {name} of shape {shape}, which does not belong to rank {rank}"
                 ).format(name=shortened(name, 60), shape=shape, rank=rank),
             )
         pairs.setdefault(layer, set()).add(part)
     torn = [layer for layer, parts in pairs.items() if len(parts) < 2]
     if torn:
-        raise refuse(folder, tr("its adapter holds one half of {layer} alone").format(layer=shortened(torn[0], 60)))
+        raise refuse(folder, tr("its adapter contains only one half of {layer}").format(layer=shortened(torn[0], 60)))
     return tuple(sorted(pairs))
 
 

@@ -19,7 +19,7 @@ TARGETS = (
 )
 """Suffixes of the names of the layers in a model's attention, by family."""
 NO_TARGETS = tr(
-    "no adapter fits this model: the layers of its attention have other names; 0 trains every weight instead"
+    "no adapter fits this model, because its attention layers have other names; use 0 to train every weight"
 )
 """Message if :func:`targets_in` finds no family."""
 

@@ -59,8 +59,8 @@ class Chat:
         except TemplateTimeError:
             raise GrpoError(
                 tr(
-                    "The model's chat template is not filled in after {seconds:g} seconds; a template that works takes "
-                    "some thousandths of one. Use another version of the model."
+                    "The model's chat template could not be filled in within {seconds:g} seconds; a working template "
+                    "takes a few milliseconds. Use another version of the model."
                 ).format(seconds=SECONDS)
             ) from None
         except GrpoError:
@@ -87,8 +87,10 @@ class Chat:
         if len(whole) > LONGEST:
             raise GrpoError(
                 plural(
-                    "The model's chat template makes {count:,} character of a prompt; at most {longest:,} are read.",
-                    "The model's chat template makes {count:,} characters of a prompt; at most {longest:,} are read.",
+                    "The model's chat template turns a prompt into {count:,} character; at most {longest:,} can be "
+                    "read.",
+                    "The model's chat template turns a prompt into {count:,} characters; at most {longest:,} can be "
+                    "read.",
                     len(whole),
                 ).format(count=len(whole), longest=LONGEST)
             )

@@ -20,7 +20,9 @@ def prepare_checkpointing(model: Any) -> None:
         SettingsError: transformers does not support checkpointing for this model.
     """
     if not getattr(model, "supports_gradient_checkpointing", False) or not _layers(model):
-        raise SettingsError("model.checkpointing", True, tr("transformers has none for this model; switch it off"))
+        raise SettingsError(
+            "model.checkpointing", True, tr("transformers does not support it for this model; switch it off")
+        )
     model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
 
 

@@ -129,7 +129,7 @@ def look(path: Path) -> ModelFiles:
     except (OSError, RuntimeError, ValueError) as error:
         raise refuse(path, tr("it cannot be read ({error})").format(error=error)) from None
     if magic not in (MAGIC, b""):
-        raise refuse(path, tr("it is neither a folder nor a GGUF file; choose the folder that holds config.json"))
+        raise refuse(path, tr("it is neither a folder nor a GGUF file; choose the folder that contains config.json"))
     return _looked_at_gguf(path)
 
 
@@ -187,15 +187,19 @@ def _looked_at_folder(path: Path) -> ModelFiles:
 
 def _whole_model(path: Path) -> ModelFiles:
     config = _json(path, "config.json")
-    tokenizer = _json(path, "tokenizer.json", absent=tr("it holds no tokenizer.json; save its fast tokenizer there"))
+    tokenizer = _json(
+        path, "tokenizer.json", absent=tr("it does not contain tokenizer.json; save its fast tokenizer there")
+    )
     for name in ("config.json", "tokenizer_config.json"):
         if "auto_map" in _json(path, name, absent=None):
-            raise refuse(path, tr("its {file} asks for code of its own, which is never run").format(file=name))
+            raise refuse(path, tr("its {file} asks for its own code, which is never run").format(file=name))
     if config.get("quantization_config"):
         raise refuse(path, tr("its weights are quantized; choose the model in float32, float16 or bfloat16"))
     kind = config.get("model_type")
     if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokenizer.get("model"), dict):
-        raise refuse(path, tr("its config.json names no kind of model, or its tokenizer.json no tokenizer"))
+        raise refuse(
+            path, tr("its config.json does not name a model type, or its tokenizer.json does not contain a tokenizer")
+        )
     files = weight_files(path)
     shapes = {name: shape for file in files for name, shape in shapes_of(file).items()}
     _check_embedding(path, config, shapes)
@@ -220,7 +224,7 @@ def _looked_at_gguf(path: Path) -> ModelFiles:
     kind = header.metadata.get("general.architecture")
     tokens = header.metadata.get("tokenizer.ggml.tokens")
     if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokens, list) or not tokens:
-        raise refuse(path, tr("it names no architecture or holds no tokenizer"))
+        raise refuse(path, tr("it does not name an architecture or does not contain a tokenizer"))
     context = header.metadata.get(f"{kind}.context_length")
     return ModelFiles(
         path=path,
@@ -240,14 +244,14 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
     if not (path / name).exists():
         if absent is None:
             return {}
-        raise refuse(path, absent or tr("it holds no {file}").format(file=name))
+        raise refuse(path, absent or tr("it does not contain {file}").format(file=name))
     content = read_limited(path / name, LARGEST_JSON)
     try:
         read = json.loads(content or b"")
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise refuse(path, tr("its {file} is empty or no JSON").format(file=name))
+        raise refuse(path, tr("its {file} is empty or not JSON").format(file=name))
     return read
 
 
@@ -259,7 +263,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
         if None not in wanted and shape != wanted:
             raise refuse(
                 path,
-                tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
+                tr("its tensor {name} has the shape {shape}, but its config.json asks for {wanted}").format(
                     name=shortened(name, 60), shape=shape, wanted=shortened(wanted, 60)
                 ),
             )
@@ -274,8 +278,8 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
         most = len(shapes) if layers else MOST_COUNTED
         if (layers or name.startswith("num_")) and type(value) in (int, float) and not 0 <= value <= most:
             sentence = plural(
-                "its config.json asks for {name} = {value}, and its files hold {count} tensor",
-                "its config.json asks for {name} = {value}, and its files hold {count} tensors",
+                "its config.json asks for {name} = {value}, but its files contain {count} tensor",
+                "its config.json asks for {name} = {value}, but its files contain {count} tensors",
                 len(shapes),
             )
             raise refuse(path, sentence.format(name=shortened(name, 40), value=shortened(value, 30), count=len(shapes)))

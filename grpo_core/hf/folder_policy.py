@@ -56,7 +56,9 @@ class FolderPolicy(FolderWeights):
         torch.set_num_threads(wanted.threads)
         files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
-            raise refuse(files.path, tr("it holds other files than when this run began; put those back, or begin anew"))
+            raise refuse(
+                files.path, tr("its files have changed since this run began; restore them, or start a new run")
+            )
         if files.adapter is not None:
             files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
         require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
@@ -67,8 +69,8 @@ class FolderPolicy(FolderWeights):
             raise refuse(
                 files.path,
                 tr(
-                    "its layers keep a recurrent state, and sampling here shares keys and values between rows; choose "
-                    "a model whose layers are all attention"
+                    "its layers keep a recurrent state, but sampling here shares keys and values between rows; "
+                    "choose a model with attention layers only"
                 ),
             )
         self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
@@ -106,7 +108,7 @@ class FolderPolicy(FolderWeights):
             prepare_checkpointing(self.model)
         self.require_snapshot_folder(settings.model.snapshot_folder)
         if settings.learner.critic:
-            raise SettingsError("learner.critic", True, tr("only the character model has a critic; switch it off"))
+            raise SettingsError("learner.critic", True, tr("only the character model can have a critic; switch it off"))
         if settings.objective.kl == kl.EXACT and settings.objective.beta:
             raise SettingsError(
                 "objective.kl",

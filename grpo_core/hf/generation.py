@@ -58,5 +58,5 @@ def ignored_sentence(path: Path) -> str:
     if not names:
         return ""
     return tr(
-        "Not followed, as completions are drawn from the whole distribution at the run's temperature: {names}."
+        "Ignored, because completions are drawn from the entire distribution at the run's temperature: {names}."
     ).format(names=", ".join(names))

@@ -46,7 +46,7 @@ def header_of(path: Path) -> GgufHeader:
             if not (magic := file.read(4)):
                 raise refuse(path, tr("it has 0 bytes; copy it again"))
             if magic != MAGIC or _number(file, "I") not in (2, 3):
-                raise refuse(path, tr("it is no GGUF file of version 2 or 3"))
+                raise refuse(path, tr("it is not a GGUF file of version 2 or 3"))
             tensors, entries = _count(file, MOST_ENTRIES), _count(file, MOST_ENTRIES)
             metadata = {_text(file): _value(file, _number(file, "I")) for _ in range(entries)}
             shapes, furthest = {}, 0

@@ -101,9 +101,9 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         if not history or not holds_weights(history[0]):
             raise GrpoError(
                 tr(
-                    "Every weight of this model is trained, and no snapshot holds those that it had before update "
-                    "{step}; a run that trains an adapter answers such questions. With a folder for snapshots, "
-                    "updates after the last but one of them can be asked about."
+                    "Every weight of this model is trained, and no snapshot contains the weights from before update "
+                    "{step}. A run that trains an adapter can answer such questions. With a folder for snapshots, "
+                    "they can be asked about updates after the last snapshot but one."
                 ).format(step=step.step)
             )
         self._require_own_weights()
@@ -122,7 +122,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
     def _require_own_weights(self) -> None:
         if self._astray:
             raise GrpoError(
-                tr("The run's weights could not be read back after a question; its updates are learned again.")
+                tr("The run's weights could not be restored after a question; its updates are being learned again.")
             )
 
     def _go_before(self, step: Step, history: Sequence[Step]) -> None:

@@ -109,7 +109,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     if read["missing_keys"]:
         raise refuse(files.path, _absent(min(read["missing_keys"])))
     if getattr(model, "_hf_peft_config_loaded", False):
-        raise refuse(files.path, tr("transformers has applied an adapter to it, which nobody asked for"))
+        raise refuse(files.path, tr("transformers has applied an adapter to it, which was not requested"))
     model.eval().requires_grad_(False)
     return Loaded(
         model=model.to(device),
@@ -164,7 +164,9 @@ def _configuration(transformers: Any, files: ModelFiles) -> Any:
     """
     config = transformers.AutoConfig.from_pretrained(str(files.whole), trust_remote_code=False, local_files_only=True)
     if getattr(config, "is_encoder_decoder", False):
-        raise refuse(files.path, tr("it is an encoder with a decoder; choose a model that only goes on with a text"))
+        raise refuse(
+            files.path, tr("it is an encoder-decoder model; choose a decoder-only model, which continues a text")
+        )
     config._attn_implementation = None
     config._experts_implementation = None
     return config
@@ -185,7 +187,7 @@ def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
         if expected is not None and expected != shape:
             raise refuse(
                 files.path,
-                tr("its tensor {name} has the shape {shape}, its config.json asks for {wanted}").format(
+                tr("its tensor {name} has the shape {shape}, but its config.json asks for {wanted}").format(
                     name=name, shape=shape, wanted=expected
                 ),
             )
@@ -199,7 +201,7 @@ def _check_shapes(transformers: Any, files: ModelFiles, config: Any) -> None:
 
 
 def _absent(name: str) -> str:
-    return tr("its config.json asks for the tensor {name}, which its files do not hold").format(name=name)
+    return tr("its config.json asks for the tensor {name}, which its files do not contain").format(name=name)
 
 
 def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
@@ -209,7 +211,7 @@ def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     given = [number for each in named if each is not None for number in (each if isinstance(each, list) else [each])]
     ends = {number for number in given if type(number) is int}
     if len(ends) < len(set(map(str, given))):
-        raise refuse(files.path, tr("what it names as eos_token_id is no token's number"))
+        raise refuse(files.path, tr("its eos_token_id is not the number of a token"))
     if not ends:
-        raise refuse(files.path, tr("it names no token that ends a completion (eos_token_id)"))
+        raise refuse(files.path, tr("it does not name a token that ends a completion (eos_token_id)"))
     return tuple(sorted(ends))

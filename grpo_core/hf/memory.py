@@ -178,7 +178,7 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
     wanted = need(files, settings).whole
     if there is None or wanted <= there:
         return
-    needs = tr("training it needs about {wanted:.1f} GB of memory, and {there:.1f} GB are free").format(
+    needs = tr("training it needs about {wanted:.1f} GB of memory, but {there:.1f} GB are free").format(
         wanted=wanted / 1e9, there=there / 1e9
     )
     no_adapter = files.adapter is not None or targets_in(files.shapes) is None

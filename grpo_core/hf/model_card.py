@@ -54,7 +54,7 @@ MEASURED = {
     "accuracy": "right answers, sampled in training",
     "accuracy_sampled": "right answers to held-out prompts, sampled",
     "accuracy_greedy": "right answers to held-out prompts, greedy",
-    "kl": "KL from the reference, nats a token",
+    "kl": "KL from the reference, nats per token",
 }
 """Series in the card's table of results, with their descriptions."""
 
@@ -64,7 +64,7 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
     settings = training.settings[max(training.settings)]
     what = {
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
-        "merged": "A whole model",
+        "merged": "An entire model",
     }[kind]
     parts = [
         _front(files, kind),
@@ -74,7 +74,7 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
         "## Use",
         f"```python\n{USE[kind]}\n```",
         "## Base model",
-        f"{files.description} Digest of its files: `{files.digest}`. An adapter fits these files alone."
+        f"{files.description} Digest of its files: `{files.digest}`. An adapter fits only these files."
         if kind == "adapter"
         else f"{files.description} Digest of its files: `{files.digest}`.",
         "## Task and reward",

@@ -36,7 +36,7 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
         OSError: the files cannot be written.
     """
     if not hasattr(policy.model, "peft_config"):
-        raise GrpoError(tr("Every weight of this model is trained: there is no adapter; export the whole model."))
+        raise GrpoError(tr("Every weight of this model is trained, so there is no adapter; export the entire model."))
     with _as_system_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         policy.model.save_pretrained(folder, save_embedding_layers=False)
@@ -74,7 +74,7 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
 def _require(folder: Path, *names: str) -> None:
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        raise GrpoError(tr("peft has written no {name}.").format(name=missing[0]))
+        raise GrpoError(tr("peft did not write {name}.").format(name=missing[0]))
 
 
 def _share(folder: Path) -> None:

@@ -96,9 +96,9 @@ class Snapshots:
                 yield file
         except (OSError, SafetensorError, KeyError, RuntimeError) as error:
             raise GrpoError(
-                tr("The snapshot {path} cannot be read ({error}); delete it, and the run is learned again.").format(
-                    path=path, error=shortened(error)
-                )
+                tr(
+                    "The snapshot {path} cannot be read ({error}); delete it, and the run will be learned again."
+                ).format(path=path, error=shortened(error))
             ) from None
 
 
@@ -123,15 +123,15 @@ def require_folder(folder: str, size: float) -> None:
         free = shutil.disk_usage(path).free
     except OSError as error:
         raise SettingsError(
-            "model.snapshot_folder", folder, tr("it cannot be made ({reason})").format(reason=error.strerror)
+            "model.snapshot_folder", folder, tr("it cannot be created ({reason})").format(reason=error.strerror)
         ) from None
     if free < (KEPT + 1) * size:
         raise SettingsError(
             "model.snapshot_folder",
             folder,
             plural(
-                "{count} snapshot of {size:.1f} GB does not fit there: {free:.1f} GB are free",
-                "{count} snapshots of {size:.1f} GB do not fit there: {free:.1f} GB are free",
+                "{count} snapshot of {size:.1f} GB does not fit there; {free:.1f} GB are free",
+                "{count} snapshots of {size:.1f} GB do not fit there; {free:.1f} GB are free",
                 KEPT + 1,
             ).format(count=KEPT + 1, size=size / 1e9, free=free / 1e9),
         )

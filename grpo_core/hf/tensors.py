@@ -46,7 +46,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         raise refuse(folder, tr("its {file} names files outside the folder").format(file=INDEX))
     absent = [name for name in names if not (folder / name).is_file()]
     if absent:
-        raise refuse(folder, tr("{file} is missing; copy the whole folder").format(file=absent[0]))
+        raise refuse(folder, tr("{file} is missing; copy the entire folder").format(file=absent[0]))
     return tuple(folder / name for name in names)
 
 
@@ -75,11 +75,11 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
             folder, tr("{file} cannot be read ({reason})").format(file=path.name, reason=error.strerror)
         ) from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, MemoryError):
-        raise refuse(folder, tr("{file} is no safetensors file").format(file=path.name)) from None
+        raise refuse(folder, tr("{file} is not a safetensors file").format(file=path.name)) from None
     if 8 + length + end > size:
         raise refuse(
             folder,
-            tr("{file} is cut short: it holds {size:,} bytes of {whole:,}; copy it again").format(
+            tr("{file} is cut short: it has {size:,} of {whole:,} bytes; copy it again").format(
                 file=path.name, size=size, whole=8 + length + end
             ),
         )
@@ -108,7 +108,7 @@ def numbers(shapes: Shapes) -> int:
 
 def _without_weights(folder: Path) -> str:
     if any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
-        return tr("its weights are stored as pickle, which may run any code; save them as safetensors")
+        return tr("its weights are stored as pickle, which can run any code; save them as safetensors")
     if (folder / "adapter_model.safetensors").exists():
-        return tr("it holds an adapter alone; choose the folder of a whole model")
-    return tr("it holds no {file}").format(file=ONE)
+        return tr("it contains only an adapter; choose the folder of a complete model")
+    return tr("it does not contain {file}").format(file=ONE)

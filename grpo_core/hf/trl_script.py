@@ -54,7 +54,7 @@ def script(settings: Settings) -> str:
     if files.gguf:
         raise refuse(files.path, tr("TRL trains from a folder with config.json; choose one instead of a GGUF file"))
     if files.adapter is not None:
-        raise refuse(files.path, tr("the script begins with a fresh adapter; choose the folder of the whole model"))
+        raise refuse(files.path, tr("the script starts with a new adapter; choose the folder of the complete model"))
     arguments = "\n".join(f"        {name}={value!r}," for name, value in config(settings).items())
     return _TEMPLATE.format(arguments=arguments, rows=_rows(settings), **_beside(settings, files))
 
@@ -86,12 +86,12 @@ def differing(runs: Sequence[Settings]) -> list[dict[str, Any]]:
         refuse_what_trl_cannot(one)
         if _beside(one.replace({"seed": first.seed}), look(Path(one.model.folder))) != same:
             path, (_, wanted) = next(iter(first.replace({"seed": one.seed}).differences(one).items()))
-            raise SettingsError(path, wanted, tr("a sweep for TRL varies arguments of its GRPOConfig only"))
+            raise SettingsError(path, wanted, tr("a sweep for TRL can vary only arguments of its GRPOConfig"))
         rows.append({"per_device_train_batch_size": _rows(one), **config(one)})
     names = {name: None for row in rows for name in row}
     missing = [name for name in names if any(name not in row for row in rows)]
     if missing:
-        raise SettingsError("objective", missing[0], tr("not every run of the sweep has this argument of TRL"))
+        raise SettingsError("objective", missing[0], tr("not every run of the sweep has this TRL argument"))
     return [{name: row[name] for name in names if any(each[name] != row[name] for each in rows)} for row in rows]
 
 
@@ -152,7 +152,7 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
     for field, fits in _CAN.items():
         if not fits(objective):
             raise SettingsError(
-                f"objective.{field}", getattr(objective, field), tr("TRL's GRPOTrainer has no such thing")
+                f"objective.{field}", getattr(objective, field), tr("TRL's GRPOTrainer does not support this")
             )
     if (objective.surrogate, objective.reduction, objective.level) not in LOSSES:
         raise SettingsError(
@@ -166,14 +166,14 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
         raise SettingsError(
             "objective.importance_cap",
             objective.importance_cap,
-            tr("TRL has it where vLLM samples, and the script samples with transformers; leave it empty"),
+            tr("TRL supports it only if vLLM samples, but the script samples with transformers; leave it empty"),
         )
     if settings.learner.critic:
         raise SettingsError("learner.critic", True, tr("TRL's GRPOTrainer has no critic"))
     if settings.learner.resample_dead:
         raise SettingsError("learner.resample_dead", True, tr("TRL's GRPOTrainer does not draw groups again"))
     if settings.optimizer.kind != "adam":
-        raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script steps with AdamW"))
+        raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script uses AdamW"))
 
 
 _CAN: dict[str, Callable[[Objective], bool]] = {
@@ -268,7 +268,7 @@ if __name__ == "__main__":
     parser.add_argument("--vllm", action="store_true")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--model", default=MODEL)
-    parser.add_argument("--row", type=int, help="what differs stands in this row of settings.csv, from 1")
+    parser.add_argument("--row", type=int, help="use the settings in this row of settings.csv, counted from 1")
     options = parser.parse_args()
     arguments = dict(
         output_dir=RUN + "-checkpoints",
@@ -296,7 +296,7 @@ if __name__ == "__main__":
     try:
         from trl_recorder import record  # a copy of grpo_core/traces/recorders/trl.py beside this script
     except ImportError:
-        print("trl_recorder.py is not beside this script: nothing is recorded.")
+        print("trl_recorder.py is not next to this script: nothing is recorded.")
     else:
         record(trainer, RUN)
     trainer.train()

@@ -90,7 +90,10 @@ class FolderWeights(TrainedWeights):
         self.forget_gradients()
         if self._moved and not self._aside:
             raise GrpoError(
-                tr("The update was given up after its step; the model is loaded and its updates are learned again.")
+                tr(
+                    "The update was cancelled after its step; the model is being loaded, and its updates are being "
+                    "learned again."
+                )
             )
 
     @contextmanager
@@ -105,9 +108,9 @@ class FolderWeights(TrainedWeights):
         path = named_file(self._weights_aside.write(self.snapshot_folder, self._named, optimizer.state))
         if path is None:
             raise GrpoError(
-                tr(
-                    "The weights as they are now could not be put aside in {folder}, so the question was given up."
-                ).format(folder=self.snapshot_folder)
+                tr("The current weights could not be saved in {folder}, so the question was cancelled.").format(
+                    folder=self.snapshot_folder
+                )
             )
         optimizer.state.clear()
         self._aside = True

@@ -58,18 +58,21 @@ class Checker:
         if answer.answer.check:
             walked = self._picture(homework)
             if walked is None or answer.step not in walked:
-                return Verdict(state=UNCHECKED, why=tr("The lesson's picture gave it, and this edition is not here."))
+                return Verdict(
+                    state=UNCHECKED,
+                    why=tr("It came from the lesson's picture, and this edition is not available here."),
+                )
             return _compared(answer.value, walked[answer.step])
         if not answer.settings:
-            return Verdict(state=UNCHECKED, why=tr("It is of a recorded run."))
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
         try:
             settings = settings_from_json(answer.settings, homework.version)
         except GrpoError as error:
             return Verdict(state=REFUSED, why=str(error))
         if settings.is_language:
-            return Verdict(state=UNCHECKED, why=tr("It is of a language model."))
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a language model."))
         if settings.is_recorded:
-            return Verdict(state=UNCHECKED, why=tr("It is of a recorded run."))
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
         if why := too_large(settings, answer):
             return Verdict(state=REFUSED, why=why)
         try:
@@ -106,8 +109,8 @@ def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
     samples = updates * settings.learner.group_size * settings.task.prompts * settings.learner.mu
     if updates > MOST_UPDATES or samples > MOST_SAMPLES:
         return plural(
-            "Its run is too large to be computed again: {updates:,} update, {samples:,} completions.",
-            "Its run is too large to be computed again: {updates:,} updates, {samples:,} completions.",
+            "Its run is too large to be recomputed: {updates:,} update, {samples:,} completions.",
+            "Its run is too large to be recomputed: {updates:,} updates, {samples:,} completions.",
             updates,
         ).format(updates=updates, samples=samples)
     return ""
@@ -118,5 +121,7 @@ def _compared(claimed: float, computed: float) -> Verdict:
         return Verdict(state=DIFFERS, why=tr("The run has no such number."))
     if abs(claimed - computed) <= CLOSE * max(1.0, abs(computed)):
         return Verdict(state=AGREES, value=computed)
-    sentence = tr("{claimed!r} is claimed, the run gives {computed!r}.").format(claimed=claimed, computed=computed)
+    sentence = tr("The homework claims {claimed!r}, but the run gives {computed!r}.").format(
+        claimed=claimed, computed=computed
+    )
     return Verdict(state=DIFFERS, why=sentence, value=computed)

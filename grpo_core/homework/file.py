@@ -114,12 +114,12 @@ def read_homework(path: Path) -> tuple[Homework, bytes]:
 
 
 def _refuse(constant: str) -> None:
-    raise HomeworkError(tr("It holds {constant}, which is no number.").format(constant=constant))
+    raise HomeworkError(tr("It contains {constant}, which is not a number.").format(constant=constant))
 
 
 def _homework(data: Any) -> Homework:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise HomeworkError(tr("It is no homework of this program."))
+        raise HomeworkError(tr("It is not a homework file of this program."))
     rows, runs = data.get("answers"), data.get("runs")
     if not isinstance(rows, list) or not isinstance(runs, list) or len(rows) > MOST_ANSWERS or len(runs) > MOST_RUNS:
         raise HomeworkError(tr("Its answers are damaged."))
@@ -137,7 +137,7 @@ def _homework(data: Any) -> Homework:
 def _answer(row: Any, runs: list[Any]) -> HomeworkAnswer:
     kind = _text(row, "kind", LONGEST_NAME)
     if kind not in KINDS:
-        raise HomeworkError(tr("“{kind}” is no kind of question.").format(kind=kind[:40]))
+        raise HomeworkError(tr("“{kind}” is not a kind of question.").format(kind=kind[:40]))
     place = _whole(row, "settings")
     if place >= len(runs) or not isinstance(runs[place], str):
         raise HomeworkError(tr("The settings of one of its runs are missing."))
@@ -183,7 +183,7 @@ def _text(data: Any, key: str, longest: int) -> str:
     if len(text) > longest:
         raise HomeworkError(
             plural(
-                "“{key}” is longer than {longest} letter.", "“{key}” is longer than {longest} letters.", longest
+                "“{key}” is longer than {longest} character.", "“{key}” is longer than {longest} characters.", longest
             ).format(key=key, longest=longest)
         )
     return text
@@ -201,5 +201,5 @@ def _number(data: Any, key: str) -> float | None:
         return None
     value = data.get(key) if isinstance(data, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or not math.isfinite(value):
-        raise HomeworkError(tr("“{key}” is no number.").format(key=key))
+        raise HomeworkError(tr("“{key}” is not a number.").format(key=key))
     return float(value)

@@ -209,7 +209,7 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
     if len(paths) > MOST_FILES:
         raise GrpoError(
             plural(
-                "{folder} holds more than {most:,} file.", "{folder} holds more than {most:,} files.", MOST_FILES
+                "{folder} contains more than {most:,} file.", "{folder} contains more than {most:,} files.", MOST_FILES
             ).format(folder=folder, most=MOST_FILES)
         )
     seen: dict[bytes, str] = {}
@@ -231,9 +231,9 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
 
 def _flags(homework: Homework, verdicts: Sequence[Verdict], twin: str) -> Iterator[str]:
     if twin:
-        yield tr("The same file as {twin}.").format(twin=twin)
+        yield tr("It is the same file as {twin}.").format(twin=twin)
     if homework.version != __version__:
-        yield tr("Made by version {version}.").format(version=homework.version)
+        yield tr("It was made by version {version}.").format(version=homework.version)
     if not homework.name.strip():
         yield tr("It has no name.")
     for answer, verdict in zip(homework.answers, verdicts, strict=True):

@@ -74,8 +74,8 @@ class Cluster:
         except (OSError, ValueError, TimeoutError) as error:
             raise GrpoError(
                 tr(
-                    "No scheduler answers at {where} ({error}). Give the address of one, its scheduler file, or "
-                    "“local”; docs/clusters.md has the commands that start one."
+                    "No scheduler responds at {where} ({error}). Give the address of a scheduler, its scheduler "
+                    "file, or “local”; docs/clusters.md shows how to start one."
                 ).format(where=where, error=shortened(error))
             ) from None
         try:
@@ -102,7 +102,7 @@ class Cluster:
 
     def _require_same_versions(self) -> None:
         if not self._client.nthreads():
-            raise GrpoError(tr("The scheduler at {where} has no worker.").format(where=self.where))
+            raise GrpoError(tr("The scheduler at {where} has no workers.").format(where=self.where))
         try:
             found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
         except Exception as error:  # a worker without the package can answer anything
@@ -153,9 +153,10 @@ class Cluster:
 
     def _lost(self) -> GrpoError:
         return GrpoError(
-            tr("The scheduler at {where} is lost. What was done stays; start the same again to go on.").format(
-                where=self.where
-            )
+            tr(
+                "The connection to the scheduler at {where} was lost. Finished work is kept; start the same job again "
+                "to continue."
+            ).format(where=self.where)
         )
 
     def _answer(self, future: Any) -> Crossing | None:
@@ -164,7 +165,7 @@ class Cluster:
         if status == "cancelled":
             raise self._lost()
         if status == "error":
-            raise GrpoError(tr("The cluster gave up: {error}.").format(error=shortened(future.exception())))
+            raise GrpoError(tr("The cluster failed: {error}.").format(error=shortened(future.exception())))
         if status != "finished":
             return None
         try:

@@ -41,7 +41,7 @@ def apart(theirs: Mapping[str, str]) -> str:
     """Return the first version that differs, as the end of a sentence. Empty if all are equal."""
     for name, here in versions().items():
         if theirs.get(name) != here:
-            return tr("has {name} {theirs}, and here it is {here}; install the same on both.").format(
+            return tr("has {name} {theirs}, but this machine has {here}; install the same version on both.").format(
                 name=name, theirs=theirs.get(name), here=here
             )
     return ""
@@ -60,7 +60,7 @@ def answered(call: str, crossing: Crossing, wanted: Mapping[str, str]) -> Crossi
     def poll() -> None:
         known = worker.state.tasks.get(task)
         if known is None or known.state == "cancelled":
-            raise Cancelled(tr("The call was given up."))
+            raise Cancelled(tr("The call was cancelled."))
 
     try:
         return sealed({"result": CALLS[call](*opened(crossing), poll=poll)})
@@ -129,7 +129,7 @@ def opened(crossing: Crossing) -> Any:
     """
     blobs, text, digest = crossing
     if _digest(text, blobs) != digest:
-        raise GrpoError(tr("What came over the network is damaged; ask again."))
+        raise GrpoError(tr("The data received over the network is damaged; try again."))
     return unpacked(json.loads(text), blobs)
 
 

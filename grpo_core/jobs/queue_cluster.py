@@ -63,5 +63,5 @@ def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) 
 def _require_free(path: Path, title: str) -> None:
     if path.exists() and in_use(path):
         raise RunFileError(
-            tr("{title} is being trained in a window; close it there, then go on here.").format(title=title)
+            tr("{title} is being trained in a window; close it there, then continue here.").format(title=title)
         )

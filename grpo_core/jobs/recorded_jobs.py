@@ -25,7 +25,7 @@ Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
 """Seconds between two batches of numbers."""
 NO_OTHER_TRAINER = tr(
-    "This program trained the run. Its losses are shown by the functions that computed them, so there is no other "
+    "This program trained the run. The functions that show its losses also computed them, so there is no other "
     "result to compare them with."
 )
 
@@ -106,7 +106,7 @@ def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
     own = is_own(Path(path))
     source = OwnRun(Path(path)) if own else open_source(Path(path))
     if own and not len(source):
-        raise RunFileError(tr("{name} holds no update.").format(name=source.title))
+        raise RunFileError(tr("{name} contains no updates.").format(name=source.title))
     yield diagnose(source, progress=lambda done, count: poll())
     yield Verdict(agrees=None, text=NO_OTHER_TRAINER) if own else verdict(source, poll)
 

@@ -67,7 +67,7 @@ class SlurmJobs:
         for name in found:
             if name not in known:
                 raise GrpoError(
-                    tr("{path} has “{name}”, which is unknown; known are {names}.").format(
+                    tr("{path} contains the unknown key “{name}”; use {names}.").format(
                         path=path, name=name, names=", ".join(known)
                     )
                 )
@@ -107,13 +107,13 @@ def _value(path: Path, name: str, kind: object, value: Any) -> Any:
     elif kind == "int":
         if type(value) is int and value >= 1:
             return value
-        wanted = tr("a whole number from 1 on")
+        wanted = tr("a whole number of at least 1")
     else:
         if isinstance(value, str) and value and "\n" not in value:
             return value
-        wanted = tr("a text")
+        wanted = tr("text")
     raise GrpoError(
-        tr("{path}: “{name}” is {value}; it has to be {wanted}.").format(
+        tr("{path}: “{name}” is {value}; it must be {wanted}.").format(
             path=path, name=name, value=shortened(value), wanted=wanted
         )
     )
@@ -134,7 +134,7 @@ def described(wanted: SlurmJobs) -> Any:
         return SLURMCluster(**wanted.options())
     except (OSError, RuntimeError, ValueError) as error:
         raise GrpoError(
-            tr("SLURM cannot be asked for these jobs: {error}.").format(error=shortened(error).rstrip("."))
+            tr("These jobs cannot be requested from SLURM: {error}.").format(error=shortened(error).rstrip("."))
         ) from None
 
 
@@ -145,8 +145,8 @@ def submit(there: Any, jobs: int) -> None:
         GrpoError: there is no SLURM on this machine, or it rejects the jobs.
     """
     if shutil.which("sbatch") is None:
-        raise GrpoError(tr("There is no “sbatch” here; start the command on a login node of SLURM."))
+        raise GrpoError(tr("There is no “sbatch” on this machine; run the command on a SLURM login node."))
     tried = subprocess.run(["sbatch", "--test-only"], input=there.job_script(), capture_output=True, text=True)
     if tried.returncode:
-        raise GrpoError(tr("SLURM refuses the jobs: {error}").format(error=shortened(tried.stderr.strip(), 400)))
+        raise GrpoError(tr("SLURM rejected the jobs: {error}").format(error=shortened(tried.stderr.strip(), 400)))
     there.scale(jobs=jobs)

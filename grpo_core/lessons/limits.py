@@ -29,7 +29,7 @@ def check_choices(t: Table, choices: Sequence[Choice]) -> None:
         if other.low < one.high or (other.low, other.high) == (one.low, one.high):
             raise t.error(
                 "choices",
-                tr("“{one}” and “{other}” overlap; two choices may share an end, nothing more").format(
+                tr("“{one}” and “{other}” overlap; two choices can share an end, but nothing more").format(
                     one=one.text, other=other.text
                 ),
             )
@@ -37,7 +37,7 @@ def check_choices(t: Table, choices: Sequence[Choice]) -> None:
         if other.low - one.high > WIDEST_GAP and not counted:
             raise t.error(
                 "choices",
-                tr("no choice holds an answer between {low:g} (“{one}”) and {high:g} (“{other}”)").format(
+                tr("no choice covers an answer between {low:g} (“{one}”) and {high:g} (“{other}”)").format(
                     low=one.high, one=one.text, high=other.low, other=other.text
                 ),
             )
@@ -71,9 +71,11 @@ def check_lesson(t: Table, lesson: Lesson) -> None:
         LessonError: the lesson has one of these faults.
     """
     if lesson.steps[0].predict is not None:
-        raise t.source.error(("steps", 0, "predict"), tr("the first step has to show something; ask in a later one"))
+        raise t.source.error(
+            ("steps", 0, "predict"), tr("the first step must show something; ask a question in a later one")
+        )
     if not lesson.asked:
-        raise t.error("", tr("the lesson asks nothing; at least one step needs a question, [steps.predict]"))
+        raise t.error("", tr("the lesson has no question; at least one step needs one, [steps.predict]"))
 
 
 def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
@@ -88,14 +90,14 @@ def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:
         if update is not None and update > step.update and not step.recorded:
             raise t.table("answer").error(
                 key,
-                tr("update {wanted} lies beyond the step's run, which ends at update {update}").format(
+                tr("update {wanted} is after the end of the step's run, at update {update}").format(
                     wanted=update, update=step.update
                 ),
             )
     at = step.update if predict.answer.update is None else predict.answer.update
     if predict.answer.since is not None and predict.answer.since >= at:
         raise t.table("answer").error(
-            "since", tr("a change since update {since} has to end at a later one").format(since=predict.answer.since)
+            "since", tr("a change since update {since} must end at a later update").format(since=predict.answer.since)
         )
 
 

@@ -35,7 +35,7 @@ def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
             raise LessonError(
                 path.name,
                 1,
-                tr("the file is larger than {largest:,} bytes; a lesson is a short text").format(largest=LARGEST),
+                tr("the file is larger than {largest:,} bytes; a lesson must be a short text").format(largest=LARGEST),
             )
         text = content.decode("utf-8")
     except OSError as error:
@@ -73,11 +73,12 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
     id = t.text("id")
     if not _ID.fullmatch(id):
         raise t.error(
-            "id", tr("“{id}” is no id; small letters, digits and _ are, beginning with a letter").format(id=id)
+            "id",
+            tr("“{id}” is not a valid id; use lower-case letters, digits and _, beginning with a letter").format(id=id),
         )
     title = t.text("title")
     if not title.endswith("?"):
-        raise t.error("title", tr("a title is a question and ends with “?”"))
+        raise t.error("title", tr("a title must be a question and end with “?”"))
     name = t.text("interactive", "")
     if name and name not in vocabulary.interactives:
         t.word("interactive", sorted(vocabulary.interactives))
@@ -120,6 +121,6 @@ def _words(t: Table) -> dict[str, Word]:
             hover=entry.said("hover"), click=entry.said("click", ""), latex=entry.any("latex", "")
         )
         if not isinstance(words[term.casefold()].latex, str):
-            raise entry.error("latex", tr("a text is expected"))
+            raise entry.error("latex", tr("this must be text"))
         entry.done()
     return words

@@ -82,7 +82,7 @@ class Steps:
         start.done()
         steps = t.tables("steps", ())
         if not steps:
-            raise t.error("steps", tr("a lesson has at least one [[steps]]"))
+            raise t.error("steps", tr("a lesson must have at least one [[steps]]"))
         self.steps = tuple(self._step(step) for step in steps)
 
     def _start(self, t: Table) -> Settings:
@@ -148,7 +148,9 @@ class Steps:
             predict=self._prediction(t.table("predict")) if "predict" in t else None,
         )
         if recorded and (settings.plain() or step.knobs):
-            raise t.error("recorded", tr("a recorded run is what it is: it has neither “settings” nor “knobs”"))
+            raise t.error(
+                "recorded", tr("a recorded run cannot be changed: it can have neither “settings” nor “knobs”")
+            )
         t.done()
         check_step(t, step, here)
         if step.predict is not None:
@@ -162,8 +164,8 @@ class Steps:
             raise t.error(
                 key,
                 plural(
-                    "{count} word is too many beside a picture; at most {most} are read",
-                    "{count} words are too many beside a picture; at most {most} are read",
+                    "{count} word is too many next to a picture; use at most {most}",
+                    "{count} words are too many next to a picture; use at most {most}",
                     count,
                 ).format(count=count, most=MOST_WORDS),
             )
@@ -172,7 +174,7 @@ class Steps:
                 close = nearest(term.casefold(), sorted(self._terms))
                 raise t.error(
                     key,
-                    tr("“{term}” stands in brackets, but neither [words] nor the glossary defines it{close}").format(
+                    tr("“{term}” is in brackets, but neither [words] nor the glossary defines it{close}").format(
                         term=term, close=close
                     ),
                 )
@@ -184,8 +186,8 @@ class Steps:
             raise t.error(
                 "knobs",
                 plural(
-                    "a lesson shows at most {most} knob; the whole program shows all",
-                    "a lesson shows at most {most} knobs; the whole program shows all",
+                    "a lesson can show at most {most} knob; the full program shows all",
+                    "a lesson can show at most {most} knobs; the full program shows all",
                     MOST_KNOBS,
                 ).format(most=MOST_KNOBS),
             )
@@ -195,7 +197,7 @@ class Steps:
                 settings.get(knob)
             except (KeyError, AttributeError):
                 close = nearest(knob, flat(settings)) or tr("; an example is objective.beta")
-                raise t.error("knobs", tr("“{knob}” is no setting{close}").format(knob=knob, close=close)) from None
+                raise t.error("knobs", tr("“{knob}” is not a setting{close}").format(knob=knob, close=close)) from None
         return knobs
 
     def _known_panels(self, t: Table) -> tuple[str, ...]:
@@ -205,7 +207,7 @@ class Steps:
                 known = self._vocabulary.panels
                 raise t.error(
                     "panels",
-                    tr("there is no panel “{panel}”; there are {names}{nearest}").format(
+                    tr("there is no panel “{panel}”; choose one of {names}{nearest}").format(
                         panel=panel, names=", ".join(sorted(known)), nearest=nearest(panel, known)
                     ),
                 )
@@ -215,15 +217,18 @@ class Steps:
         kind = t.word("kind", KINDS)
         choices = tuple(_choice(choice) for choice in t.tables("choices", ()))
         if (kind == "choice") != (len(choices) > 1):
-            raise t.error("choices" if choices else "", tr("a choice, and nothing else, has two or more [[choices]]"))
+            raise t.error(
+                "choices" if choices else "",
+                tr("a question of kind “choice” must have two or more [[choices]], and no other kind can have any"),
+            )
         check_choices(t, choices)
         low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
         if kind in ("number", "ghost") and not low < high:
-            raise t.error("range", tr("the range has no width"))
+            raise t.error("range", tr("the range must have a width"))
         whole = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
         shown = t.word("shown", SHOWN, "count" if whole else "digits")
         if shown == "count" and kind in ("number", "ghost") and not whole:
-            raise t.error("shown", tr("a count has a range of whole numbers, such as [0, 8]"))
+            raise t.error("shown", tr("the range of a count must be whole numbers, such as [0, 8]"))
         prediction = Prediction(
             kind=kind,
             ask=self._text(t, "ask"),
@@ -258,7 +263,7 @@ class Steps:
     def _answer(self, t: Table) -> Answer:
         given = [key for key in ("metric", "quantity", "check") if key in t]
         if len(given) != 1:
-            raise t.error("", tr("an answer has exactly one of “metric”, “quantity” and “check”"))
+            raise t.error("", tr("an answer must have exactly one of “metric”, “quantity” and “check”"))
         answer = Answer(
             metric=t.word("metric", sorted(METRICS)) if "metric" in t else "",
             quantity=_quantity(t.table("quantity")) if "quantity" in t else None,
@@ -268,7 +273,9 @@ class Steps:
         )
         t.done()
         if answer.check and (answer.update, answer.since) != (None, None):
-            raise t.error("check", tr("a check is of what the interactive shows and has neither “update” nor “since”"))
+            raise t.error(
+                "check", tr("a check refers to what the interactive shows, and can have neither “update” nor “since”")
+            )
         return answer
 
 
@@ -289,9 +296,9 @@ def _minutes(t: Table) -> float:
     if not 0 <= minutes <= LONGEST_MINUTES:
         raise t.error(
             "minutes",
-            plural("a step takes 0 to {most} minute", "a step takes 0 to {most} minutes", LONGEST_MINUTES).format(
-                most=LONGEST_MINUTES
-            ),
+            plural(
+                "a step must take 0 to {most} minute", "a step must take 0 to {most} minutes", LONGEST_MINUTES
+            ).format(most=LONGEST_MINUTES),
         )
     return minutes
 
@@ -302,7 +309,7 @@ def _updates(t: Table, before: int) -> int:
         raise t.error(
             "update",
             plural(
-                "a lesson trains at most {most} update", "a lesson trains at most {most} updates", MOST_UPDATES
+                "a lesson can train at most {most} update", "a lesson can train at most {most} updates", MOST_UPDATES
             ).format(most=MOST_UPDATES),
         )
     return updates
@@ -320,7 +327,7 @@ def _quantity(t: Table) -> Quantity:
     name = t.word("name", sorted({*QUANTITIES, *METRICS}))
     parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
     if "pass" in t and "after" in t:
-        raise t.error("after", tr("a number is of a pass or stands after so many passes, not both"))
+        raise t.error("after", tr("a number can be that of a pass or that after a number of passes, but not both"))
     passed = t.whole("pass", low=1) - 1 if "pass" in t else t.whole("after", 0)
     t.done()
     return Quantity(name, passed=passed, **parts)

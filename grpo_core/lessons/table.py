@@ -78,7 +78,8 @@ class Table:
         value = self.any(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < low:
             raise self.error(
-                key, tr("a whole number from {low} on is expected, not {found}").format(low=low, found=_named(value))
+                key,
+                tr("a whole number of at least {low} is expected, not {found}").format(low=low, found=_named(value)),
             )
         return value
 
@@ -88,7 +89,7 @@ class Table:
         if value not in allowed:
             raise self.error(
                 key,
-                tr("“{value}” is not known here; there {known}{nearest}").format(
+                tr("“{value}” is unknown here; there {known}{nearest}").format(
                     value=value, known=_there_is(allowed), nearest=nearest(value, allowed)
                 ),
             )
@@ -108,7 +109,7 @@ class Table:
         if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
             raise self.error(key, tr("two numbers [low, high] are expected, not {found}").format(found=_named(values)))
         if not values[0] <= values[1]:
-            raise self.error(key, tr("the lower number comes first"))
+            raise self.error(key, tr("the lower number must come first"))
         return float(values[0]), float(values[1])
 
     def table(self, key: str, default: Any = MISSING) -> Table:
@@ -135,7 +136,7 @@ class Table:
                 known = sorted(set(self._asked))
                 raise self.error(
                     key,
-                    tr("this key is not known here; there {known}{nearest}").format(
+                    tr("this key is unknown here; there {known}{nearest}").format(
                         known=_there_is(known), nearest=nearest(key, known)
                     ),
                 )

@@ -101,8 +101,10 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
     if len(tokens) > longest:
         raise GrpoError(
             plural(
-                "“{completion}” has {count} token with its end sign; completions of this run have at most {longest}.",
-                "“{completion}” has {count} tokens with its end sign; completions of this run have at most {longest}.",
+                "“{completion}” has {count} token, including the end sign; completions of this run have at most "
+                "{longest}.",
+                "“{completion}” has {count} tokens, including the end sign; completions of this run have at most "
+                "{longest}.",
                 len(tokens),
             ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
         )

@@ -73,12 +73,14 @@ def device_named(name: str) -> torch.device:
         SettingsError: the device is not available, or is untested.
     """
     if name == "mps":
-        raise SettingsError("model.device", name, tr("this program has never been tried on it; choose cpu"))
+        raise SettingsError("model.device", name, tr("this program has never been tested on it; choose cpu"))
     there = {"cpu": True, "cuda": torch.cuda.is_available()}
     if not there[name]:
         here = ", ".join(known for known, present in there.items() if present)
         raise SettingsError(
-            "model.device", name, tr("this machine (or this build of torch) has none; here is {here}").format(here=here)
+            "model.device",
+            name,
+            tr("this machine (or this build of torch) has none; available: {here}").format(here=here),
         )
     return torch.device(name)
 

@@ -84,13 +84,13 @@ def read_checkpoint(
             )
         ) from None
     except (ValueError, RuntimeError) as error:
-        raise refuse(tr("it is no safetensors file ({error})").format(error=error)) from None
+        raise refuse(tr("it is not a safetensors file ({error})").format(error=error)) from None
     stored = _size(about)
     wanted = {name: getattr(size, name) for name in SIZE}
     if stored is not None and stored != wanted:
         sizes = ", ".join(f"{name} {value}" for name, value in stored.items())
         raise refuse(
-            tr("it belongs to a model with {sizes}; choose those, “untrained”, or another checkpoint").format(
+            tr("it belongs to a model with {sizes}; choose these sizes, “untrained”, or another checkpoint").format(
                 sizes=sizes
             )
         )
@@ -113,10 +113,10 @@ def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]
     try:
         header = json.loads(file.read(length))
     except (ValueError, RecursionError):
-        raise _NoSafetensorsError(tr("its header is no JSON")) from None
+        raise _NoSafetensorsError(tr("its header is not JSON")) from None
     about = header.pop("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(about, dict) or not all(isinstance(text, str) for text in about.values()):
-        raise _NoSafetensorsError(tr("its header describes no tensors"))
+        raise _NoSafetensorsError(tr("its header does not describe tensors"))
     places = sorted(_place(entry) for entry in header.values())
     covered = [0, *(stop for _, stop in places)]
     if [start for start, _ in places] != covered[:-1] or covered[-1] != end - 8 - length:
@@ -135,7 +135,7 @@ def _place(entry: Any) -> tuple[int, int]:
                 raise _NoSafetensorsError(tr("numbers of the type {dtype}").format(dtype=entry["dtype"][:20]))
             if start >= 0 and stop - start == math.prod(shape) * kind.itemsize:
                 return start, stop
-    raise _NoSafetensorsError(tr("its header describes no tensors"))
+    raise _NoSafetensorsError(tr("its header does not describe tensors"))
 
 
 def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str, np.ndarray]:

@@ -169,7 +169,7 @@ class PolicyLearner(Generic[PolicyT]):
         """
         if step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
-                tr("Update {step} cannot be computed again without the updates before it.").format(step=step.step)
+                tr("Update {step} cannot be recomputed without the updates before it.").format(step=step.step)
             )
         self._settings.refuse_structural(settings)
         self.policy.check(settings)
@@ -225,8 +225,8 @@ class PolicyLearner(Generic[PolicyT]):
         elif step.step != self._step + 1 or step.prompt_tokens is None:
             raise GrpoError(
                 tr(
-                    "Update {step} holds no weights, and those before it are not there; choose an update of a run "
-                    "that was trained here, and keep the run that it branched from."
+                    "Update {step} contains no weights, and the updates before it are missing; choose an update of a "
+                    "run that was trained here, and keep the run that it branched from."
                 ).format(step=step.step)
             )
         else:
@@ -270,7 +270,7 @@ class PolicyLearner(Generic[PolicyT]):
 
     def _ask(self) -> None:
         if self._cancelled():
-            raise Cancelled(tr("The run was interrupted and stands at update {step}.").format(step=self._step))
+            raise Cancelled(tr("The run was interrupted and is at update {step}.").format(step=self._step))
 
     def _autocast(self) -> AbstractContextManager[object]:
         return self.policy.computing(self._settings)
@@ -346,9 +346,9 @@ def _watches_reference(settings: Settings) -> bool:
 def _too_large(settings: Settings, step: int) -> str:
     completions = settings.language.prompts * settings.learner.group_size
     return plural(
-        "There is not enough memory for {completions} completion of up to {max_tokens} tokens. The run stands at "
-        "update {step}; halve the prompts or the group size, or choose shorter completions.",
-        "There is not enough memory for {completions} completions of up to {max_tokens} tokens. The "
-        "run stands at update {step}; halve the prompts or the group size, or choose shorter completions.",
+        "There is not enough memory for {completions} completion of up to {max_tokens} tokens. The run is at update "
+        "{step}; halve the prompts or the group size, or choose shorter completions.",
+        "There is not enough memory for {completions} completions of up to {max_tokens} tokens. The run is at update "
+        "{step}; halve the prompts or the group size, or choose shorter completions.",
         completions,
     ).format(completions=completions, max_tokens=settings.language.max_tokens, step=step)

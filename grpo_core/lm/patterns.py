@@ -59,13 +59,13 @@ class PatternMatcher:
                 if isinstance(answer, bool):
                     return answer
                 if answer:
-                    raise GrpoError(tr("it is no regular expression ({error})").format(error=shortened(answer)))
+                    raise GrpoError(tr("it is not a regular expression ({error})").format(error=shortened(answer)))
                 self.close()
         if answer is None:
             raise GrpoError(
                 tr(
-                    "the process that matches regular expressions did not answer for {seconds:g} seconds, asked for "
-                    "“{pattern}”, and was ended"
+                    "the process that matches regular expressions did not respond for {seconds:g} seconds on "
+                    "“{pattern}” and was stopped"
                 ).format(pattern=pattern[:60], seconds=_PATIENCE)
             )
         if text is None:
@@ -75,7 +75,7 @@ class PatternMatcher:
         raise GrpoError(
             tr(
                 "the regular expression “{pattern}” is still searching “{text}” after {seconds:g} seconds; write it "
-                "without one repetition inside another"
+                "without nested repetitions"
             ).format(pattern=pattern[:60], text=text[:60], seconds=SECONDS)
         )
 

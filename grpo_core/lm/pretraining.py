@@ -82,7 +82,7 @@ def pretrained(
     for step in range(done, recipe.steps):
         if cancelled():
             _keep(recipe, model, optimizer, partial, step)
-            raise Cancelled(f"Stopped after {step} steps; the same command goes on from there.")
+            raise Cancelled(f"Stopped after {step} steps; the same command continues from there.")
         optimizer.param_groups[0]["lr"] = recipe.learning_rate * schedule(step, recipe.steps)
         tokens, counted = batch(recipe, step)
         logits = model(tokens[:, :-1])
@@ -209,9 +209,9 @@ def _resumed(recipe: Recipe, model: Transformer, optimizer: torch.optim.Optimize
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except Exception as error:  # the library can raise anything on a damaged file
-        raise GrpoError(f"{path.name} cannot be read ({error}); delete it to begin anew.") from None
+        raise GrpoError(f"{path.name} cannot be read ({error}); delete it to start again.") from None
     if about.get("recipe") != repr(recipe):
-        raise GrpoError(f"{path.name} was begun with another recipe; finish it with that one, or delete it.")
+        raise GrpoError(f"{path.name} was started with another recipe; finish it with that recipe, or delete it.")
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.copy_(tensors[name])

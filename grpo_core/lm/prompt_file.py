@@ -73,7 +73,7 @@ def each_prompt(
             )
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise GrpoError(tr("{name} is not text in UTF-8; save it as such.").format(name=path.name)) from None
+        raise GrpoError(tr("{name} is not UTF-8 text; save it as UTF-8.").format(name=path.name)) from None
     except (OSError, RuntimeError, ValueError) as error:  # the last two: an unknown home directory, or an invalid name
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise GrpoError(
@@ -87,7 +87,9 @@ def each_prompt(
         yield _checked(path, line, row, checker, longest)
         empty = False
     if empty:
-        raise GrpoError(tr("{name} holds no prompts; each line needs a prompt and its answer.").format(name=path.name))
+        raise GrpoError(
+            tr("{name} contains no prompts; each line needs a prompt and its answer.").format(name=path.name)
+        )
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -108,9 +110,9 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not {"prompt", "answer"} <= set(names):
             columns = ", ".join(str(name) for name in names)[:80]
             pattern = (
-                tr("{name} begins with the columns {columns}; it needs “prompt” and “answer”.")
+                tr("{name} has the columns {columns}; it needs “prompt” and “answer”.")
                 if columns
-                else tr("{name} begins without names of columns; it needs “prompt” and “answer”.")
+                else tr("{name} has no column names in its first line; it needs “prompt” and “answer”.")
             )
             raise GrpoError(pattern.format(name=path.name, columns=columns))
         for row in reader:
@@ -131,7 +133,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(content)
         except (ValueError, RecursionError):
             raise GrpoError(
-                tr("Line {line} of {name} is not JSON; each line is one object.").format(line=line, name=path.name)
+                tr("Line {line} of {name} is not JSON; each line must be one object.").format(line=line, name=path.name)
             ) from None
         if not isinstance(row, dict):
             raise GrpoError(
@@ -156,8 +158,8 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
     if len(answer) > LONGEST_ANSWER:
         raise GrpoError(
             plural(
-                "{where}: the answer has {count:,} character; {longest:,} are the most.",
-                "{where}: the answer has {count:,} characters; {longest:,} are the most.",
+                "{where}: the answer has {count:,} character; at most {longest:,} are allowed.",
+                "{where}: the answer has {count:,} characters; at most {longest:,} are allowed.",
                 len(answer),
             ).format(where=where, count=len(answer), longest=LONGEST_ANSWER)
         )
@@ -191,9 +193,9 @@ def _check_characters(where: str, prompt: str, longest: int) -> None:
     if len(tokens) > longest:
         raise GrpoError(
             plural(
-                "{where}: the prompt has {count} character; beside the completion there is room for {longest}. "
+                "{where}: the prompt has {count} character; next to the completion there is room for {longest}. "
                 "Shorten it, or choose a shorter completion or a larger context.",
-                "{where}: the prompt has {count} characters; beside the completion there is room for {longest}. "
+                "{where}: the prompt has {count} characters; next to the completion there is room for {longest}. "
                 "Shorten it, or choose a shorter completion or a larger context.",
                 len(tokens),
             ).format(where=where, count=len(tokens), longest=longest)

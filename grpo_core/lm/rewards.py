@@ -98,7 +98,7 @@ class PromptSource:
         prompt = self._own.find(text)
         if prompt is None:
             raise GrpoError(
-                tr("“{text}” is not among the prompts of {name} any more.").format(
+                tr("“{text}” is no longer among the prompts of {name}.").format(
                     text=text, name=located(self.task.file).name
                 )
             )

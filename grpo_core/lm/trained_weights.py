@@ -112,7 +112,9 @@ class TrainedWeights:
         """
         count = sum(weight.numel() for weight in self._weights)
         if "weights" not in state or state["weights"].shape != (count,):
-            raise GrpoError(tr("The recorded weights belong to a model of another size; no run can go on from them."))
+            raise GrpoError(
+                tr("The recorded weights belong to a model of another size; a run cannot continue from them.")
+            )
         with torch.no_grad():
             for weight, part in zip(self._weights, self._split(state["weights"]), strict=True):
                 weight.copy_(part)

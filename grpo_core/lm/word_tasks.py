@@ -37,23 +37,23 @@ class About:
 ABOUT: dict[str, About] = {
     "sums": About(
         watch=tr(
-            "The last number of the answer is compared. Watch the model stop talking about the question and begin to "
-            "calculate, and the answers become shorter before they become right."
+            "The last number of the answer is compared. Watch the model stop talking about the question and start to "
+            "calculate; the answers become shorter before they become right."
         ),
         gamed=tr(
-            "Any text may stand before the last number: the bare number that was asked for is not what is paid. A "
+            "Any text can come before the last number, so the bare number that was asked for is not what is paid. A "
             "model that never draws it cannot learn it."
         ),
     ),
     "form": About(
-        watch=tr("Right answer and form are paid apart: watch which of the two is learned first."),
-        gamed=tr("Where the form pays more than the answer, a wrong number in the right form is worth writing."),
+        watch=tr("The right answer and the form are paid separately: watch which of the two is learned first."),
+        gamed=tr("If the form pays more than the answer, a wrong number in the right form is worth writing."),
     ),
     "questions": About(
         watch=tr("Watch groups whose answers are all right or all wrong: nothing is learned from these."),
         gamed=tr(
-            "An exact comparison pays one spelling alone, the last number pays whatever stands before it, and a "
-            "regular expression pays everything it is found in: read the answers, not the curve."
+            "An exact comparison pays only one spelling, the last number pays whatever comes before it, and a "
+            "regular expression pays everything it is found in: read the answers, not only the curve."
         ),
     ),
 }

@@ -103,7 +103,9 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
                 if not in_use(path):
                     raise
                 busy = RunFileError(
-                    tr("{title} is being trained in a window; close it there, then go on here.").format(title=run.title)
+                    tr("{title} is being trained in a window; close it there, then continue here.").format(
+                        title=run.title
+                    )
                 )
         if busy is not None:
             raise busy
@@ -162,7 +164,7 @@ def claimed(folder: Path) -> Iterator[None]:
         if not in_use(folder / MANIFEST):
             raise
         raise RunFileError(
-            tr("Somebody else is training the runs of {folder}; wait, or stop them there.").format(folder=folder)
+            tr("Another program is training the runs of {folder}; wait for it, or stop it first.").format(folder=folder)
         ) from None
     try:
         yield

@@ -68,9 +68,9 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
         SettingsError: there is no such setting, a value is not allowed, or there would be too many runs.
     """
     if updates < 1:
-        raise SettingsError("updates", updates, tr("allowed is a whole number from 1 on"))
+        raise SettingsError("updates", updates, tr("it must be a whole number of at least 1"))
     if not seeds:
-        raise SettingsError("seeds", 0, tr("allowed is a whole number from 1 on"))
+        raise SettingsError("seeds", 0, tr("it must be a whole number of at least 1"))
     points = grid(settings, axes)
     if len(points) * len(seeds) > MOST_RUNS:
         raise SettingsError(
@@ -116,7 +116,7 @@ def begin(folder: Path, queue: Queue) -> Queue:
         there = read(folder)
         if (there.axes, there.runs) != (queue.axes, queue.runs):
             raise RunFileError(
-                tr("{folder} holds another sweep; choose another folder, or give the same settings again.").format(
+                tr("{folder} contains another sweep; choose another folder, or give the same settings again.").format(
                     folder=folder
                 )
             )
@@ -151,11 +151,11 @@ def read(folder: Path) -> Queue:
         return Queue(axes=axes, updates=int(stored["updates"]), runs=runs, ended=bool(stored["ended"]))
     except OSError as error:
         raise RunFileError(
-            tr("{folder} holds no queue of runs: {strerror}.").format(folder=folder, strerror=error.strerror)
+            tr("{folder} does not contain a queue of runs: {strerror}.").format(folder=folder, strerror=error.strerror)
         ) from None
     except (ValueError, TypeError, LookupError, SettingsError, RecursionError):
         raise RunFileError(
-            tr("{path} is damaged; the runs beside it are whole and can be opened one by one.").format(path=path)
+            tr("{path} is damaged; the runs next to it are intact and can be opened one by one.").format(path=path)
         ) from None
 
 
@@ -166,7 +166,7 @@ def _write(folder: Path, queue: Queue) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunFileError(
-            tr("The folder {folder} cannot be made: {strerror}.").format(folder=folder, strerror=error.strerror)
+            tr("The folder {folder} cannot be created: {strerror}.").format(folder=folder, strerror=error.strerror)
         ) from None
     with replacing(folder / MANIFEST) as temporary, temporary.open("w", encoding="utf-8") as file:
         json.dump(stored, file, indent=1)

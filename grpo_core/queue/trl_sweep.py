@@ -79,7 +79,7 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
         yield Result(run.settings, run.settings.seed, series)
     if none:
         raise RunFileError(
-            tr("No run of {folder} has left a trace in {traces} yet; {script} records each.").format(
+            tr("No run of {folder} has left a trace in {traces} yet; run {script}, which records each of them.").format(
                 folder=folder, traces=TRACES, script=SCRIPT
             )
         )

@@ -25,14 +25,14 @@ The newest values, which do not yet fill a chunk, are in the table ``tail``, whi
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite stores next to a database."""
 
-_FULL = tr("the disk is full; free some space and go on")
-_NO_MORE_FILES = tr("the disk takes no more files, however small (its inodes are used up); delete some and go on")
+_FULL = tr("the disk is full; free some space to continue")
+_NO_MORE_FILES = tr("the disk cannot hold any more files (its inodes are used up); delete some to continue")
 _DAMAGED = tr("the file is damaged or was cut short")
 _READ_ONLY = tr("the file or its folder is read-only")
-_TOO_LONG = tr("its path is too long; choose a folder nearer to the root of the disk")
+_TOO_LONG = tr("its path is too long; choose a folder closer to the root of the disk")
 _LONGEST_PATH = 500
 """Maximum length of a path in bytes, without the suffixes of companion files, that SQLite can open."""
-_NO_HANDLE = tr("the program has as many files open as the system allows it")
+_NO_HANDLE = tr("the program has as many files open as the system allows")
 _REASONS = {
     "EMFILE": _NO_HANDLE,
     "ENFILE": _NO_HANDLE,
@@ -45,9 +45,9 @@ _REASONS = {
     "SQLITE_CONSTRAINT": _DAMAGED,
     "SQLITE_MISMATCH": _DAMAGED,
     "SQLITE_TOOBIG": _DAMAGED,
-    "SQLITE_INTERRUPT": tr("reading it takes far too long, as in no file that GRPO Lab has written"),
-    "SQLITE_NOMEM": tr("memory is short"),
-    "ENOMEM": tr("memory is short"),
+    "SQLITE_INTERRUPT": tr("reading it takes far too long; no file written by GRPO Lab takes that long"),
+    "SQLITE_NOMEM": tr("there is not enough memory"),
+    "ENOMEM": tr("there is not enough memory"),
     "EACCES": _READ_ONLY,
     "EPERM": _READ_ONLY,
     "EROFS": _READ_ONLY,
@@ -56,7 +56,7 @@ _REASONS = {
     "SQLITE_BUSY": tr("another program is using it"),
     "SQLITE_LOCKED": tr("another program is using it"),
     "SQLITE_PROTOCOL": tr("another program is using it"),
-    "SQLITE_IOERR": tr("the disk reports an error; perhaps there is no space left on it"),
+    "SQLITE_IOERR": tr("the disk reports an error; it may be full"),
 }
 
 
@@ -85,7 +85,7 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             if application != APPLICATION_ID:
                 raise RunFileError(
-                    tr("{name} is a database of another program, not a run file of GRPO Lab.").format(name=path.name)
+                    tr("{name} is another program's database, not a run file of GRPO Lab.").format(name=path.name)
                 )
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             try:
@@ -119,7 +119,7 @@ def _size_of_file(path: Path) -> int:
         for beside in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
             if beside.exists() and not beside.is_file():  # opening a pipe would block
                 raise RunFileError(
-                    tr("{name} is a device or a pipe; a run is an ordinary file.").format(name=beside.name)
+                    tr("{name} is a device or a pipe; a run must be a regular file.").format(name=beside.name)
                 )
     if status.st_size == 0:
         raise RunFileError(tr("{name} is empty; nothing was ever written to it.").format(name=path.name))
@@ -146,7 +146,7 @@ def _read_only(path: Path) -> RunConnection:
         if log.exists() and log.stat().st_size:
             raise RunFileError(
                 tr(
-                    "{name} was not closed: its last updates lie in {log}, and they cannot be joined in a "
+                    "{name} was not closed: its last updates are in {log}, and the two cannot be merged in a "
                     "read-only folder. Copy both files to another folder and open the run there."
                 ).format(name=path.name, log=log.name)
             ) from None

@@ -50,7 +50,7 @@ def packed(arrays: Mapping[str, Any]) -> tuple[str, bytes]:
         array = np.asarray(value)
         if array.dtype.kind not in _PLAIN:
             raise RunFileError(
-                tr("The array “{name}” holds {dtype}; a run file stores booleans and numbers only.").format(
+                tr("The array “{name}” contains {dtype}; a run file stores only booleans and numbers.").format(
                     name=name, dtype=array.dtype
                 )
             )
@@ -80,8 +80,8 @@ def unpacked(layout: str, record: bytes) -> dict[str, np.ndarray]:
     if len(record) != size:
         raise RunFileError(
             plural(
-                "A record of {count} byte stands where {size} belong; it is damaged.",
-                "A record of {count} bytes stands where {size} belong; it is damaged.",
+                "A record has {count} byte instead of {size}; it is damaged.",
+                "A record has {count} bytes instead of {size}; it is damaged.",
                 len(record),
             ).format(count=len(record), size=size)
         )
@@ -126,9 +126,9 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
 def _number(array: np.ndarray, name: str, number: int) -> float:
     if array.shape:
         raise RunFileError(
-            tr("The record of update {number} has a table where one number belongs ({name}); it is damaged.").format(
-                number=number, name=name
-            )
+            tr(
+                "The record of update {number} has a table where there should be one number ({name}); it is damaged."
+            ).format(number=number, name=name)
         )
     return float(array)
 
@@ -156,14 +156,14 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
         fields = json.loads(layout)
         whole = fields["itemsize"]
         if not _is_whole(whole) or whole > _LARGEST:
-            raise ValueError("a record has no such size")
+            raise ValueError("no record has this size")
         places = []
         columns = (fields["names"], fields["formats"], fields["shapes"], fields["offsets"])
         if max(map(len, columns)) > MOST_ARRAYS:
             raise ValueError("it names too many arrays")
         for name, text, shape, offset in zip(*columns, strict=True):
             if not isinstance(name, str) or len(name) > _LONGEST_NAME:
-                raise ValueError("the name of an array is none")
+                raise ValueError("the name of an array is not a name")
             if text not in _KINDS:
                 raise ValueError("only booleans and numbers are stored")
             kind = np.dtype(text)

@@ -87,7 +87,7 @@ def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list
     entries = []
     for path in _paths(folder):
         if cancelled():
-            raise Cancelled(tr("The runs were not looked through."))
+            raise Cancelled(tr("The runs were not searched."))
         entries.append(_entry(path))
     return sorted(entries, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
 
@@ -210,7 +210,7 @@ class Lineage:
             meta = self.reader.meta
             if meta.parent and (meta.parent[0] in self._ids or len(self._ids) > MOST_ANCESTORS):
                 raise RunFileError(
-                    tr("{name} says that it was branched from itself; the file is damaged.").format(
+                    tr("{name} claims to be branched from itself; the file is damaged.").format(
                         name=self.reader.path.name
                     )
                 )
@@ -218,8 +218,8 @@ class Lineage:
             if path is None:
                 raise RunFileError(
                     tr(
-                        "Update {number} is in the run that {name} was branched from, "
-                        "and that run is not there any more; its curves are kept here."
+                        "Update {number} is in the run that {name} was branched from, and that run no longer exists; "
+                        "its curves are kept here."
                     ).format(number=number, name=self.reader.path.name)
                 )
             self._parent = Lineage(RunReader.open(path), self._folder, self._ids)

@@ -78,8 +78,8 @@ class Manifest:
         if len(self.runs) > MOST_RUNS:
             raise SessionError(
                 plural(
-                    "A session holds at most {most_runs} run, not {count}.",
-                    "A session holds at most {most_runs} runs, not {count}.",
+                    "A session can contain at most {most_runs} run, not {count}.",
+                    "A session can contain at most {most_runs} runs, not {count}.",
                     MOST_RUNS,
                 ).format(most_runs=MOST_RUNS, count=len(self.runs))
             )
@@ -100,7 +100,7 @@ class Manifest:
                 len(texts) <= LONGEST_LIST,
                 name,
                 plural("{count} entry", "{count} entries", len(texts)).format(count=len(texts)),
-                tr("a list of at most {longest_list}").format(longest_list=LONGEST_LIST),
+                tr("a list of at most {longest_list} entries").format(longest_list=LONGEST_LIST),
             )
             for text in texts:
                 _check_text(name, text)
@@ -137,12 +137,10 @@ def manifest_from(content: bytes, name: str) -> Manifest:
     except (ValueError, RecursionError):
         raise SessionError(tr("The manifest of {name} is damaged: it is not JSON.").format(name=name)) from None
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
-        raise SessionError(tr("The manifest of {name} is not that of a session of GRPO Lab.").format(name=name))
+        raise SessionError(tr("The manifest of {name} is not the manifest of a GRPO Lab session.").format(name=name))
     version = stored.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise SessionError(
-            tr("The manifest of {name} is damaged: it does not say in which format it is written.").format(name=name)
-        )
+        raise SessionError(tr("The manifest of {name} is damaged: it does not name its format.").format(name=name))
     if version > VERSION:
         raise SessionError(
             tr("{name} was written by a newer version of GRPO Lab; update the program to open it.").format(name=name)
@@ -200,7 +198,7 @@ def _check(good: bool, name: str, value: object, allowed: str) -> None:
     if not good:
         shown = str(value)
         raise SessionError(
-            tr("{name} is {shown}{value}, allowed is {allowed}.").format(
+            tr("{name} is {shown}{value}; it must be {allowed}.").format(
                 name=name, shown=shown[:60], value="…" if len(shown) > 60 else "", allowed=allowed
             )
         )

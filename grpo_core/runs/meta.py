@@ -84,7 +84,7 @@ def all_rows(connection: sqlite3.Connection) -> dict[str, Any]:
         (LONGEST_META, MOST_META_ROWS + 1),
     ).fetchall()
     if len(rows) > MOST_META_ROWS:
-        raise RunFileError(tr("The run says more of itself than any run does; the file is damaged."))
+        raise RunFileError(tr("The run describes itself at greater length than any run does; the file is damaged."))
     return dict(rows)
 
 
@@ -108,14 +108,16 @@ def meta_from(rows: Mapping[str, Any]) -> RunMeta:
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RunFileError(
-            tr("The run does not say what it is ({error}); the file is damaged.").format(error=shortened(repr(error)))
+            tr("The run's description cannot be read ({error}); the file is damaged.").format(
+                error=shortened(repr(error))
+            )
         ) from None
 
 
 def _text(rows: Mapping[str, Any], key: str) -> str:
     value = rows[key]
     if not isinstance(value, str):
-        raise TypeError(f"{key} is no text")
+        raise TypeError(f"{key} is not text")
     return value
 
 
@@ -128,13 +130,13 @@ def _title(text: str) -> str:
 
 def _moment(value: object) -> float:
     if not isinstance(value, (int, float)) or not 0 <= value < _LAST_MOMENT:
-        raise ValueError("it was created at no time")
+        raise ValueError("its time of creation is not valid")
     return float(value)
 
 
 def _whole(value: object) -> int:
     if not isinstance(value, int) or not 0 <= value <= MOST_UPDATES:
-        raise ValueError(f"{str(value)[:40]} is no update")
+        raise ValueError(f"{str(value)[:40]} is not an update")
     return value
 
 
@@ -178,10 +180,10 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
     try:
         stored = json.loads(_text(rows, "origin"))
         if not isinstance(stored, dict):
-            raise TypeError("it is no object")
+            raise TypeError("it is not an object")
         texts: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in _ORIGIN_TEXTS}
         if not all(isinstance(text, str) for values in texts.values() for text in values):
-            raise TypeError("what should be texts are none")
+            raise TypeError("what should be texts are not texts")
         settings = stored_settings(stored["settings"], written_by(rows))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
@@ -189,7 +191,7 @@ def origin_from(rows: Mapping[str, Any], arrays: tuple[str, bytes]) -> Origin:
         ) from None
     known: dict[str, Any] = {k: v for k, v in unpacked(*arrays).items() if k in _ORIGIN_ARRAYS}
     if settings.is_language and known:
-        raise RunFileError(tr("The start of a language model's run holds a bandit's tables; the file is damaged."))
+        raise RunFileError(tr("The start of a language model's run contains a bandit's tables; the file is damaged."))
     if any(array.ndim != 2 or 0 in array.shape for array in known.values()):
         raise RunFileError(tr("The tables of the run's start have no rows or columns; the file is damaged."))
     return Origin(settings=settings, **texts, **known)

@@ -23,7 +23,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     path = path.absolute()
     if os.path.lexists(path):
-        raise RunFileError(tr("{path} exists already; choose another name.").format(path=path))
+        raise RunFileError(tr("{path} already exists; choose another name.").format(path=path))
     if not path.parent.is_dir():
         raise RunFileError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}{PART}")
@@ -33,7 +33,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             if os.path.lexists(path):
-                raise RunFileError(tr("{path} has come to be meanwhile; choose another name.").format(path=path))
+                raise RunFileError(tr("{path} was created in the meantime; choose another name.").format(path=path))
             temporary.rename(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -49,7 +49,7 @@ def require_space_for(path: Path, size: float) -> None:
         free = shutil.disk_usage(path.absolute().parent).free if path.absolute().parent.is_dir() else float("inf")
     if free < size:
         raise RunFileError(
-            tr("{name} needs {size:.2g} GB, and {free:.2g} GB are free there; choose another disk.").format(
+            tr("{name} needs {size:.2g} GB, but {free:.2g} GB are free there; choose another disk.").format(
                 name=path.name, size=size / 1e9, free=free / 1e9
             )
         )

@@ -62,7 +62,7 @@ class RunReader:
             self._rows = all_rows(connection)
         self._sound: set[str] = set()
         if "meta" in damaged_meta(self._rows):
-            raise RunFileError(self._not_as_written(tr("What it says of itself")))
+            raise RunFileError(self._not_as_written(tr("Its description")))
         self.meta: RunMeta = meta_from(self._rows)
         self.first = self.meta.parent[1] + 1 if self.meta.parent else 1
         self.last = self.first - 1
@@ -92,7 +92,7 @@ class RunReader:
             newest = self._connection.execute("SELECT max(step) FROM step").fetchone()[0]
         if newest is not None and not self.first <= newest <= MOST_UPDATES:
             raise RunFileError(
-                tr("{name} says that it holds update {newest}, which no run has; the file is damaged.").format(
+                tr("{name} claims to contain update {newest}, which no run has; the file is damaged.").format(
                     name=self.path.name, newest=newest
                 )
             )
@@ -155,7 +155,7 @@ class RunReader:
             return None if row is None else answer_from_json(question, row[0])
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
             raise RunFileError(
-                tr("An answer kept in {name} is damaged; ask again in a copy.").format(name=self.path.name)
+                tr("An answer stored in {name} is damaged; ask again in a copy.").format(name=self.path.name)
             ) from None
 
     def series(self, name: str, start: int = 0) -> np.ndarray:
@@ -223,8 +223,8 @@ class RunReader:
         if not 0 < len(rows) <= MOST_CHANGES:
             raise RunFileError(
                 plural(
-                    "{name} says that its settings changed {count} time or more; the file is damaged.",
-                    "{name} says that its settings changed {count} times or more; the file is damaged.",
+                    "{name} claims that its settings changed {count} time or more; the file is damaged.",
+                    "{name} claims that its settings changed {count} times or more; the file is damaged.",
                     len(rows),
                 ).format(name=self.path.name, count=len(rows))
             )
@@ -279,7 +279,7 @@ class RunReader:
     def _absent(self, number: int) -> str:
         stretch = thinning.stretch_at(self.thinned, number)
         if stretch is not None:
-            return tr("Update {number} was thinned out of {name}. {kept}").format(
+            return tr("Update {number} was dropped when {name} was thinned out. {kept}").format(
                 number=number, name=self.path.name, kept=thinning.stretches_text([stretch])
             )
         if self.first <= number <= self.last:
@@ -287,14 +287,14 @@ class RunReader:
                 number=number, name=self.path.name
             )
         if self.meta.parent and 1 <= number < self.first:
-            return tr("Update {number} lies before the branch point and is in the run that {name} came from.").format(
+            return tr("Update {number} is before the branch point, in the run that {name} was branched from.").format(
                 number=number, name=self.path.name
             )
         if self.last < self.first:
-            return tr("There is no update {number} in {name}; it holds none.").format(
+            return tr("There is no update {number} in {name}; it contains no updates.").format(
                 number=number, name=self.path.name
             )
-        return tr("There is no update {number} in {name}; it holds {first} to {last}.").format(
+        return tr("There is no update {number} in {name}; it contains {first} to {last}.").format(
             number=number, name=self.path.name, first=self.first, last=self.last
         )
 
@@ -305,17 +305,17 @@ class RunReader:
             ).fetchone()
         if row is None:
             raise RunFileError(
-                tr("The {kind} kept at update {step} is missing in {name}; the file is damaged.").format(
+                tr("The {kind} stored at update {step} is missing in {name}; the file is damaged.").format(
                     kind=kind, step=step, name=self.path.name
                 )
             )
-        self._check(row[2], row[1], tr("The {kind} kept at update {step}").format(kind=kind, step=step))
+        self._check(row[2], row[1], tr("The {kind} stored at update {step}").format(kind=kind, step=step))
         return self._layout(row[0]), row[2]
 
     def _check(self, record: object, crc: int, what: str) -> None:
         if not isinstance(record, bytes) or zlib.crc32(record) != crc:
             raise RunFileError(
-                tr("{what} in {name} is damaged: its bytes are not those that were written.").format(
+                tr("{what} in {name} is damaged: the bytes are not those that were written.").format(
                     what=what, name=self.path.name
                 )
             )
@@ -339,8 +339,8 @@ class RunReader:
 
     def _not_as_written(self, what: str) -> str:
         return tr(
-            "{name} is damaged. {what}: these are not the bytes that were written. “grpo-lab rebuild” saves in another "
-            "file what can be saved."
+            "{name} is damaged. {what}: these are not the bytes that were written. “grpo-lab rebuild” recovers what "
+            "it can to another file."
         ).format(name=self.path.name, what=what)
 
     def _layout(self, number: int) -> str:
@@ -368,7 +368,7 @@ class RunReader:
             row = self._connection.execute(query, (number, longest)).fetchone()
         if row is None or not isinstance(row[0], str):
             raise RunFileError(
-                tr("A description that updates refer to is missing in {name}; it is damaged.").format(
+                tr("A description that updates refer to is missing in {name}; the file is damaged.").format(
                     name=self.path.name
                 )
             )

@@ -42,9 +42,7 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
         RunFileError: nothing can be recovered, or ``target`` cannot be written.
     """
     if target.exists() and target.samefile(source):
-        raise RunFileError(
-            tr("{name} cannot be rebuilt in its own place; choose another name.").format(name=target.name)
-        )
+        raise RunFileError(tr("{name} cannot be rebuilt in place; choose another name.").format(name=target.name))
     with closing(opened(source)[0]) as damaged:
         file_lock = lock(target)
         try:

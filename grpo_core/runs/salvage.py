@@ -97,7 +97,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                 copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
                 if last is None:
-                    raise RunFileError(tr("No update of {name} can be read any more.").format(name=name))
+                    raise RunFileError(tr("None of the updates in {name} can be read.").format(name=name))
                 copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
                 if stretches:
                     thinning.note(copy, thinning.up_to(stretches, last))

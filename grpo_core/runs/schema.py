@@ -59,7 +59,7 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT ?", (_MOST_OBJECTS + 1,)).fetchall()
     if len(objects) > _MOST_OBJECTS:
         raise RunFileError(
-            tr("{name} holds more tables than any run file; it was not written by GRPO Lab.").format(name=name)
+            tr("{name} contains more tables than any run file; it was not written by GRPO Lab.").format(name=name)
         )
     present = {}
     for kind, called, sql in objects:
@@ -69,15 +69,15 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
         if kind != "table" or not known:
             raise RunFileError(
                 tr(
-                    "{name} holds something that no run file has ({kind} “{object}”); it was not written by GRPO Lab "
-                    "and is not opened."
+                    "{name} contains something that no run file has ({kind} “{object}”); it was not written by GRPO "
+                    "Lab and was not opened."
                 ).format(name=name, kind=str(kind)[:40], object=str(called)[:40])
             )
         present[called] = sql
     for table, statement in TABLES.items():
         if table not in present or not (newer or present[table] == statement):
             raise RunFileError(
-                tr("{name} cannot be read: its table “{table}” is not that of a run; the file is damaged.").format(
+                tr("{name} cannot be read: its table “{table}” is not like that of a run; the file is damaged.").format(
                     name=name, table=table
                 )
             )

@@ -197,8 +197,8 @@ def _check_space(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
     if needed > LARGEST or needed > max(free - SPARE, 0):
         raise SessionError(
             tr(
-                "The runs in {name} need {needed:,.0f} MB, and {free:,.0f} MB are free in {folder}; "
-                "free some space first."
+                "The runs in {name} need {needed:,.0f} MB, but {free:,.0f} MB are free in {folder}; free some space "
+                "first."
             ).format(name=path.name, needed=needed / 1e6, free=free / 1e6, folder=folder)
         )
 
@@ -219,7 +219,7 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     except GrpoError as error:
         why = str(error).replace(copy.name, f"run {number}")
         raise SessionError(
-            tr("{name} cannot be opened, because of run {number} in it: {why}").format(
+            tr("{name} cannot be opened because of run {number} in it: {why}").format(
                 name=path.name, number=number, why=why
             )
         ) from error
@@ -241,7 +241,7 @@ class _Pouring:
         """
         while piece := source.read(_PIECE):
             if self._cancelled():
-                raise Cancelled(tr("The session was not finished; nothing of it is left."))
+                raise Cancelled(tr("The session was not completed; no part of it was kept."))
             target.write(piece)
             self._done += len(piece)
             self._progress(min(self._done / self._total, 1.0))

@@ -66,7 +66,7 @@ class _Pieces:
 
     def read(self, size: int = -1) -> bytes:
         if size > LARGEST_MANIFEST:
-            raise zipfile.BadZipFile("its directory is longer than that of any session")
+            raise zipfile.BadZipFile("its directory is longer than any session's")
         return self._file.read(size)
 
 
@@ -77,7 +77,7 @@ def _archive(path: Path, file: BinaryIO) -> zipfile.ZipFile:
         sentence = (
             tr("{name} is empty: nothing was ever written to it. Session files are written by GRPO Lab.")
             if path.stat().st_size == 0
-            else tr("{name} is no session file, or it was cut short. Session files are written by GRPO Lab.")
+            else tr("{name} is not a session file, or it was cut short. Session files are written by GRPO Lab.")
         )
         raise SessionError(sentence.format(name=path.name)) from None
 
@@ -112,23 +112,25 @@ def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
     if len(entries) > MOST_ENTRIES:
         raise SessionError(
             plural(
-                "{name} holds {count:,} file; a session holds a manifest and its runs.",
-                "{name} holds {count:,} files; a session holds a manifest and its runs.",
+                "{name} contains {count:,} file; a session contains a manifest and its runs.",
+                "{name} contains {count:,} files; a session contains a manifest and its runs.",
                 len(entries),
             ).format(name=path.name, count=len(entries))
         )
     for name in names:
         if name.startswith(("/", "\\")) or "\\" in name or ":" in name or ".." in name.split("/"):
             raise SessionError(
-                tr("{name} holds a file called “{name2}”, which points outside of it. Not opened.").format(
-                    name=path.name, name2=name[:80]
-                )
+                tr(
+                    "{name} contains a file called “{name2}”, which points outside of it; the session was not opened."
+                ).format(name=path.name, name2=name[:80])
             )
     if len(set(names)) < len(names):
-        raise SessionError(tr("{name} holds two files of the same name; it is damaged.").format(name=path.name))
+        raise SessionError(tr("{name} contains two files of the same name; it is damaged.").format(name=path.name))
     if MANIFEST not in names:
         raise SessionError(
-            tr("{name} is a zip without a {manifest}, so it is no session.").format(name=path.name, manifest=MANIFEST)
+            tr("{name} is a zip file without a {manifest}, so it is not a session.").format(
+                name=path.name, manifest=MANIFEST
+            )
         )
     by_name = dict(zip(names, entries, strict=True))
     _check_entry(path, by_name[MANIFEST], LARGEST_MANIFEST)
@@ -149,21 +151,21 @@ def checked(path: Path, archive: zipfile.ZipFile) -> Manifest:
 def _check_entry(path: Path, entry: zipfile.ZipInfo, largest: int) -> None:
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
         raise SessionError(
-            tr("{filename} in {name} is packed in a way that sessions do not use.").format(
+            tr("{filename} in {name} is compressed in a way that sessions do not use.").format(
                 filename=entry.filename, name=path.name
             )
         )
     if entry.file_size > largest:
         raise SessionError(
-            tr("{filename} in {name} would have {file_size:,} bytes; {largest:,} are the most.").format(
+            tr("{filename} in {name} would have {file_size:,} bytes; at most {largest:,} are allowed.").format(
                 filename=entry.filename, name=path.name, file_size=entry.file_size, largest=largest
             )
         )
     if entry.file_size > _SMALL and entry.file_size > MOST_TIMES * max(entry.compress_size, 1):
         raise SessionError(
             tr(
-                "{filename} in {name} would grow to {file_size:,} bytes from {compress_size:,}; "
-                "no run does that. Not opened."
+                "{filename} in {name} would grow from {compress_size:,} to {file_size:,} bytes, which no run does; "
+                "the session was not opened."
             ).format(
                 filename=entry.filename, name=path.name, file_size=entry.file_size, compress_size=entry.compress_size
             )

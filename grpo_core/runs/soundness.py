@@ -119,7 +119,5 @@ def _check_indices(step: Step, batch: int, micro: int) -> None:
 
 def _damaged(step: Step, name: str) -> RunFileError:
     return RunFileError(
-        tr("The record of update {step} does not fit together ({name}); it is damaged.").format(
-            step=step.step, name=name
-        )
+        tr("The record of update {step} is inconsistent ({name}); it is damaged.").format(step=step.step, name=name)
     )

@@ -26,30 +26,30 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
     """
     if updates >= MOST_UPDATES:
         return plural(
-            "{name} has reached the {most:,} update that a run may have; go on in a new run.",
-            "{name} has reached the {most:,} updates that a run may have; go on in a new run.",
+            "{name} has reached the limit of {most:,} update for a run; continue in a new run.",
+            "{name} has reached the limit of {most:,} updates for a run; continue in a new run.",
             MOST_UPDATES,
         ).format(name=path.name, most=MOST_UPDATES)
     if changes >= MOST_CHANGES:
         return plural(
-            "The settings of {name} have changed {most:,} time, the most in one run; branch from it.",
-            "The settings of {name} have changed {most:,} times, the most in one run; branch from it.",
+            "The settings of {name} have changed {most:,} time, the limit for a run; branch from it.",
+            "The settings of {name} have changed {most:,} times, the limit for a run; branch from it.",
             MOST_CHANGES,
         ).format(name=path.name, most=MOST_CHANGES)
     if not below_limit:
         sentence = (
             tr(
                 "{name} has reached its size limit of {limit:g} GB; thin out its older updates (menu Run), raise the "
-                "limit, or go on in a new run."
+                "limit, or continue in a new run."
             )
             if may_thin
-            else tr("{name} has reached its size limit of {limit:g} GB; raise the limit, or go on in a new run.")
+            else tr("{name} has reached its size limit of {limit:g} GB; raise the limit, or continue in a new run.")
         )
         return sentence.format(name=path.name, limit=limit / 1e9)
     with suppress(OSError):
         free = shutil.disk_usage(path.parent).free
         if free < NEARLY_FULL:
-            return tr("The disk is nearly full: {free:.0f} MB are left. Free some space to go on.").format(
+            return tr("The disk is nearly full: {free:.0f} MB are left. Free some space to continue.").format(
                 free=free / 1e6
             )
     return None

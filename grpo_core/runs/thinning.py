@@ -57,7 +57,7 @@ class Thinning:
         self._first = first
         self.stretches = stretches_from(dict(connection.execute("SELECT key, value FROM meta WHERE key = ?", (KEY,))))
         if self.stretches and self.stretches[-1].last > last:
-            raise RunFileError(tr("The run says that more was thinned out than it holds; the file is damaged."))
+            raise RunFileError(tr("The run claims that more was thinned out than it contained; the file is damaged."))
         blocks = -(-(self.stretches[-1].last - first + 1) // BLOCK) if self.stretches else 0
         self._every = [self._thinnest(first + block * BLOCK) for block in range(blocks)]
 
@@ -141,7 +141,7 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
             raise ValueError("the stretches are not in order")
     except (TypeError, ValueError, RecursionError) as error:
         raise RunFileError(
-            tr("What was thinned out of the run cannot be read ({error}); the file is damaged.").format(
+            tr("The list of what was thinned out cannot be read ({error}); the file is damaged.").format(
                 error=shortened(error)
             )
         ) from None
@@ -177,11 +177,11 @@ def stretch_at(stretches: Sequence[Stretch], number: int) -> Stretch | None:
 def stretches_text(stretches: Iterable[Stretch]) -> str:
     """Describe the dropped stretches, with one sentence for each."""
     return " ".join(
-        tr("Of updates {first:,} to {last:,} every {every:,}th is kept.").format(
+        tr("Of updates {first:,} to {last:,}, one in {every:,} is kept.").format(
             first=s.first, last=s.last, every=s.every
         )
         if s.every > 2
-        else tr("Of updates {first:,} to {last:,} every second is kept.").format(first=s.first, last=s.last)
+        else tr("Of updates {first:,} to {last:,}, one in two is kept.").format(first=s.first, last=s.last)
         for s in stretches
     )
 
@@ -200,5 +200,5 @@ def _stretches(first: int, every: Sequence[int]) -> tuple[Stretch, ...]:
 
 def _whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_UPDATES:
-        raise ValueError(f"{str(value)[:40]} is no update")
+        raise ValueError(f"{str(value)[:40]} is not an update")
     return value

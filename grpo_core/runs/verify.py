@@ -62,15 +62,15 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
             for table, words in _WORDS.items():
                 count = connection.execute("SELECT count(*) FROM " + table).fetchone()[0]
                 bad = checks.is_damaged(connection, rows, table)
-                said = tr("Among the {what} there are bytes that nobody has written.").format(what=words)
+                said = tr("The {what} contain bytes that were not written by GRPO Lab.").format(what=words)
                 unchecked = 0 if table in there else count
                 parts.append(Part(what=words, count=count, damaged=(said,) if bad else (), unchecked=unchecked))
             names = reader.series_names
             most = size_of(path) // (8 * CHUNK)
             values, bad_values, unchecked = count_values(connection, names, last=reader.last, most=most)
     said = plural(
-        "{count} value is not the one that was written. It is computed anew when it is shown.",
-        "{count} values are not those that were written. They are computed anew when they are shown.",
+        "{count} value is not the one that was written. It is recomputed when it is shown.",
+        "{count} values are not those that were written. They are recomputed when they are shown.",
         bad_values,
     )
     parts.append(

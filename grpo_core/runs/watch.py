@@ -76,7 +76,7 @@ class FileWatch:
         """Describe how the file has changed, as words that follow its name in a sentence. Empty if it has not."""
         state = self._state()
         if state is None:
-            return tr("is not there any more")
+            return tr("no longer exists")
         device, number, size = state
         if (device, number) != (self._device, self.number) and not self._is_ours():
             return tr("has been replaced by another file")
@@ -100,16 +100,16 @@ class FileWatch:
         if saved is None and self.short:
             return LostFileError(
                 tr(
-                    "{name} {what}, and no update can be read in what is left of it. The run is paused; its updates up "
-                    "to {committed:,} are lost."
+                    "{name} {what}, and no update can be read from what is left of it. The run is paused; its "
+                    "updates up to {committed:,} are lost."
                 ).format(name=name, what=what, committed=committed),
                 None,
             )
         if saved is None:
             return LostFileError(
                 tr(
-                    "{name} {what}, and what it held could not be saved elsewhere. The run is paused; look whether its "
-                    "disk is still connected."
+                    "{name} {what}, and its contents could not be saved elsewhere. The run is paused; check whether "
+                    "its disk is still connected."
                 ).format(name=name, what=what),
                 None,
             )
@@ -118,14 +118,14 @@ class FileWatch:
             return LostFileError(
                 tr(
                     "{name} {what}. The run is paused. Everything up to update {last:,} is saved as {saved}; updates "
-                    "{first:,} to {committed:,} are lost. Open that file to go on from there."
+                    "{first:,} to {committed:,} are lost. Open that file to continue from there."
                 ).format(name=name, what=what, last=last, saved=path, first=last + 1, committed=committed),
                 path,
             )
         return LostFileError(
             tr(
-                "{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; open "
-                "that file to go on."
+                "{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; "
+                "open that file to continue."
             ).format(name=name, what=what, committed=committed, saved=path),
             path,
         )

@@ -123,7 +123,7 @@ class RunWriter:
         file_lock = lock(path)
         try:
             if path.exists():
-                raise RunFileError(tr("{name} exists already; choose another name.").format(name=path.name))
+                raise RunFileError(tr("{name} already exists; choose another name.").format(name=path.name))
             with replacing(path) as temporary:
                 build(temporary, meta, origin, parent, resumed)
             return cls._opened(path, file_lock, limit, thin)

@@ -58,7 +58,7 @@ def explained_clip(t: Reading) -> Expression:
 
 def _note(r: float, cap: float) -> str:
     if r > cap:
-        return tr("The ratio is above the cap ε⁺ = {cap}: the weight is cut to it, the push stays.").format(
+        return tr("The ratio is above the cap ε⁺ = {cap}: the weight is cut to it, but the push stays.").format(
             cap=plain(cap)
         )
     return tr("The ratio is not above the cap ε⁺ = {cap}: the weight is the ratio itself.").format(cap=plain(cap))
@@ -92,7 +92,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
         key="clipped",
         latex=rf"\mathrm{{sg}}(\min(r,\,{o.clip_high:.6g}))",
         name=tr("capped ratio"),
-        help=tr("The ratio, capped and held constant: it weighs the push and is never pushed itself."),
+        help=tr("The ratio, capped and held constant: it weights the push and is never pushed itself."),
     )
     return (cap, ADVANTAGE, LOG_PROB)
 

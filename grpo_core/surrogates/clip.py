@@ -83,7 +83,7 @@ def slope(t: Reading) -> Expression:
         general=rf"{t.ratio_name} {t.advantage_name} \cdot [\mathrm{{not\ clipped}}]",
         values=rf"{number(r)} \cdot {signed(a)} \cdot {int(is_open)}",
         value=r * a if is_open else 0.0,
-        note="" if is_open or not a else tr("The clipped branch was taken, and it does not change with the ratio."),
+        note="" if is_open or not a else tr("The clipped branch was taken, which does not change with the ratio."),
         source=PPO,
     )
 
@@ -159,7 +159,7 @@ def _branch(o: Objective, r: float, a: float) -> str:
             "The ratio left the band {band} and the clipped branch was taken: the push on this token stops."
         ).format(band=width)
     return tr(
-        "The ratio left the band {band} on the side where the push leads back: the unclipped branch was taken."
+        "The ratio left the band {band} on the side from which the push leads back: the unclipped branch was taken."
     ).format(band=width)
 
 
@@ -209,7 +209,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
             key="ratio",
             latex=rf"\min(r,\,{o.dual_clip:.6g})",
             name=RATIO.name,
-            help=tr("Probability of the token now over that when sampled, held below the dual clip."),
+            help=tr("Probability of the token now divided by that when sampled, held below the dual clip."),
         )
     return (joint(r"\min("), ratio, ADVANTAGE, joint(",", glue=True), clip, ADVANTAGE, joint(")", glue=True))
 

@@ -31,7 +31,7 @@ def explained(t: Reading) -> Expression:
         general=rf"{t.advantage_name} \log \pi_{t.index}",
         values=rf"{number(a)} \cdot {signed(logp)}",
         value=a * logp,
-        note=tr("No ratio and no clip; the value is no score, its gradient is the push."),
+        note=tr("No ratio and no clip; the value is not a score, and its gradient is the push."),
         source=PAPER,
     )
 
@@ -57,10 +57,7 @@ LOG_PROBABILITY = Surrogate(
     pull=pull,
     path=Path.LOG_PROB,
     ratio=Ratio.NONE,
-    unclipped=tr(
-        "This loss has no clip: plain log-probabilities have no ratio that could be clipped. The clip range has no "
-        "effect."
-    ),
+    unclipped=tr("This loss has no clip: plain log-probabilities have no ratio to clip. The clip range has no effect."),
     explained=explained,
     slope=slope,
     script=script,

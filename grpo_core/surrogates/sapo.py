@@ -46,8 +46,9 @@ def explained(t: Reading) -> Expression:
         values=rf"\frac{{4}}{{{number(tau)}}} \cdot {number(gate)} \cdot {signed(a)}",
         value=4 / tau * gate * a,
         note=tr(
-            "A soft gate instead of a clip: the further the ratio is from 1, the smaller a share of the unclipped push "
-            "r A is left. The push itself still grows while the ratio rises a little above 1, and then fades."
+            "A soft gate instead of a clip: the further the ratio is from 1, the smaller the share of the unclipped "
+            "push r A that is left. The push itself still grows while the ratio rises a little above 1, and then "
+            "fades."
         ),
         source=PAPER,
         scale=4 / tau * abs(a),

@@ -101,8 +101,8 @@ VESPO = Surrogate(
     path=Path.LOG_PROB,
     ratio=Ratio.OWN,
     unclipped=tr(
-        "This loss has no clip: VESPO weighs completions by their own product of ratios instead of stopping them. The "
-        "clip range has no effect."
+        "This loss has no clip: VESPO weights completions by the product of their ratios instead of stopping them. "
+        "The clip range has no effect."
     ),
     knobs=("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"),
     explained=value_with(explained_weight),

@@ -56,7 +56,7 @@ def convert(
     file_lock = lock(out)
     try:
         if out.exists():
-            raise RunFileError(tr("{name} exists already; choose another name.").format(name=out.name))
+            raise RunFileError(tr("{name} already exists; choose another name.").format(name=out.name))
         with replacing(out) as temporary:
             return _written(source, temporary, wanted, progress)
     finally:
@@ -99,7 +99,9 @@ def _written(
                         if progress is not None:
                             progress(len(labels) + len(left_out), len(wanted))
             if not labels:
-                raise RunFileError(left_out[0] if left_out else tr("{name} holds no update.").format(name=source.title))
+                raise RunFileError(
+                    left_out[0] if left_out else tr("{name} contains no updates.").format(name=source.title)
+                )
             facts = {
                 "labels": labels,
                 "notes": [*source.notes, *left_out],

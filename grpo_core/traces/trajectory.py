@@ -29,7 +29,7 @@ ENDS = {
     "max_input_tokens": tr("the limit on tokens read ended it"),
     "max_output_tokens": tr("the limit on tokens written ended it"),
     "max_total_tokens": tr("the limit on tokens ended it"),
-    "compaction_failed": tr("it could not be shortened to fit the model's window"),
+    "compaction_failed": tr("it could not be shortened to fit the model's context"),
     "length": tr("the limit on a reply's tokens ended it"),
     "timeout": tr("the limit on time ended it"),
 }

@@ -128,7 +128,7 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
-        help = tr("What the KL term alone does to log π of a token.")
+        help = tr("What the KL term alone does to a token's log π.")
         rows.append(Compared(name="pull", title=tr("Mean |pull| of the KL"), help=help, ran=ran, other=other))
     return tuple(row for row in (*rows, *_ends(w)) if row.ran is not None or row.other is not None)
 
@@ -183,27 +183,27 @@ ROWS = (
     (
         "loss",
         tr("Loss"),
-        tr("Loss of this pass; between two reductions it is another number, not a better or worse one."),
+        tr("Loss of this pass; with another reduction it is a different number, not a better or worse one."),
         4,
     ),
-    ("advantage", tr("Largest |A|"), tr("The advantage that is farthest from 0."), 4),
+    ("advantage", tr("Largest |A|"), tr("The advantage farthest from 0."), 4),
     (
         "clipped",
         tr("Tokens clipped"),
         tr("Tokens whose push is stopped by the clip (for CISPO: whose weight is capped)."),
         0,
     ),
-    ("still", tr("Tokens without push"), tr("Tokens on whose log π the loss has no derivative."), 0),
+    ("still", tr("Tokens without push"), tr("Tokens whose log π has no effect on the loss."), 0),
     (
         "dead",
         tr("Dead groups"),
-        tr("Groups whose rewards are all equal: those of completions, or of their steps where these count."),
+        tr("Groups whose rewards are all equal (the rewards of completions, or of their steps if steps are rewarded)."),
         0,
     ),
     ("push", tr("Mean |push|"), tr("Mean over tokens of |∂loss/∂log π|."), 4),
     ("largest_push", tr("Largest |push|"), tr("The largest |∂loss/∂log π| of a token."), 4),
-    ("weight", tr("Largest weight W"), tr("What the heaviest token counts in the loss."), 4),
-    ("share", tr("Heaviest completion"), tr("Share of all weight that the heaviest completion has."), 4),
+    ("weight", tr("Largest weight W"), tr("Weight of the heaviest token in the loss."), 4),
+    ("share", tr("Heaviest completion"), tr("The heaviest completion's share of the total weight."), 4),
 )
 """(name, title, help, decimals) of each compared number of a pass."""
 CARDS = (
@@ -218,13 +218,13 @@ CHANGES = (
         "risen",
         1,
         tr("Change of log π, A > 0"),
-        tr("Of the tokens whose advantage was above 0 as it ran: log π after the update minus before it."),
+        tr("Mean over the tokens whose recorded advantage was above 0: log π after the update minus log π before it."),
     ),
     (
         "fallen",
         -1,
         tr("Change of log π, A < 0"),
-        tr("Of the tokens whose advantage was below 0 as it ran: log π after the update minus before it."),
+        tr("Mean over the tokens whose recorded advantage was below 0: log π after the update minus log π before it."),
     ),
 )
 """(name, sign of the advantage, title, help) for the mean change of log π of tokens with that sign."""

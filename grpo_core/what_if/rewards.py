@@ -28,9 +28,9 @@ FOLLOWS = 1e-3
 def why_not(step: Step) -> str:
     """Return the reason, as a sentence, why the rewards of ``step`` cannot be reweighted. Empty if they can."""
     if step.reward_parts is None or not step.reward_parts.shape[1]:
-        return tr("The record of this step does not keep its reward functions apart.")
+        return tr("The record of this step does not list its reward functions separately.")
     if step.settings.objective.credits_steps or BASELINES[step.settings.objective.baseline].from_critic:
-        return tr("The advantages of this run depend on more than one reward a completion.")
+        return tr("The advantages of this run depend on more than one reward per completion.")
     return ""
 
 
@@ -89,14 +89,14 @@ def scores_in(text: str, count: int) -> np.ndarray:
     if len(cells) != count:
         raise GrpoError(
             plural(
-                "The clipboard holds {found} line of scores, and this step has {count} completions.",
-                "The clipboard holds {found} lines of scores, and this step has {count} completions.",
+                "The clipboard contains {found} line of scores, but this step has {count} completions.",
+                "The clipboard contains {found} lines of scores, but this step has {count} completions.",
                 len(cells),
             ).format(found=len(cells), count=count)
         )
     for place, cell in enumerate(cells, 1):
         if cell and not _is_number(cell):
-            raise GrpoError(tr("Line {line} is no score: “{cell}”.").format(line=place, cell=cell[:40]))
+            raise GrpoError(tr("Line {line} is not a score: “{cell}”.").format(line=place, cell=cell[:40]))
     return np.array([float(cell) if cell else np.nan for cell in cells])
 
 

@@ -43,7 +43,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
     sentences = [claim.words() for claim in noted(w)]
     if preset and PRESETS[preset].not_covered:
         sentences.append(
-            tr("Not covered of {preset}: {not_covered}").format(preset=preset, not_covered=PRESETS[preset].not_covered)
+            tr("Not covered in {preset}: {not_covered}").format(preset=preset, not_covered=PRESETS[preset].not_covered)
         )
     return tuple(sentences)
 

@@ -221,7 +221,7 @@ def test_the_starting_policy_of_a_run_without_updates(tmp_path: Path) -> None:
         (["--panel", "metrics", "--out", "a.svg", "--size", "400x100", "--scale", "2.5"], "add --no-caption"),
         (["--panel", "metrics", "--out", "a.svg", "--scale", "9"], "give a number from 0.8 to 2.5"),
         (["--panel", "metrics", "--out", "a.svg", "--scale", "nan"], "give a number from 0.8 to 2.5"),
-        (["--panel", "metrics", "--out", "a.svg", "--theme", "pink"], "--help says what is possible"),
+        (["--panel", "metrics", "--out", "a.svg", "--theme", "pink"], "for usage, run:"),
         (["--panel", "explain", "--out", "a.svg", "--explain", "advantag"], "did you mean advantage?"),
         (["--panel", "explain", "--out", "a.svg", "--row", "9"], "it has completions 1 to 8"),
         (["--out", "a.svg"], "add --panel"),

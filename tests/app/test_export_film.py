@@ -123,7 +123,7 @@ def test_an_update_becomes_an_animated_webp_that_is_not_replaced_unasked(
     assert sum(delay for _, delay in frames) == sum(shot.milliseconds for shot in planned)
     assert {(image.width(), image.height()) for image, _ in frames} == {(400, 300)}
     assert main(command) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main([*command, "--force", "--no-caption"]) == 0
 
 

@@ -125,7 +125,7 @@ def test_the_command_writes_the_film_and_leaves_what_is_there(
     assert capsys.readouterr().out.splitlines() == ["Picture 1, step 1 of 1.", str(out)]
     assert [(image.width(), image.height()) for image, _ in read(out)] == [(400, 300)]
     assert main(command) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -105,4 +105,4 @@ def test_the_command_writes_what_the_runs_have_answered(
     assert next(round(question.number[0], 3) for question in questions if question.number) == 0.953
     assert all(question.number or sum(right for right, _ in question.options) == 1 for question in questions)
     assert main(["gift", "--out", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err

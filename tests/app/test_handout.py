@@ -116,7 +116,7 @@ def test_the_command_writes_both_files_of_a_lesson_of_ones_own_and_the_run_can_b
     assert "0.953" in "".join(pages_of(solved.read_bytes()))
     assert "0.953" not in "".join(pages_of(pages.read_bytes()))
     assert main(arguments) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert core(command(lesson_called(str(own))).split()[1:]) == 0
     assert (tmp_path / "home.grpo").is_file()
 

@@ -87,9 +87,9 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     assert main([str(folder), "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "40 files, 8 flagged." in said
-    assert "large.json: Step 2: Its run is too large to be computed again" in said
-    assert "picture.json: Step 2: 2.5 is claimed, the run gives 2.47" in said
-    assert "twin.json: The same file as 00.json." in said
+    assert "large.json: Step 2: Its run is too large to be recomputed" in said
+    assert "picture.json: Step 2: The homework claims 2.5, but the run gives 2.47" in said
+    assert "twin.json: It is the same file as 00.json." in said
     heads, *rows = csv.reader(out.read_text("utf-8-sig").splitlines())
     assert len(rows) == 40
     flagged = {row[0] for row in rows if row[4]}
@@ -98,7 +98,7 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     checked = [n for n, head in enumerate(heads) if head.endswith("checked")]
     assert {row[n] for row in good for n in checked} == {"agrees", ""}, "each number of the bandit and of the picture"
     assert main([str(folder), "--out", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
     shown = driver.program.homework.collect(folder)
     driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)

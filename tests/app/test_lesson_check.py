@@ -33,7 +33,7 @@ def test_a_new_lesson_has_no_faults_and_every_step_is_reported(home: Path, capsy
     assert main(["new", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     assert main(["new", str(path)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["check", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(",")[0] for line in lines if line.startswith("Step")] == [
@@ -92,14 +92,18 @@ def test_a_reveal_without_holds_and_seeds_that_differ_are_said_and_are_no_faults
         ("number = 100", "number = 4", "your own lessons begin at 100"),
         ("update = 20", "update = 20\nstart = 3", "the nearest is “state”"),
         ('kind = "number"', 'kind = "number"\nstart = 21', "begins at update 21, after the step's own update 20"),
-        ('{ metric = "max_prob" }', '{ metric = "max_prob", update = 21 }', "update 21 lies beyond the step's run"),
-        ('{ metric = "max_prob" }', '{ metric = "max_prob", since = 20 }', "has to end at a later one"),
+        (
+            '{ metric = "max_prob" }',
+            '{ metric = "max_prob", update = 21 }',
+            "update 21 is after the end of the step's run",
+        ),
+        ('{ metric = "max_prob" }', '{ metric = "max_prob", since = 20 }', "must end at a later update"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "probability", action = 11 } }', "no action 11; the run"),
         ('{ metric = "max_prob" }', '{ quantity = { name = "reward", row = 17 } }', "no completion 17; the run"),
         ('{ metric = "max_prob" }', '{ metric = "max_prop" }', "the nearest is “max_prob”"),
         ('["policy_bars", ', '["policy_bar", ', "the nearest is “policy_bars”"),
         ('"objective.beta" = 0.0', '"objective.betta" = 0.0', "the nearest is “objective.beta”"),
-        ("when = [0.5, 1.0]", "when = [0.6, 1.0]", "no choice holds an answer between 0.5 (“Below 0.5”) and 0.6"),
+        ("when = [0.5, 1.0]", "when = [0.6, 1.0]", "no choice covers an answer between 0.5 (“Below 0.5”) and 0.6"),
         ("when = [0.5, 1.0]", "when = [0.4, 1.0]", "“Below 0.5” and “0.5 or more” overlap"),
     ],
 )
@@ -116,14 +120,14 @@ def test_what_no_run_could_bear_out_is_refused_with_its_line(
 def test_a_lesson_without_a_question_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head = OWN[: OWN.index("[[steps]]\nupdate = 20")]
     assert check(home, head) == 2
-    assert "the lesson asks nothing" in capsys.readouterr().err
+    assert "the lesson has no question" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
 def test_a_pipe_is_no_lesson_and_nobody_waits_for_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(home / "pipe.toml")
     assert main(["check", str(home / "pipe.toml")]) == 2
-    assert "the file cannot be read: it is no ordinary file" in capsys.readouterr().err
+    assert "the file cannot be read: it is not a regular file" in capsys.readouterr().err
 
 
 def test_a_shipped_lesson_is_checked_by_its_number(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

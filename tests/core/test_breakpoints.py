@@ -125,8 +125,8 @@ def test_it_survives_json_and_text(series: str, relation: str, value: float, on:
         ("entropy=1", "write a condition such as"),
         ("entropy<<1", "“<1” is not a number"),
         ("entropy<soon", "“soon” is not a number"),
-        ("entropy<nan", "any finite number"),
-        ("entrophy<1", "close to it are entropy"),
+        ("entropy<nan", "must be a finite number"),
+        ("entrophy<1", "similar ones are entropy"),
         ("clip_fraction!=0.5", "leave the value at 0"),
         ("", "write a condition such as"),
     ],
@@ -166,4 +166,4 @@ def test_the_command_line_stops_there(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"Update {len(entropy)}: entropy {entropy[-1]:.3g} nats, below 1." in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["train", "--stop-when", "entrophy<1", "--out", str(out)])
-    assert "close to it are entropy" in capsys.readouterr().err
+    assert "similar ones are entropy" in capsys.readouterr().err

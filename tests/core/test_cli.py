@@ -70,12 +70,12 @@ def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureF
     main(["train", "--steps", "5", "--out", str(tmp_path / "run.grpo")])
     output = capsys.readouterr()
     assert "5/5" in output.err
-    assert output.out == f"{tmp_path / 'run.grpo'} holds 5 updates.\n"
+    assert output.out == f"{tmp_path / 'run.grpo'} contains 5 updates.\n"
 
 
 def test_an_existing_file_is_replaced_only_by_force(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = trained.read_bytes()
-    assert "exists already" in refused(capsys, "train", "--out", trained)
+    assert "already exists" in refused(capsys, "train", "--out", trained)
     assert trained.read_bytes() == before
     assert main(["train", "--steps", "3", "--out", str(trained), "--force"]) == 0
     with RunReader.open(trained) as reader:
@@ -112,19 +112,19 @@ def test_settings_that_cannot_be_used_leave_the_run_that_force_would_have_replac
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--preset", "DAPPO"], "close to it are DAPO"),
-        (["--set", "beta=0.1"], "close to it are objective.beta"),
-        (["--set", "objective.betta=0.1"], "close to it are objective.beta"),
+        (["--preset", "DAPPO"], "similar ones are DAPO"),
+        (["--set", "beta=0.1"], "similar ones are objective.beta"),
+        (["--set", "objective.betta=0.1"], "similar ones are objective.beta"),
         (["--set", "objective.beta"], "write a setting and its value"),
         (["--set", "objective.beta=much"], "objective.beta cannot be “much”"),
         (["--set", "objective.beta=nan"], "objective.beta cannot be nan"),
         (["--set", "objective.kl=k4"], "one of k1, k2, k3, exact"),
         (["--set", "learner.group_size=2.5"], "without a fraction"),
         (["--set", "learner.critic=perhaps"], "true or false"),
-        (["--set", "task.levels=a,b"], "numbers with commas"),
+        (["--set", "task.levels=a,b"], "numbers separated by commas"),
         (["--seed", "-1"], "seed cannot be -1"),
-        (["--steps", "0"], "whole number from 1 on"),
-        (["--steps", "x"], "whole number from 1 on"),
+        (["--steps", "0"], "whole number of at least 1"),
+        (["--steps", "x"], "whole number of at least 1"),
         (["--steps", "1" * 5000], "is more than 1,000,000,000,000"),
         (["--nonsense"], "--nonsense"),
     ],
@@ -181,7 +181,7 @@ def test_inspect_gives_the_digits_of_the_comparison_on_demand(
 ) -> None:
     text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3", "--verbose")
     assert "Computed twice: agrees" in text
-    assert "rounding alone may make" in text
+    assert "rounding alone can cause" in text
 
 
 def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,17 +191,17 @@ def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.
     assert "none of its own, 9 before the branch point" in said(capsys, "inspect", branch)
     assert said(capsys, "inspect", branch, "--step", "4") == said(capsys, "inspect", trained, "--step", "4")
     trained.unlink()
-    assert "not there any more" in refused(capsys, "inspect", branch, "--step", "4")
+    assert "no longer exists" in refused(capsys, "inspect", branch, "--step", "4")
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--step", "13"], "it holds 1 to 12"),
+        (["--step", "13"], "it contains 1 to 12"),
         (["--step", "1", "--pass", "5"], "passes 1 to 4"),
         (["--explain", "advntage", "--row", "1"], "no number “advntage”"),
         (["--explain", "advantage", "--row", "99"], "advantage"),
-        (["--explain", "advantage", "--row", "0"], "whole number from 1 on"),
+        (["--explain", "advantage", "--row", "0"], "whole number of at least 1"),
     ],
 )
 def test_what_is_not_there_is_said(
@@ -258,7 +258,7 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     with RunReader.open(path) as reader:
         assert reader.meta.ended
         assert reader.last > 0
-        assert f"holds {reader.last} updates" in err.decode()
+        assert f"contains {reader.last} updates" in err.decode()
     assert b"Traceback" not in err
     assert (process.returncode, out) == (130, b"")
     assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
@@ -294,7 +294,7 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
     if ending == "grpo":
         with RunReader.open(tmp_path / "kept 2.grpo") as reader:
             assert reader.last > 0
-            assert f"kept 2.grpo holds {reader.last} updates" in err.decode()
+            assert f"kept 2.grpo contains {reader.last} updates" in err.decode()
 
 
 @pytest.mark.parametrize("place", ["--step", "--pass", "--row", "--token", "--group"])

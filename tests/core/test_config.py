@@ -61,11 +61,11 @@ def test_a_description_is_found_by_name() -> None:
 
 
 def test_an_error_says_what_is_allowed() -> None:
-    with pytest.raises(SettingsError, match=r"beta cannot be -1: allowed is a number from 0 to 1000\."):
+    with pytest.raises(SettingsError, match=r"beta cannot be -1: it must be a number from 0 to 1000\."):
         Objective(beta=-1)
     with pytest.raises(SettingsError, match="one of sgd, adam"):
         Optimizer(kind="momentum")
-    with pytest.raises(SettingsError, match=r"above 0 to 1e\+06, or nothing"):
+    with pytest.raises(SettingsError, match=r"above 0, at most 1e\+06, or nothing"):
         Objective(dual_clip=0)
 
 

@@ -142,9 +142,9 @@ def test_the_advantage_of_the_readme_by_hand() -> None:
     ("ratio", "advantage", "says", "value"),
     [
         (1.5, 1.0, "clipped branch was taken", 1.2),
-        (0.5, 1.0, "side where the push leads back", 0.5),
+        (0.5, 1.0, "side from which the push leads back", 0.5),
         (0.5, -1.0, "clipped branch was taken", -0.8),
-        (1.5, -1.0, "side where the push leads back", -1.5),
+        (1.5, -1.0, "side from which the push leads back", -1.5),
         (1.1, 1.0, "inside the band", 1.1),
         (1.1, 0.0, "advantage is 0", 0.0),
     ],

@@ -136,7 +136,7 @@ def test_k2_has_its_gradient_without_the_ratio_and_loses_it_with_it() -> None:
     assert np.abs(with_ratio - true_gradient(1)).max() > 0.01
     help = about(Objective, "kl_importance").help
     assert "k1 and k3" in help
-    assert "k2 has that gradient without it" in help
+    assert "k2 has that gradient without the ratio" in help
 
 
 def test_the_ratio_before_an_exact_kl_has_no_part_in_the_expected_gradient() -> None:
@@ -225,7 +225,7 @@ def test_no_symbol_of_a_number_stands_for_two_kinds_of_numbers() -> None:
         for name in ("ratio", "log_ratio", "td_error", "value", "advantage", "reward", "step_reward", "step_score"):
             token = 0 if "token" in KINDS[name].axes else None
             node = explain(step, Quantity(name, passed=0, row=1, token=token), objective)
-            if node.note.startswith(("there is no critic", "completions were rewarded")):
+            if node.note.startswith(("there is no critic", "rewards were given")):
                 continue
             owners.setdefault(node.symbol.split("_{")[0] + "#" * (node.quantity.token is not None), set()).add(name)
     assert {symbol: names for symbol, names in owners.items() if len(names) > 1} == {}
@@ -249,7 +249,9 @@ def test_in_the_reward_it_is_k1_that_enters_whatever_is_set_and_that_is_said() -
         objective = Objective(kl=kind, kl_in="reward", beta=0.5)
         np.testing.assert_array_equal(recompute.advantage(step, objective), plain)
         note = explain(step, Quantity("penalised_reward", row=0), objective).note
-        assert f"the estimator that is set, {kind}, has no part in it" in note
+        assert f"the estimator that is set, {kind}, has no effect there" in note
         assert any("always the summed k1" in sentence for sentence in objective.warnings)
-    assert "no part" not in explain(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
+    assert (
+        "no effect" not in explain(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
+    )
     assert not any("summed k1" in s for s in Objective(kl="k1", kl_in="reward", beta=0.5).warnings)

@@ -82,12 +82,12 @@ def changed_answer(**changes: Any) -> bytes:
         (b"\xff\xfe", "not JSON"),
         (b"[" * 60_000, "nested too deeply"),
         (b"x" * LARGEST, "larger than 64 KB"),
-        (b"{}", "no homework of this program"),
-        (b"[1]", "no homework of this program"),
-        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"NaN"), "NaN, which is no number"),
-        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"Infinity"), "Infinity, which is no number"),
-        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1e999"), "“value” is no number"),
-        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1" * 400), "“value” is no number"),
+        (b"{}", "not a homework file of this program"),
+        (b"[1]", "not a homework file of this program"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"NaN"), "NaN, which is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"Infinity"), "Infinity, which is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1e999"), "“value” is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1" * 400), "“value” is not a number"),
         (changed(name=3), "“name” is missing"),
         (changed(name="x" * 300), "longer than 200"),
         (changed(answers="many"), "answers are damaged"),
@@ -95,9 +95,9 @@ def changed_answer(**changes: Any) -> bytes:
         (changed(answers=[{}] * 65), "answers are damaged"),
         (changed(runs=[]), "settings of one of its runs"),
         (changed(runs=["{}"] * 17), "answers are damaged"),
-        (changed_answer(kind="essay"), "no kind of question"),
-        (changed_answer(guess="much"), "“guess” is no number"),
-        (changed_answer(guess=True), "“guess” is no number"),
+        (changed_answer(kind="essay"), "not a kind of question"),
+        (changed_answer(guess="much"), "“guess” is not a number"),
+        (changed_answer(guess=True), "“guess” is not a number"),
         (changed_answer(right=1), "“right” is missing"),
         (changed_answer(update=-1), "“update” is out of range"),
         (changed_answer(answer={"metric": "kl", "check": "", "quantity": 3}), "“name” is missing"),
@@ -119,16 +119,16 @@ def test_a_bad_file_is_refused_in_a_sentence_and_the_rest_goes_on(tmp_path: Path
     [
         (ANSWER, "agrees", ""),
         (replace(ANSWER, value=TRUE * (1 + 1e-12)), "agrees", ""),
-        (replace(ANSWER, value=TRUE + 1e-6), "differs", "is claimed, the run gives"),
-        (replace(ANSWER, update=5), "differs", "is claimed, the run gives"),
-        (replace(ANSWER, settings=SETTINGS.replace({"seed": 6}).stored()), "differs", "is claimed"),
+        (replace(ANSWER, value=TRUE + 1e-6), "differs", "but the run gives"),
+        (replace(ANSWER, update=5), "differs", "but the run gives"),
+        (replace(ANSWER, settings=SETTINGS.replace({"seed": 6}).stored()), "differs", "The homework claims"),
         (replace(ANSWER, value=TRUE - value_at(2), answer=Answer(metric="kl", since=2)), "agrees", ""),
         (replace(ANSWER, answer=Answer(metric="accuracy")), "differs", "no such number"),
         (replace(ANSWER, value=None), "not checked", "No number is claimed."),
         (replace(ANSWER, settings=""), "not checked", "recorded run"),
         (replace(ANSWER, settings=language_settings().stored()), "not checked", "language model"),
         (replace(ANSWER, answer=Answer(check="gap")), "not checked", "picture"),
-        (replace(ANSWER, update=900_000), "refused", "too large to be computed again"),
+        (replace(ANSWER, update=900_000), "refused", "too large to be recomputed"),
         (
             replace(ANSWER, settings=SETTINGS.replace({"learner.group_size": 512}).stored(), update=4999),
             "refused",
@@ -178,9 +178,9 @@ def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path
     assert heads[6:] == [f"kl 2 {what}" for what in ("guess", "words", "right", "claimed", "checked")]
     assert ada[6:] == ["0.25", "0.25", "no", repr(TRUE), "agrees"]
     assert (bad[1], bad[5], bad[7], bad[9]) == ("'=2+3", "' @SUM(A1)", "'+1", "-1.5")
-    assert "Made by version 0.2.0." in bad[4]
-    assert "-1.5 is claimed" in bad[4]
-    assert twin[4] == "The same file as ada.json."
+    assert "made by version 0.2.0." in bad[4]
+    assert "claims -1.5" in bad[4]
+    assert twin[4] == "It is the same file as ada.json."
     assert table.distributions() == ["kl, step 2: 3 predicted, 0 right, 0 skipped. From 0.25 to 0.25, median 0.25."]
 
 

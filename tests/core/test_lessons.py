@@ -117,32 +117,32 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
     ("old", "new", "line", "said"),
     [
         ("number = 2", "number = ", 3, "not TOML"),
-        ('id = "toy_lesson"', 'id = "Toy lesson"', 2, "small letters"),
-        ("number = 2", "number = -2", 3, "a whole number from 0 on is expected, not -2"),
-        ('title = "Does it work?"', 'title = "It works."', 4, "ends with “?”"),
+        ('id = "toy_lesson"', 'id = "Toy lesson"', 2, "lower-case letters"),
+        ("number = 2", "number = -2", 3, "a whole number of at least 0 is expected, not -2"),
+        ('title = "Does it work?"', 'title = "It works."', 4, "end with “?”"),
         ('title = "Does it work?"', "", 1, "“title” is missing"),
         ('interactive = "toy"', 'interactive = "ghost"', 5, "there is only “toy”"),
-        ('panels = ["policy_bars"]', 'panels = ["bars"]', 6, "there is no panel “bars”; there are policy_bars"),
-        ('knobs = ["objective.beta"]', 'knobs = ["beta"]', 7, "“beta” is no setting"),
+        ('panels = ["policy_bars"]', 'panels = ["bars"]', 6, "there is no panel “bars”; choose one of policy_bars"),
+        ('knobs = ["objective.beta"]', 'knobs = ["beta"]', 7, "“beta” is not a setting"),
         ('knobs = ["objective.beta"]', 'knobs = ["seed", "seed", "seed", "seed"]', 7, "at most 3"),
-        ("[[steps]]", "[[steps]]\nminutes = 61", 17, "a step takes 0 to 60 minutes"),
+        ("[[steps]]", "[[steps]]\nminutes = 61", 17, "a step must take 0 to 60 minutes"),
         ("[[steps]]", '[teaching]\nsay = "So."\ndisagrees = "So."\n[[steps]]', 16, "“misconception” is missing"),
-        ("seed = 3", "seed = -3", 10, "allowed is a number from 0"),
+        ("seed = 3", "seed = -3", 10, "it must be a number from 0"),
         ('"learner.group_size" = 4', '"learner.groups" = 4', 11, "there is no such setting"),
         ("[mean]", "[median]", 17, "neither [words] nor the glossary"),
         ('show = "first"', 'show = "third"', 18, "there are “first” and “second”"),
         ("update = 2", "update = 9000", 19, "at most 5000"),
-        ("update = 2", "updates = 2", 19, "this key is not known here; there are"),
+        ("update = 2", "updates = 2", 19, "this key is unknown here; there are"),
         ('text = "More."', 'text = ""', 22, "a text is expected"),
         ('"objective.beta" = 0.5', '"objective.beta" = "much"', 23, "objective.beta cannot be “much”"),
         ("rewards = [1", "prizes = [1", 24, "the interactive knows rewards"),
         ('kind = "choice"', 'kind = "guess"', 28, "there are “direction”"),
-        ('kind = "choice"', 'kind = "number"', 32, "nothing else"),
-        ("row = 3 }", 'row = 3, metric = "kl" }', 30, "this key is not known"),
+        ('kind = "choice"', 'kind = "number"', 32, "no other kind"),
+        ("row = 3 }", 'row = 3, metric = "kl" }', 30, "this key is unknown"),
         ('quantity = { name = "advantage", row = 3 }', 'check = "weight"', 30, "there is only “size”"),
-        ('quantity = { name = "advantage", row = 3 }', 'metric = "karma"', 30, "“karma” is not known here"),
+        ('quantity = { name = "advantage", row = 3 }', 'metric = "karma"', 30, "“karma” is unknown here"),
         ('quantity = { name = "advantage", row = 3 }', "", 30, "exactly one of"),
-        ("when = [-inf, 0.0]", "when = [1.0, 0.0]", 34, "the lower number comes first"),
+        ("when = [-inf, 0.0]", "when = [1.0, 0.0]", 34, "the lower number must come first"),
         ("when = [-inf, 0.0]", "when = 0.0", 34, "two numbers [low, high]"),
     ],
 )
@@ -161,7 +161,7 @@ def test_forty_words_are_the_most_and_a_first_step_asks_nothing() -> None:
         read(WHOLE.replace("More.", "word " * 41))
     read(WHOLE.replace("More.", "word " * 40))
     first = WHOLE[: WHOLE.index('[[steps]]\ntext = "A')] + WHOLE[WHOLE.index('[[steps]]\ntext = "More."') :]
-    with pytest.raises(LessonError, match="the first step has to show something"):
+    with pytest.raises(LessonError, match="the first step must show something"):
         read(first)
 
 

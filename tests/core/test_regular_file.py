@@ -30,12 +30,12 @@ def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path: Path, name: str) 
         os.mkfifo(path)
     elif name == "folder":
         path.mkdir()
-    with pytest.raises(OSError, match=r"ordinary file|directory"):
+    with pytest.raises(OSError, match=r"regular file|directory"):
         opened_regular(path)
-    with pytest.raises(GrpoError, match="cannot be read: it is no ordinary file"):
+    with pytest.raises(GrpoError, match="cannot be read: it is not a regular file"):
         read_prompts(path, checker="exact", longest=40)
     for opening in (read_manifest, lambda session: open_session(session, tmp_path / "runs")):
-        with pytest.raises(GrpoError, match=r"ordinary file|is a folder"):
+        with pytest.raises(GrpoError, match=r"regular file|is a folder"):
             opening(path)
 
 

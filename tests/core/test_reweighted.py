@@ -45,7 +45,7 @@ def test_without_one_of_the_functions_the_others_alone_decide() -> None:
 
 def test_where_the_advantages_depend_on_more_than_one_sum_it_says_so() -> None:
     step = recorded()
-    assert "does not keep" in why_not(dataclasses.replace(step, reward_parts=None))
+    assert "does not list" in why_not(dataclasses.replace(step, reward_parts=None))
     assert step.advantage is not None
     moved = dataclasses.replace(step, advantage=step.advantage + 0.5)
     assert proof(moved).kind == "departs" and "more than the sum" in proof(moved).words()
@@ -86,10 +86,10 @@ def test_scores_are_read_from_a_column_of_a_table(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "0 lines of scores, and this step has 3"),
+        ("", "0 lines of scores, but this step has 3"),
         ("1\n2", "2 lines"),
-        ("1\nx\n3", "Line 2 is no score: “x”"),
-        ("1\ninf\n3", "Line 2 is no score"),
+        ("1\nx\n3", "Line 2 is not a score: “x”"),
+        ("1\ninf\n3", "Line 2 is not a score"),
         ("\n".join("1" * 50), "50 lines"),
     ],
 )

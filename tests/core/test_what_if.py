@@ -148,7 +148,7 @@ def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: 
     }[wanted]
     expected = np.where(step.mask & used[:, None], 1 / size[:, None], 0.0)
     np.testing.assert_allclose(w.other.terms(0).weight, expected, rtol=1e-15)
-    assert any("the used completions of a pass are one batch" in note for note in notes(w)) == (ran != wanted)
+    assert any("the completions used in a pass are one batch" in note for note in notes(w)) == (ran != wanted)
     asked = Numbers(step, goal.objective)
     assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
     assert np.array_equal(asked.gradient_parts(0)[0], w.other.gradient_parts(0)[0])
@@ -173,7 +173,7 @@ def test_under_the_same_settings_no_number_differs(step: Step) -> None:
     assert w.differences == () and notes(w) == ()
     for passed in range(step.passes):
         assert all(each.same for each in compared(w, passed))
-    assert unchanged(w, 0) == ("Nothing differs: these are the settings that it ran under.",)
+    assert unchanged(w, 0) == ("Nothing differs: these are the settings that the run used.",)
 
 
 # -- a bandit is computed to its end -----------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_dapos_resampling_is_said_to_be_out_of_reach(dead: tuple[int, ...], said
     rewards[np.isin(np.arange(64) // 8, dead)] = 0.5
     w = what_if(dataclasses.replace(lm_step(2), rewards=rewards), "DAPO")
     assert said in " ".join(notes(w, "DAPO"))
-    assert "Not covered of DAPO: The soft punishment" in " ".join(notes(w, "DAPO"))
+    assert "Not covered in DAPO: The soft punishment" in " ".join(notes(w, "DAPO"))
     assert not w.other.step.settings.learner.resample_dead
 
 

@@ -26,7 +26,7 @@ entropy bonus, and tokens from a tool.
 FAULTY = {
     "fault_std_epsilon": "0.01 was added to the standard deviation, not 0.0001.",
     "fault_clip": "The clip range was 0.1 below and 0.1 above.",
-    "fault_mask": "The mask was left out of the sum: places of padding counted in the loss like tokens.",
+    "fault_mask": "The mask was left out of the sum: padding counted in the loss like tokens.",
 }
 """Run with a planted fault (``benchmarks/trl/faults.py``) -> the sentence that names the fault."""
 

@@ -65,7 +65,7 @@ def test_a_run_whose_file_is_deleted_while_it_trains_stops_and_is_saved_under_an
     driver.program.player.run_n(400)
     driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.FAILED)
     driver.settle()
-    (told,) = [text for text in driver.messages if "is not there any more" in text]
+    (told,) = [text for text in driver.messages if "no longer exists" in text]
     (saved,) = run.path.parent.glob("*(saved).grpo")
     assert str(saved) in told
     with RunReader.open(saved) as reader:

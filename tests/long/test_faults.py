@@ -189,7 +189,7 @@ def cut_short(path: Path) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "deleted": (deleted, "is not there any more"),
+    "deleted": (deleted, "no longer exists"),
     "pipe": (replaced_by_a_pipe, "has been replaced by another file"),
     "folder": (replaced_by_a_folder, "has been replaced by another file"),
     "device": (replaced_by_a_device, "has been replaced by another file"),
@@ -251,7 +251,7 @@ def test_memory_that_is_used_up_ends_in_a_sentence_or_suffices_and_new_runs_work
     driver.program.actions["new_run"].trigger()
     driver.settle()
     driver.program.player.run()
-    sentences = ("memory was short", "memory is short")
+    sentences = ("it ran out of memory", "not enough memory")
     driver.qtbot.waitUntil(
         lambda: driver.head >= 50 or any(words in text for text in driver.messages for words in sentences),
         timeout=PATIENCE,

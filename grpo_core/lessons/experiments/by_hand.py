@@ -29,10 +29,10 @@ def from_weights(weights: Sequence[float]) -> np.ndarray:
     """
     given = np.asarray(weights, dtype=float)
     if given.ndim != 1 or len(given) < 2 or not (np.isfinite(given) & (given > 0)).all():
-        raise SettingsError("probabilities", tuple(weights), tr("allowed are two or more numbers above 0"))
+        raise SettingsError("probabilities", tuple(weights), tr("give two or more numbers above 0"))
     if given.max() > given.min() / FLOOR:
         raise SettingsError(
-            "probabilities", tuple(weights), tr("none may be below {floor:g} of another").format(floor=FLOOR)
+            "probabilities", tuple(weights), tr("none can be less than {floor:g} of another").format(floor=FLOOR)
         )
     return np.asarray(log_probs(np.log(given), 1.0))
 

@@ -61,7 +61,7 @@ def tried(
         SettingsError: the task is not the chain of decisions.
     """
     if settings.is_language or settings.bandit.landscape != "chain":
-        raise SettingsError("task.landscape", settings.task, tr("only the chain has steps that are rewarded"))
+        raise SettingsError("task.landscape", settings.task, tr("only the chain rewards steps"))
     work, streams = task(settings.bandit), Streams(seeds)
     pays, state = paid_for(work), start(work, streams.runs)
     right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])

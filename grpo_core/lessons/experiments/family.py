@@ -38,7 +38,7 @@ def member(name: str) -> Member:
     for one in FAMILY:
         if one.name == name:
             return one
-    raise SettingsError("member", name, tr("allowed is one of {names}").format(names=", ".join(m.name for m in FAMILY)))
+    raise SettingsError("member", name, tr("it must be one of {names}").format(names=", ".join(m.name for m in FAMILY)))
 
 
 def depth(one: Member) -> int:

@@ -40,7 +40,7 @@ FAMILY = (
     ),
     Member(
         name="+ baseline", year=1992, parent="REINFORCE", preset="REINFORCE + baseline", source="Williams 1992",
-        idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward is not heard any more."),
+        idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward no longer matters."),
     ),
     Member(
         name="PPO", year=2017, parent="+ baseline", preset="PPO-clip", source="arXiv:1707.06347",
@@ -48,19 +48,19 @@ FAMILY = (
     ),
     Member(
         name="GRPO", year=2024, parent="PPO", preset="GRPO (DeepSeekMath)", source="arXiv:2402.03300",
-        idea=tr("The group takes the critic's place: its mean is the baseline, its deviation the unit."),
+        idea=tr("The group replaces the critic: its mean is the baseline, its standard deviation the unit."),
     ),
     Member(
         name="Dr. GRPO", year=2025, parent="GRPO", preset="Dr. GRPO", source="arXiv:2503.20783",
-        idea=tr("No deviation and a constant length: two biases less."),
+        idea=tr("No standard deviation and a constant length: two biases fewer."),
     ),
     Member(
         name="DAPO", year=2025, parent="GRPO", preset="DAPO", source="arXiv:2503.14476",
-        idea=tr("More room above the clip, dead groups drawn again, every token the same weight."),
+        idea=tr("A higher upper clip bound, dead groups drawn again, and the same weight for every token."),
     ),
     Member(
         name="CISPO", year=2025, parent="GRPO", preset="CISPO", source="arXiv:2506.13585",
-        idea=tr("The ratio is capped as a weight; no token's gradient is ever cut."),
+        idea=tr("The ratio is capped as a weight; no token's gradient is ever removed."),
     ),
     Member(
         name="GSPO", year=2025, parent="GRPO", preset="GSPO", source="arXiv:2507.18071",
@@ -72,7 +72,7 @@ FAMILY = (
     ),
     Member(
         name="GMPO", year=2025, parent="GRPO", preset="GMPO", source="arXiv:2507.20673",
-        idea=tr("The geometric mean of clipped ratios, less moved by a single large one."),
+        idea=tr("The geometric mean of clipped ratios, which a single large ratio moves less."),
     ),
     Member(
         name="SAPO", year=2025, parent="GRPO", preset="SAPO", source="arXiv:2511.20347",
@@ -80,7 +80,7 @@ FAMILY = (
     ),
     Member(
         name="VESPO", year=2026, parent="GRPO", preset="VESPO", source="arXiv:2602.10693",
-        idea=tr("A smooth weight of the whole completion's ratio in place of the clip."),
+        idea=tr("A smooth weight that depends on the whole completion's ratio, in place of the clip."),
     ),
     Member(
         name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",

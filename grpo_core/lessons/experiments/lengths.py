@@ -64,7 +64,7 @@ def tried(
         SettingsError: the task is not the length toy.
     """
     if settings.is_language or settings.bandit.landscape != "length":
-        raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of a free length"))
+        raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of variable length"))
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     readings = [_read(settings, state.logits, len(seeds))]

@@ -74,7 +74,7 @@ class NumpyPolicy(Characters):
         size = settings.model
         if size.device != "cpu":
             raise SettingsError(
-                "model.device", size.device, tr("without torch, which is not installed, models are computed on the cpu")
+                "model.device", size.device, tr("torch is not installed; without it, models run only on the cpu")
             )
         set_threads(size.threads)
         self.weights, self.reference = (started(size, settings.seed, dtype) for _ in range(2))
@@ -238,7 +238,9 @@ class NumpyPolicy(Characters):
         """
         flat = self.weights.flat
         if "weights" not in state or state["weights"].shape != flat.shape:
-            raise GrpoError(tr("The recorded weights belong to a model of another size; no run can go on from them."))
+            raise GrpoError(
+                tr("The recorded weights belong to a model of another size; a run cannot continue from them.")
+            )
         flat[:], self.critic[:] = state["weights"], state["critic"]
         self._kind, self._memory = optimizer.kind, None
         if "adam_m" in state:

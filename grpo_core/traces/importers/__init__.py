@@ -60,11 +60,11 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         RunFileError: it does not exist, has an unknown format, or cannot be read.
     """
     if not exists(path):
-        raise RunFileError(tr("There is no {path}.").format(path=path))
+        raise RunFileError(tr("{path} does not exist.").format(path=path))
     importer = importer_for(path)
     if importer is None:
         raise RunFileError(
-            tr("{path} is no recorded run that this program knows. {looks} Known are {known}.").format(
+            tr("{path} is not a recorded run that this program can read. {looks} It can read {known}.").format(
                 path=path,
                 looks=what_it_looks_like(path),
                 known=", ".join(importer.title for importer in IMPORTERS.values()),

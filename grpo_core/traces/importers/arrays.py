@@ -74,7 +74,7 @@ class Arrays:
             raise self._unreadable(error) from None
         if sum(sizes.values()) > LARGEST:
             raise RunFileError(
-                tr("{name} says that it holds {size:,} bytes, more than the {most:,} that are read.").format(
+                tr("{name} claims to contain {size:,} bytes; at most {most:,} can be read.").format(
                     name=path.name, size=sum(sizes.values()), most=LARGEST
                 )
             )
@@ -160,12 +160,12 @@ class Arrays:
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
         """Return all values of a column, whose nesting depth must be ``depth``."""
-        expected = (tr("one number a row"), tr("a list of numbers a row"), tr("a list of lists of numbers a row"))
+        expected = (tr("one number per row"), tr("a list of numbers per row"), tr("a list of lists of numbers per row"))
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
         if self._depth(name) != depth:
             raise RunFileError(
-                tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
+                tr("Column “{name}” of {file} contains {type} instead of {expected}.").format(
                     name=name, file=self._path.name, type=expected[self._depth(name)], expected=expected[depth]
                 )
             )
@@ -194,7 +194,7 @@ class Arrays:
 
     def _unreadable(self, error: BaseException) -> RunFileError:
         return RunFileError(
-            tr("{name} cannot be read as arrays of NumPy: {error}").format(
+            tr("{name} cannot be read as NumPy arrays: {error}").format(
                 name=self._path.name, error=shortened(str(error) or type(error).__name__)
             )
         )
@@ -211,7 +211,7 @@ def _parsed(data: bytes) -> np.ndarray:
         raise ValueError("unknown version of the format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     if len(shape) != 1 or dtype.kind not in KINDS or dtype.itemsize * shape[0] != len(data) - stream.tell():
-        raise ValueError("other values than numbers, or torn")
+        raise ValueError("it contains values that are not numbers, or is incomplete")
     return np.frombuffer(data, dtype, offset=stream.tell())
 
 

@@ -212,5 +212,5 @@ def _parsed(text: object, path: Path) -> dict[str, Any]:
 
 def _damaged(path: Path, error: Exception) -> RunFileError:
     return RunFileError(
-        tr("{name} is no converted run that can be read ({error}); it is damaged.").format(name=path.name, error=error)
+        tr("{name} cannot be read as a converted run ({error}); it is damaged.").format(name=path.name, error=error)
     )

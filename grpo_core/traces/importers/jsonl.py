@@ -91,7 +91,7 @@ def placed_lines(
                 sentence = (
                     tr("Line {number} of {name} is not JSON and is left out.")
                     if line.endswith(b"\n")
-                    else tr("Line {number}, the last of {name}, is torn or still being written and is left out.")
+                    else tr("Line {number}, the last of {name}, is incomplete or still being written and is left out.")
                 )
                 notes.append(sentence.format(number=number, name=path.name))
         if bad > MOST_BAD:

@@ -96,7 +96,7 @@ class Columns:
         ):
             if not 0 <= count <= most:
                 raise RunFileError(
-                    tr("{name} says that it holds {count:,} {what}, more than the {most:,} that are read.").format(
+                    tr("{name} claims to contain {count:,} {what}; at most {most:,} can be read.").format(
                         name=path.name, count=count, what=what, most=most
                     )
                 )
@@ -137,7 +137,7 @@ class Columns:
             size += batches[-1].nbytes
             if size > LARGEST:
                 raise RunFileError(
-                    tr("{name} holds more than the {most:,} bytes that are read of one file.").format(
+                    tr("{name} contains more than {most:,} bytes, the limit for one file.").format(
                         name=self._path.name, most=LARGEST
                     )
                 )
@@ -164,7 +164,7 @@ class Columns:
         Raises:
             RunFileError: it holds something else, or integers are requested and rows have none.
         """
-        column = self._of_numbers(name, (0,), tr("one number a row"))
+        column = self._of_numbers(name, (0,), tr("one number per row"))
         if column.null_count and not np.issubdtype(kind, np.floating):
             raise RunFileError(
                 plural(
@@ -203,7 +203,7 @@ class Columns:
         """
         if optional and name not in self.names:
             return [None] * self.rows
-        column = self._of_numbers(name, (0, 1), tr("a list of numbers a row"))
+        column = self._of_numbers(name, (0, 1), tr("a list of numbers per row"))
         try:
             if not hasattr(column, "flatten"):
                 plain = np.asarray(column.to_numpy(zero_copy_only=False))
@@ -224,7 +224,7 @@ class Columns:
         """
         if optional and name not in self.names:
             return [[] for _ in range(self.rows)]
-        column = self._of_numbers(name, (2,), tr("a list of lists of numbers a row"))
+        column = self._of_numbers(name, (2,), tr("a list of lists of numbers per row"))
         if column.null_count == len(column):
             return [[] for _ in range(self.rows)]
         try:
@@ -255,7 +255,7 @@ class Columns:
         of_numbers = depth in depths and any(getattr(pyarrow.types, kind)(inner) for kind in kinds)
         if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may have the null type
             raise RunFileError(
-                tr("Column “{name}” of {file} holds {type}; expected is {expected}.").format(
+                tr("Column “{name}” of {file} contains {type} instead of {expected}.").format(
                     name=name, file=self._path.name, type=shortened(column.type), expected=expected
                 )
             )

@@ -129,8 +129,8 @@ class PrimeRlFolder:
             self.why_unknown = prime_rl_settings.unsupported(self.loss)
         elif not self.notes:
             self.why_unknown = tr(
-                "No configuration of prime-rl's trainer (configs/trainer.json) lies beside these rollouts, so the "
-                "settings of the loss are not known."
+                "There is no configuration of prime-rl's trainer (configs/trainer.json) next to these rollouts, so "
+                "the settings of the loss are not known."
             )
         self.why_unknown = self.why_unknown or " ".join(self.notes if self.loss is None else ())
         self._latest: tuple[int, tuple[int, ...], Exported] | None = None
@@ -169,8 +169,8 @@ class PrimeRlFolder:
             if path.suffix == ".toml":
                 self.notes.append(
                     tr(
-                        "{name} was written by hand: settings of the loss that it leaves out are taken to be those "
-                        "of prime-rl in August 2026."
+                        "{name} was written by hand: for loss settings that it leaves out, those of prime-rl in "
+                        "August 2026 are assumed."
                     ).format(name=name)
                 )
             if path.stem == "rl":
@@ -370,7 +370,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         )
     value = tomllib.loads(text.decode("utf-8")) if path.suffix == ".toml" else json.loads(text)
     if not isinstance(value, dict):
-        raise ValueError(tr("it is no object"))
+        raise ValueError(tr("it is not an object"))
     return value
 
 
@@ -402,18 +402,18 @@ def _sequence(line: Any) -> PackedSequence:
     other = ""
     if floats("ce_weights", 0.0).any():
         other = tr(
-            "Beside the policy gradient this update trained tokens by cross-entropy (prime-rl's “ce”); its loss is "
-            "logged with theirs in it and cannot be compared."
+            "In addition to the policy gradient, this update trained tokens by cross-entropy (prime-rl's “ce”); the "
+            "logged loss includes theirs and cannot be compared."
         )
     elif floats("ref_kl_weights", 0.0).any():
         other = tr(
-            "This update trained tokens by the KL to a reference model (prime-rl's “ref_kl”), which the loss here has "
-            "not in that form; it cannot be compared."
+            "This update trained tokens by the KL to a reference model (prime-rl's “ref_kl”), which the loss here "
+            "does not have in that form; it cannot be compared."
         )
     elif (mask & (weights != 0) & (weights != 1)).any():
         other = tr(
-            "prime-rl weighs tokens of this update by other factors than 0 and 1 (rl_weights); its KL term is weighed "
-            "by them too, which the loss here cannot express."
+            "prime-rl weights tokens of this update by factors other than 0 and 1 (rl_weights); it also weights its "
+            "KL term by them, which the loss here cannot express."
         )
     return PackedSequence(
         ids=np.array(line["token_ids"], np.int64),

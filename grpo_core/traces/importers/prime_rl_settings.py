@@ -50,18 +50,18 @@ def unsupported(loss: Mapping[str, Any]) -> str:
     kind = loss["type"]
     if kind == "custom":
         return tr(
-            "This run of prime-rl had a loss of its own ({name}, type “custom”), a function that is not recorded, so "
-            "it cannot be recomputed; tokens, advantages and log-probabilities are prime-rl's."
+            "This run of prime-rl had a custom loss ({name}, type “custom”), a function that is not recorded, so the "
+            "loss cannot be recomputed; tokens, advantages and log-probabilities are prime-rl's."
         ).format(name=loss.get("import_path"))
     if kind not in DEFAULTS:
-        return tr("prime-rl's loss “{name}” is unknown, so it cannot be recomputed; known are {known}.").format(
-            name=kind, known=", ".join(DEFAULTS)
-        )
+        return tr(
+            "prime-rl's loss “{name}” is unknown, so it cannot be recomputed; the known ones are {known}."
+        ).format(name=kind, known=", ".join(DEFAULTS))
     strange = sorted(loss.keys() - DEFAULTS[kind].keys() - {"type"})
     if strange:
         return tr(
             "The setting “{name}” of prime-rl's loss “{kind}” is unknown (another version of prime-rl?), so the loss "
-            "cannot be recomputed; known are {known}."
+            "cannot be recomputed; the known ones are {known}."
         ).format(name=strange[0], kind=kind, known=", ".join(DEFAULTS[kind]))
     for name in DEFAULTS[kind]:
         value = loss[name]

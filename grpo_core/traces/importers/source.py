@@ -215,4 +215,4 @@ def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
     return (facts.st_size, facts.st_mtime_ns, facts.st_ino & (2**62 - 1), *more)
 
 
-NEEDS_PYARROW = tr("This run lies in Parquet files, which need pyarrow: pip install pyarrow.")
+NEEDS_PYARROW = tr("This run is stored in Parquet files, which need pyarrow: pip install pyarrow.")

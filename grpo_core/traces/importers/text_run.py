@@ -96,7 +96,7 @@ class TextRun:
         self._unwritten = ""
         if not kept or len(kept) == len(files):
             return files
-        self._unwritten = tr("{name} is torn or still being written, and is left out.").format(
+        self._unwritten = tr("{name} is incomplete or still being written, and is left out.").format(
             name=files[len(kept)][1].name
         )
         self.note(self._unwritten)
@@ -118,8 +118,8 @@ class TextRun:
             return table
         self.note(
             tr(
-                "Steps hold the completions of the step before them once more: one generation served several, and "
-                "what is counted over steps counts it once."
+                "Some steps repeat the completions of the step before them: one generation served several steps, and "
+                "totals over steps count it once."
             )
         )
         return replace(table, repeated=True)
@@ -133,10 +133,10 @@ class TextRun:
         elif usual != self._usual_group:
             self.note(
                 plural(
-                    "Step {label} has groups of {size} completion where others have {usual}: perhaps an evaluation "
-                    "was written over it.",
-                    "Step {label} has groups of {size} completions where others have {usual}: perhaps an evaluation "
-                    "was written over it.",
+                    "Step {label} has groups of {size} completion, while others have {usual}: perhaps an evaluation "
+                    "overwrote it.",
+                    "Step {label} has groups of {size} completions, while others have {usual}: perhaps an evaluation "
+                    "overwrote it.",
                     usual,
                 ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
             )

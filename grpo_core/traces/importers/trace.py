@@ -128,11 +128,11 @@ class Trace:
             self._unsupported = self._kind.unsupported(self._trainer)
         except KeyError as error:
             raise RunFileError(
-                tr("{path} lacks a setting of the trainer ({error}).").format(path=self.path / TRACE, error=error)
+                tr("A trainer setting is missing in {path} ({error}).").format(path=self.path / TRACE, error=error)
             ) from None
         except (TypeError, ValueError, AttributeError, OverflowError, GrpoError) as error:
             raise RunFileError(
-                tr("{path}: a setting of the trainer cannot be used: {error}.").format(
+                tr("{path}: a trainer setting cannot be used: {error}.").format(
                     path=self.path / TRACE, error=shortened(error).rstrip(".")
                 )
             ) from None
@@ -167,8 +167,8 @@ class Trace:
         if is_whole(dropped) and dropped:
             notes.append(
                 plural(
-                    "{count} step was dropped while recording, because the disk was slower.",
-                    "{count} steps were dropped while recording, because the disk was slower.",
+                    "{count} step was dropped while recording, because the disk was too slow.",
+                    "{count} steps were dropped while recording, because the disk was too slow.",
                     dropped,
                 ).format(count=dropped)
             )
@@ -210,7 +210,7 @@ class Trace:
             raise NotRecordedError(self._unsupported)
         if self._description.get("level") == "texts":
             raise NotRecordedError(
-                tr("This trace holds texts and rewards only ({reason}); nothing of the loss was recorded.").format(
+                tr("This trace contains only texts and rewards ({reason}); the loss was not recorded.").format(
                     reason=self._description.get("reason")
                 )
             )
@@ -229,7 +229,7 @@ class Trace:
             raise NotRecordedError(
                 tr(
                     "The files of this update lack the columns {names}, so there is no loss to recompute; its texts, "
-                    "rewards and advantages are shown. Record again with GRPO Lab's recorder, which writes them."
+                    "rewards and advantages are shown. To get them, record again with GRPO Lab's recorder."
                 ).format(names=", ".join(missing))
             )
 
@@ -258,7 +258,7 @@ class Trace:
         except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
             files = ", ".join(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
             raise RunFileError(
-                tr("{files} and its line of the index do not fit together ({error}); one of them is damaged.").format(
+                tr("{files} and its line in the index do not match ({error}); one of them is damaged.").format(
                     files=files, error=shortened(repr(error))
                 )
             ) from None

@@ -183,8 +183,8 @@ def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str
     if len(kept) < len(steps):
         notes.append(
             plural(
-                "The run was started again: {count} step of earlier attempts was trained again and is left out.",
-                "The run was started again: {count} steps of earlier attempts were trained again and are left out.",
+                "The run was restarted: {count} step of earlier attempts was trained again and is left out.",
+                "The run was restarted: {count} steps of earlier attempts were trained again and are left out.",
                 len(steps) - len(kept),
             ).format(count=len(steps) - len(kept))
         )
@@ -198,8 +198,8 @@ def _missing_ranks(steps: list[StepFiles]) -> list[str]:
     ranks = sorted({rank for step in incomplete for rank in step.missing})
     return [
         plural(
-            "Of {count} step the files of process {ranks} are missing: its loss cannot be compared.",
-            "Of {count} steps the files of process {ranks} are missing: their losses cannot be compared.",
+            "For {count} step, the files of process {ranks} are missing: its loss cannot be compared.",
+            "For {count} steps, the files of process {ranks} are missing: their losses cannot be compared.",
             len(incomplete),
         ).format(count=len(incomplete), ranks=", ".join(map(str, ranks)))
     ]

@@ -93,7 +93,7 @@ class StepAssembly:
         self.processes, self.trainer = processes, trainer
         self.length = max((len(ids) for piece in pieces for ids in piece.ids if ids is not None), default=0)
         if not self.length:
-            raise NotRecordedError(tr("This step holds no tokens."))
+            raise NotRecordedError(tr("This step contains no tokens."))
         self.batch = sum(len(piece.ids) for piece in pieces)
         self.part, self.entry, self.optimizer_step = (np.empty(0, np.int64) for _ in range(3))
         self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
@@ -161,7 +161,7 @@ class StepAssembly:
             first += len(piece.ids)
         order = sorted({(n, time) for _, n, time, _ in uses})
         if not order:
-            raise NotRecordedError(tr("This step was generated and never used; there is no loss in it."))
+            raise NotRecordedError(tr("This step was generated but never used; it has no loss."))
         self._refuse_unknown(uses, parts)
         place = {key: index for index, key in enumerate(order)}
         self.part = np.full((len(order), self.batch), -1)
@@ -183,7 +183,7 @@ class StepAssembly:
                 raise RunFileError(
                     tr(
                         "Completion {row} was used in a micro-batch of optimizer step {n} that the index does not "
-                        "name; the file or its line of the index is damaged."
+                        "name; the file or its line in the index is damaged."
                     ).format(row=row + 1, n=n)
                 )
 

@@ -81,9 +81,9 @@ class TrackioRun(TextRun):
     """
 
     why_no_step = tr(
-        "trackio holds the trainer's reports and its table of completions, no tokens and no log-probabilities, so "
-        "there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines of a "
-        "training script) keeps them."
+        "trackio stores the trainer's reports and its table of completions, but no tokens and no log-probabilities, "
+        "so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the "
+        "training script) stores them."
     )
 
     def __init__(self, path: Path) -> None:
@@ -92,12 +92,12 @@ class TrackioRun(TextRun):
             check_tables(self.file, connection)
             runs = runs_of(connection)
             if not runs:
-                raise RunFileError(tr("{name} holds no run.").format(name=self.file.name))
+                raise RunFileError(tr("{name} contains no runs.").format(name=self.file.name))
             chosen = next((run for run in runs if not wanted or run[1] == wanted), None)
             if chosen is None:
                 names = ", ".join(name for _, name in runs[:LISTED])
                 raise RunFileError(
-                    tr("{name} holds no run “{wanted}”; it has {names}.").format(
+                    tr("{name} contains no run “{wanted}”; it contains {names}.").format(
                         name=self.file.name, wanted=wanted, names=names
                     )
                 )
@@ -108,10 +108,10 @@ class TrackioRun(TextRun):
         if self.siblings and not wanted:
             self.note(
                 plural(
-                    "The database holds {count} run; the newest, “{name}”, is shown. Another is opened by its name: "
-                    "{example}.",
-                    "The database holds {count} runs; the newest, “{name}”, is shown. Another is opened by its name: "
-                    "{example}.",
+                    "The database contains {count} run; the newest, “{name}”, is shown. To open another, add its "
+                    "name: {example}.",
+                    "The database contains {count} runs; the newest, “{name}”, is shown. To open another, add its "
+                    "name: {example}.",
                     len(runs),
                 ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
@@ -151,7 +151,10 @@ class TrackioRun(TextRun):
         number = self._updates[label].table
         if number is None:
             raise NotRecordedError(
-                tr("No completions were logged to trackio at this step; log_completions=True in GRPOConfig logs them.")
+                tr(
+                    "No completions were logged to trackio at this step; set log_completions=True in GRPOConfig to "
+                    "log them."
+                )
             )
         with reading(self.file) as connection:
             rows = table_rows(metrics_at(connection, number))
@@ -177,7 +180,7 @@ class TrackioRun(TextRun):
                 {int(named[1])} if named else _steps(metrics_at(connection, number) if text is None else parsed(text))
             )
             if not steps:
-                self.note(tr("A table of completions names no step and is left out."))
+                self.note(tr("A table of completions does not name its step and is left out."))
                 return
             for label in steps:
                 self._updates.setdefault(label, _Update()).table = number
@@ -188,7 +191,7 @@ class TrackioRun(TextRun):
             return
         value = parsed(text) if text is not None else None
         if not isinstance(value, dict):
-            self.note(tr("A row of {name} is no JSON and is left out.").format(name=self.file.name))
+            self.note(tr("A row of {name} is not JSON and is left out.").format(name=self.file.name))
             return
         numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
         ours = {name.removeprefix(TRAINING): v for name, v in numbers.items() if name.startswith(TRAINING)}
@@ -202,7 +205,9 @@ class TrackioRun(TextRun):
         try:
             objective = objective_of(config) if "loss_type" in config else Objective(beta=0.0)
         except (GrpoError, KeyError, TypeError, ValueError):
-            self.note(tr("The trainer's settings in this database are not those of TRL 1.16; its loss is not known."))
+            self.note(
+                tr("The trainer's settings in this database are not those of TRL 1.16, so the loss is not known.")
+            )
             objective = Objective(beta=0.0)
         weights = self._weights if len(self._weights) == len(self._names) else ()
         known = {"mu": config.get("num_iterations"), "temperature": config.get("temperature")}

@@ -76,10 +76,10 @@ def check_tables(path: Path, connection: RunConnection) -> None:
         ).fetchall()
     )
     if "metrics" not in kinds:
-        raise RunFileError(tr("{name} is a SQLite database, but none of trackio's.").format(name=path.name))
+        raise RunFileError(tr("{name} is a SQLite database, but not one of trackio's.").format(name=path.name))
     if any(kind != "table" for kind in kinds.values()):
         raise RunFileError(
-            tr("{name} has views or virtual tables in place of trackio's tables; it is not read.").format(
+            tr("{name} has views or virtual tables instead of trackio's tables; it was not read.").format(
                 name=path.name
             )
         )

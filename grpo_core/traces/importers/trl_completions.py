@@ -34,9 +34,9 @@ class TrlCompletions(TextRun):
     """A folder of completions files written by TRL."""
 
     why_no_step = tr(
-        "TRL's table of completions holds texts, rewards and advantages, no tokens and no log-probabilities, so there "
-        "is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the training "
-        "script) keeps them."
+        "TRL's table of completions contains texts, rewards and advantages, but no tokens and no log-probabilities, "
+        "so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the "
+        "training script) stores them."
     )
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class TrlCompletions(TextRun):
         title = folder.parent.name if folder.name == SUBFOLDER else folder.name
         super().__init__(path, title, recorded_settings("TRL"))
         self._folder, self._files = folder, [path] if path.is_file() else []
-        self.note(tr("The weights of the reward functions are not in these files; they are taken as 1."))
+        self.note(tr("The weights of the reward functions are not in these files; they are assumed to be 1."))
         self.refresh()
         if self._files:
             names = Columns(self._files[-1]).names
@@ -75,8 +75,8 @@ class TrlCompletions(TextRun):
         if not result.reward_names and others:
             self.note(
                 tr(
-                    "No column of {file} is taken as a reward: TRL writes one of numbers with decimals for each reward "
-                    "function, and nothing of the kind is among {names}."
+                    "No column of {file} can be a reward: TRL writes a column of numbers with decimals for each "
+                    "reward function, and there is none among {names}."
                 ).format(file=file.name, names=shortened(", ".join(others)))
             )
         return result

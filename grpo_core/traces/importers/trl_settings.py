@@ -42,12 +42,14 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
     kind = settings["loss_type"]
     if kind not in REDUCTIONS:
         raise RunFileError(
-            tr("The loss type “{kind}” is unknown; known are {known}.").format(kind=kind, known=", ".join(REDUCTIONS))
+            tr("The loss type “{kind}” is unknown; the known ones are {known}.").format(
+                kind=kind, known=", ".join(REDUCTIONS)
+            )
         )
     scaled = str(settings.get("scale_rewards", "group"))
     if scaled not in STDS:
         raise RunFileError(
-            tr("Rewards are scaled by “{scaled}”, which is unknown; known are {known}.").format(
+            tr("Rewards are scaled by “{scaled}”, which is unknown; the known ones are {known}.").format(
                 scaled=scaled, known=", ".join(STDS)
             )
         )
@@ -90,7 +92,7 @@ def _number(settings: Mapping[str, Any], name: str) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise RunFileError(
-            tr("{name} must be a number; it is {value}.").format(name=name, value=shortened(repr(value)))
+            tr("{name} is {value}; it must be a number.").format(name=name, value=shortened(repr(value)))
         ) from None
 
 

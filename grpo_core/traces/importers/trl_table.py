@@ -88,5 +88,5 @@ def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
         return np.array([math.nan if v is None else float(v) for v in values], np.float64)
     except (TypeError, ValueError, OverflowError):
         raise RunFileError(
-            tr("Column “{column}” of {file} holds something that is no number.").format(column=column, file=name)
+            tr("Column “{column}” of {file} contains something that is not a number.").format(column=column, file=name)
         ) from None

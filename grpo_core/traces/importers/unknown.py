@@ -31,15 +31,19 @@ def what_it_looks_like(path: Path) -> str:
         if not names:
             return tr("The folder is empty, or cannot be read.")
         if any(name.startswith("rank") and name[4:].isdigit() for name in names):
-            return tr("It looks like a trace whose trace.json is missing, which holds the trainer's settings.")
+            return tr("It looks like a trace, but its trace.json, which contains the trainer's settings, is missing.")
     files = [path / name for name in names] or [path]
     for file in files:
         sentence = _of_file(file)
         if sentence:
             return sentence
     if names:
-        return tr("The folder holds {names}.").format(names=_listed(names))
-    return tr("The file is empty.") if _is_empty(path) else tr("Neither its name nor its first bytes are known.")
+        return tr("The folder contains {names}.").format(names=_listed(names))
+    return (
+        tr("The file is empty.")
+        if _is_empty(path)
+        else tr("Neither its name nor its first bytes are those of a known format.")
+    )
 
 
 def _of_file(file: Path) -> str:
@@ -54,17 +58,17 @@ def _of_file(file: Path) -> str:
         except GrpoError as error:
             return str(error)
         return tr(
-            "{name} has the columns {names}; TRL's files are called completions_ and the step's number, and have "
-            "prompt, completion, a column for each reward function, and advantage."
+            "{name} has the columns {names}; TRL names its files completions_ and the step's number, and they have "
+            "the columns prompt, completion, one for each reward function, and advantage."
         ).format(name=file.name, names=_listed(columns))
     if file.name.endswith(".jsonl"):
         first = next(iter(complete_lines(file, [], note_torn=True)), None)
         if isinstance(first, dict):
             return tr(
-                "A line of {name} holds {names}; verl's files are called by the step's number, and hold input, output "
-                "and score."
+                "A line of {name} contains {names}; verl names its files by the step's number, and they contain "
+                "input, output and score."
             ).format(name=file.name, names=_listed(list(map(str, first))))
-        return tr("The first line of {name} is no JSON object.").format(name=file.name)
+        return tr("The first line of {name} is not a JSON object.").format(name=file.name)
     return ""
 
 

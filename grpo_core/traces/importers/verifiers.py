@@ -96,9 +96,9 @@ class VerifiersRun(TextRun):
         self._single = path if path.is_file() else path / FILE
         self._prime = prime_rl.beside(path)
         self.note(
-            tr("Numbers of tokens that were trained are those of prime-rl's token export; others have four decimals.")
+            tr("The numbers of trained tokens are those of prime-rl's token export; other numbers have four decimals.")
             if self._prime is not None and self._prime.has_exports
-            else tr("Numbers of tokens have four decimals in these files: smaller differences mean nothing.")
+            else tr("In these files, the numbers of tokens have four decimals: smaller differences mean nothing.")
         )
         if index is not None and self._single.is_file():
             self._index = kept_index(index, self._single)
@@ -140,8 +140,8 @@ class VerifiersRun(TextRun):
         if self._prime is None or self.has_losses:
             return ""
         return self._prime.why_unknown or tr(
-            "prime-rl's rollouts hold the sampler's log-probabilities alone; with trainer.enable_token_export = true "
-            "it writes the trainer's too, and the loss can be recomputed."
+            "prime-rl's rollouts contain only the sampler's log-probabilities; with trainer.enable_token_export = "
+            "true it also writes the trainer's, and the loss can be recomputed."
         )
 
     def refresh(self) -> int:
@@ -173,20 +173,20 @@ class VerifiersRun(TextRun):
         self._of_index = ()
         if index.first:
             self._of_index += (
-                tr("Earlier steps appear when the whole file was looked through ({size:.1f} GB).").format(
+                tr("Earlier steps appear after the entire file has been read ({size:.1f} GB).").format(
                     size=self._single.stat().st_size / 1e9
                 ),
             )
         if count and training.any():
             self._of_index += (
                 plural(
-                    "{count} episode of evaluation stands among those of training; it is left out.",
-                    "{count} episodes of evaluation stand among those of training; they are left out.",
+                    "{count} evaluation episode is among those of training; it is left out.",
+                    "{count} evaluation episodes are among those of training; they are left out.",
                     count,
                 ).format(count=count),
             )
         elif count:
-            self._of_index += (tr("These are episodes of an evaluation; nothing was trained on them."),)
+            self._of_index += (tr("These are evaluation episodes; nothing was trained on them."),)
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
@@ -258,21 +258,21 @@ class VerifiersRun(TextRun):
         if exported.why_not:
             return exported.why_not
         if prime.mean_loss(label) is None:
-            return tr("{name} holds no loss of step {label} (loss/mean).").format(name=prime_rl.METRICS, label=label)
+            return tr("{name} contains no loss of step {label} (loss/mean).").format(name=prime_rl.METRICS, label=label)
         if prime.micro_batches(exported) is None:
             return tr(
-                "configs/orchestrator.json names no number of training processes (num_train_workers), so the logged "
-                "mean cannot be turned into the loss of the update."
+                "configs/orchestrator.json does not give the number of training processes (num_train_workers), so "
+                "the logged mean cannot be turned into the loss of the update."
             )
         rows = self._rows(position, with_tokens=True)
         tokens, trained, left = prime_rl.matched(exported, rows.tokens)
         left += sum(not row.exact for row, is_in in zip(tokens, trained, strict=True) if is_in and row is not None)
         if left:
             return plural(
-                "{count} of {all} sequences of the token export of step {label} is in no rollout with all its "
-                "numbers, so its loss is not whole.",
-                "{count} of {all} sequences of the token export of step {label} are in no rollout with all their "
-                "numbers, so its loss is not whole.",
+                "{count} of {all} sequences of the token export of step {label} is not in any rollout with all its "
+                "numbers, so the step's loss is incomplete.",
+                "{count} of {all} sequences of the token export of step {label} are not in any rollout with all "
+                "their numbers, so the step's loss is incomplete.",
                 left,
             ).format(count=left, all=len(exported.sequences), label=label)
         return ""
@@ -282,7 +282,10 @@ class VerifiersRun(TextRun):
         table = rows.table()
         if table.counted is not None and not table.counted.all():
             self.note(
-                tr("A rollout of several branches counts once for each of them in its group's mean under another loss.")
+                tr(
+                    "Under another loss, a rollout with several branches counts once for each branch in its group's "
+                    "mean."
+                )
             )
         return self._step(position, rows, table)
 
@@ -303,8 +306,8 @@ class VerifiersRun(TextRun):
         if apart:
             self.note(
                 tr(
-                    "Step {label}: prime-rl dropped other tokens than the settings of its loss say ({count} of them); "
-                    "the token export counts."
+                    "Step {label}: prime-rl dropped tokens other than those that its loss settings imply ({count} of "
+                    "them); the token export is used."
                 ).format(label=label, count=apart)
             )
         return step
@@ -334,7 +337,7 @@ class VerifiersRun(TextRun):
             )
         if rows.trajectories and rows.trajectories[-1] is None:
             notes.append(
-                tr("Step {label} is too long to be shown by turns in all of its completions.").format(
+                tr("Step {label} is too long to show the turns of all its completions.").format(
                     label=self.labels[position - 1]
                 )
             )
@@ -342,7 +345,7 @@ class VerifiersRun(TextRun):
             self.note(sentence)
         if not rows.prompts:
             raise RunFileError(
-                tr("Step {label} of {name} holds no trace that can be read.").format(
+                tr("Step {label} of {name} contains no readable trace.").format(
                     label=self.labels[position - 1], name=self.title
                 )
             )

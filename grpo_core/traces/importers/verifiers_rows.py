@@ -203,7 +203,9 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
     parents = [node.get("parent") for node in nodes]
     for i, parent in enumerate(parents):
         if parent is not None and not (type(parent) is int and 0 <= parent < i):
-            raise ValueError(tr("the message before message {number} does not stand before it").format(number=i + 1))
+            raise ValueError(
+                tr("message {number} does not come after the message that it follows").format(number=i + 1)
+            )
     for leaf in sorted(set(range(len(nodes))) - {p for p in parents if p is not None}):
         path: list[int] = []
         at: int | None = leaf

@@ -121,11 +121,11 @@ def step_of(
     known = [row for row in rows if row is not None and row.scored]
     if not known:
         raise NotRecordedError(
-            tr("No completion of this step has token numbers with a log-probability each, so no tokens are shown.")
+            tr("No completion of this step has token numbers with a log-probability for each, so no tokens are shown.")
         )
     batch, length = len(rows), max(len(row.ids) for row in rows if row is not None)
     if batch * length > MOST_PLACES:
-        raise NotRecordedError(tr("The completions of this step are too many and too long to be shown by tokens."))
+        raise NotRecordedError(tr("The completions of this step are too many and too long to show their tokens."))
 
     def padded(of: Callable[[RowTokens], np.ndarray], kind: type, empty: float) -> np.ndarray:
         whole: np.ndarray = np.full((batch, length), empty, kind)

@@ -44,9 +44,9 @@ class VerlRollouts(TextRun):
     """A folder of verl's rollouts, or a single file from such a folder."""
 
     why_no_step = tr(
-        "verl's rollout files hold texts and scores, no tokens, log-probabilities or advantages, so there is no loss "
-        "to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/verl.py, a variable and a setting of the "
-        "command that trains) keeps them, which verl has in memory only."
+        "verl's rollout files contain texts and scores, but no tokens, log-probabilities or advantages, so there is "
+        "no loss to recompute. verl has those only in memory; GRPO Lab's recorder "
+        "(grpo_core/traces/recorders/verl.py, a variable and a setting of the training command) stores them."
     )
 
     def __init__(self, path: Path) -> None:
@@ -73,19 +73,21 @@ class VerlRollouts(TextRun):
         file = self._files[position - 1]
         rows = self._rows(file)
         if not rows:
-            raise RunFileError(tr("{name} holds no completion that can be read.").format(name=file.name))
+            raise RunFileError(tr("{name} contains no readable completion.").format(name=file.name))
         keys = [_group_key(row) for row in rows]
         group = equal_groups(keys)
         if any(kind == "input" for kind, _ in keys):
-            self.note(tr("These files name no groups: completions of the same prompt in a file are taken as one."))
+            self.note(
+                tr("These files do not name groups: completions of the same prompt in a file are assumed to form one.")
+            )
         self.compare_groups(position, group)
         rewards = np.array([_number(row["score"]) for row in rows])
         strange = sum(row["score"] is not None and not isinstance(row["score"], int | float) for row in rows)
         if strange:
             self.note(
                 plural(
-                    "The score of {count} completion of {name} is no number: it is taken as unscored.",
-                    "The score of {count} completions of {name} is no number: they are taken as unscored.",
+                    "The score of {count} completion of {name} is not a number: it counts as unscored.",
+                    "The score of {count} completions of {name} is not a number: they count as unscored.",
                     strange,
                 ).format(count=strange, name=file.name)
             )
@@ -108,8 +110,8 @@ class VerlRollouts(TextRun):
             if len(rows) >= MOST_ROWS or characters > MOST_CHARACTERS:
                 notes.append(
                     plural(
-                        "{name} is larger than what is read of one step; its first {count} completion is shown.",
-                        "{name} is larger than what is read of one step; its first {count} completions are shown.",
+                        "{name} is larger than the limit for one step; its first {count} completion is shown.",
+                        "{name} is larger than the limit for one step; its first {count} completions are shown.",
                         len(rows),
                     ).format(name=file.name, count=len(rows))
                 )
@@ -118,8 +120,8 @@ class VerlRollouts(TextRun):
         if strange:
             notes.append(
                 plural(
-                    "{count} line of {name} is no completion and is left out.",
-                    "{count} lines of {name} are no completions and are left out.",
+                    "{count} line of {name} is not a completion and is left out.",
+                    "{count} lines of {name} are not completions and are left out.",
                     strange,
                 ).format(count=strange, name=file.name)
             )

@@ -62,20 +62,20 @@ def unsupported(settings: Mapping[str, Any]) -> str:
     """Return why the losses of a run cannot be recomputed. Empty if they can."""
     mode, aggregation = _mode(settings), str(settings[AGGREGATION])
     if aggregation not in REDUCTIONS:
-        return tr("verl's loss_agg_mode “{name}” is unknown; known are {known}.").format(
+        return tr("verl's loss_agg_mode “{name}” is unknown; the known ones are {known}.").format(
             name=aggregation, known=", ".join(REDUCTIONS)
         )
     if mode not in (*LOSSES, "reinforce"):
         return tr(
-            "verl's loss “{name}” cannot be recomputed: the loss here has no such surrogate (it has {known})."
+            "verl's loss “{name}” cannot be recomputed: the loss here does not have this surrogate (it has {known})."
         ).format(name=mode, known=", ".join(LOSSES))
     if _bypasses(settings) and (of_bypass := _unsupported_bypass(settings, mode)):
         return of_bypass
     low, high = _band(settings)
     if mode == "cispo" and low < 1:
         return tr(
-            "verl's CISPO holds the weight above 1 − {low:g} too; the loss here caps it from above alone, so it cannot "
-            "be recomputed unless clip_ratio_low is at least 1."
+            "verl's CISPO also holds the weight above 1 − {low:g}; the loss here caps it only from above, so it "
+            "cannot be recomputed unless clip_ratio_low is at least 1."
         ).format(low=low)
     if mode == "vanilla" and float(settings["clip_ratio_c"]) < 1 + high:
         return tr(
@@ -84,8 +84,8 @@ def unsupported(settings: Mapping[str, Any]) -> str:
         ).format(cap=float(settings["clip_ratio_c"]), high=high)
     if settings.get("use_kl_loss") and _estimator(settings) is None:
         return tr(
-            "verl's kl_loss_type “{name}” cannot be recomputed: the estimators here are k1, k2 and k3, and one whose "
-            "gradient is its own."
+            "verl's kl_loss_type “{name}” cannot be recomputed: the estimators here are k1, k2 and k3, and one with "
+            "its own gradient."
         ).format(name=settings["kl_loss_type"])
     if mode == "sapo" and aggregation != "seq-mean-token-mean" and (settings.get("use_kl_loss") or _entropy(settings)):
         return tr(
@@ -100,8 +100,8 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
     correction = _correction(settings)
     if correction.get("rollout_rs"):
         return tr(
-            "In bypass mode verl rejects tokens (rollout_rs = {name}) within the loss and keeps no mask of it, so the "
-            "loss cannot be recomputed."
+            "In bypass mode, verl rejects tokens (rollout_rs = {name}) inside the loss and does not keep the mask, "
+            "so the loss cannot be recomputed."
         ).format(name=correction["rollout_rs"])
     if mode == "reinforce" and (
         correction.get("rollout_is") not in (None, "token")
@@ -109,8 +109,8 @@ def _unsupported_bypass(settings: Mapping[str, Any], mode: str) -> str:
         or not _is_number(correction.get("rollout_is_threshold"))
     ):
         return tr(
-            "In bypass mode the weights of “reinforce” can be recomputed where they are of a token, truncated from "
-            "above and not normalised; these are of another kind."
+            "In bypass mode, the weights of “reinforce” can be recomputed only if they are per token, truncated from "
+            "above and not normalised; these are not."
         )
     return ""
 

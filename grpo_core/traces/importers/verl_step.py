@@ -78,7 +78,7 @@ class VerlAssembly(StepAssembly):
         if (apart > 0).any():
             raise NotRecordedError(
                 tr(
-                    "verl weighs each token by an importance weight of its own beside a ratio of the completion (GSPO "
+                    "verl gives each token its own importance weight in addition to the completion's ratio (GSPO "
                     "with rollout_is “token”), so the loss of this update cannot be recomputed."
                 )
             )

@@ -204,7 +204,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
 
 def test_what_cannot_be_shown_or_worked_on_is_said(driver: Driver, tmp_path: Path) -> None:
     driver.program.background_runs.open(tmp_path)
-    assert "holds no queue of runs" in driver.messages[0]
+    assert "does not contain a queue of runs" in driver.messages[0]
     queue = runs.planned(Settings(), {"objective.beta": [0.0]}, range(1), 5)
     runs.begin(tmp_path, queue)
     assert runs.work(tmp_path)

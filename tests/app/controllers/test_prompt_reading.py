@@ -128,6 +128,6 @@ def test_a_session_whose_prompts_are_a_pipe_opens_with_a_sentence(driver: Driver
     save_session(path, Manifest(settings=own(tmp_path / "mine.csv"), notes="Say this."), [])
     driver.program.session_files.open(path)
     driver.opened()
-    assert any("it is no ordinary file" in text for text in driver.messages)
+    assert any("it is not a regular file" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 1

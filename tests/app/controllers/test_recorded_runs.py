@@ -235,7 +235,7 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run)
     fresh = shown(driver.program.workspace)
     assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
-    assert any("started again" in message for message in driver.messages)
+    assert any("restarted" in message for message in driver.messages)
 
 
 def test_closing_waits_for_no_disk_that_does_not_answer(

@@ -30,7 +30,7 @@ def test_the_run_that_was_interrupted_is_offered_and_a_hostile_one_is_left_aside
     changed(folder / "hostile.grpo", endless_view("tail", "i"))
     driver.program.startup.offer_unfinished()
     driver.qtbot.waitUntil(lambda: any("Interrupted" in text for text in driver.messages))
-    assert any("was skipped: hostile.grpo holds something that no run file has" in text for text in driver.messages)
+    assert any("was skipped: hostile.grpo contains something that no run file has" in text for text in driver.messages)
     driver.run(1)
     assert driver.head == 1
 

@@ -137,7 +137,7 @@ def test_what_goes_wrong_with_a_scheduler_is_said(qtbot: QtBot, jobs: Jobs) -> N
     jobs.cluster = NOBODY
     controller.start(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
-    assert controller.problem.startswith(f"No scheduler answers at {NOBODY}")
+    assert controller.problem.startswith(f"No scheduler responds at {NOBODY}")
     jobs.cluster = ""
     controller.start(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
@@ -163,7 +163,8 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
     assert controller.results is not None and 8 <= controller.results.count < 64
     assert controller.results.note == f"Incomplete: {controller.results.count} of 64 places."
     assert controller.problem == (
-        f"The scheduler at {file} is lost. What was done stays; start the same again to go on."
+        f"The connection to the scheduler at {file} was lost. Finished work is kept; "
+        "start the same job again to continue."
     )
     controller.close()
 

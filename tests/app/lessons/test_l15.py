@@ -139,7 +139,7 @@ def test_correct_steps_of_a_wrong_completion_are_blamed(seed: int) -> None:
 
 
 def test_lengths_are_of_the_toy_only_and_can_be_cancelled() -> None:
-    with pytest.raises(SettingsError, match="free length"):
+    with pytest.raises(SettingsError, match="variable length"):
         tried(Settings())
 
     def stop() -> None:
@@ -160,7 +160,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     picture.show_step(replace(lesson_of("credit").steps[3], show="lengths"))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
-    assert "free length" in picture.progress_text
+    assert "variable length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.dispose()
     assert not picture.trained.busy

@@ -71,7 +71,7 @@ def test_shares_add_up_and_the_runs_are_the_cores_own() -> None:
 
 
 def test_an_unknown_member_is_refused() -> None:
-    with pytest.raises(SettingsError, match="allowed is one of REINFORCE"):
+    with pytest.raises(SettingsError, match="it must be one of REINFORCE"):
         next(compared("PPO2", Settings()))
 
 

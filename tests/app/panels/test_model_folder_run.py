@@ -252,7 +252,7 @@ def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(ad
     adapted.settle()
     assert not action.isEnabled()
     program.exporter.trl_script(tmp_path / "other.py")
-    assert "no such thing" in adapted.messages[-1] and not exists(tmp_path / "other.py")
+    assert "does not support this" in adapted.messages[-1] and not exists(tmp_path / "other.py")
 
 
 def test_a_bandit_is_no_run_for_trl(driver: Driver) -> None:

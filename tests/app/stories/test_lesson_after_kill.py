@@ -238,7 +238,7 @@ def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver,
     driver.program.window.dropEvent(event)
     driver.opened()
     assert len(driver.program.workspace.runs) == 3  # its own, and a copy from each session
-    sentences = "is no recorded run that this program knows", "There is no run file at"
+    sentences = "is not a recorded run that this program can read", "There is no run file at"
     driver.qtbot.waitUntil(
         lambda: all(any(words in text for text in driver.messages) for words in sentences), timeout=30_000
     )

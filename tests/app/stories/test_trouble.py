@@ -27,7 +27,7 @@ def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: D
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
     stood = driver.head
     assert "not a finite number" in driver.messages[0]
-    assert f"stands at update {stood}" in driver.messages[0]
+    assert f"is at update {stood}" in driver.messages[0]
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.0}, "Mend it")
     driver.rest()
     driver.run(1)

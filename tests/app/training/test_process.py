@@ -212,7 +212,7 @@ def test_a_run_whose_process_ends_before_it_has_begun_stands_still_with_the_reas
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.until(State.FAILED)
-    assert ["(memory was short)" in failure.sentence for failure in trainer.failures] == [True]
+    assert ["(it ran out of memory)" in failure.sentence for failure in trainer.failures] == [True]
     short.unlink()
     trainer.run(None)
     trainer.until_head(5)

@@ -126,7 +126,7 @@ def test_without_its_parent_a_branch_keeps_its_curves_and_says_what_is_missing(d
     desk.workspace.move_to(2)
     assert desk.workspace.view.step.step is None
     desk.qtbot.waitUntil(lambda: not desk.workspace.frame_due)
-    assert any("is not there any more" in sentence for sentence in desk.said)
+    assert any("no longer exists" in sentence for sentence in desk.said)
     desk.workspace.move_to(4)
     assert desk.workspace.view.step.number == 4
     desk.workspace.follow()

@@ -107,7 +107,7 @@ def test_the_command_exits_by_what_it_found(name: str, status: int, capsys: pyte
 
 def test_a_run_that_is_none_ends_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(tmp_path)]) == 2
-    assert "no recorded run" in capsys.readouterr().err
+    assert "not a recorded run" in capsys.readouterr().err
 
 
 FLOAT16_LOGP = as_types(
@@ -145,7 +145,7 @@ def test_a_file_of_few_digits_agrees_to_its_precision(name: str, keep: Change, p
     result = audit(run)
     assert result.agrees and result.precision is not None and result.precision.name == precision
     text = as_text(run, result)
-    assert "Everything agrees to the file's precision." in text and f"as {precision}" in text
+    assert "Everything agrees to within the file's precision." in text and f"as {precision}" in text
 
 
 @pytest.mark.parametrize("keep", [FLOAT16_LOGP, with_decimals])

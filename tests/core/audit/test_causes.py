@@ -134,7 +134,7 @@ IN_LOSS: dict[str, tuple[Plant, str, str]] = {
     "advantages of a neighbour": (other(advantage=lambda s: np.roll(s.advantage, 1)), "advantage_rows", "right"),
     "bnpo": (reduced("token", tokens), "reduction:bnpo", "Each token of the micro-batch"),
     "dapo": (reduced("token", lambda s, r: s.mask.sum() / 2), "reduction:dapo", "generation batch"),
-    "dr_grpo": (reduced("constant", rows, max_tokens=12), "reduction:dr_grpo", "longest length"),
+    "dr_grpo": (reduced("constant", rows, max_tokens=12), "reduction:dr_grpo", "maximum length"),
     "sum of tokens": (reduced("sequence_sum", rows), "reduction:luspo", "summed"),
     "old absent": (lambda s, _, n: dataclasses.replace(s, old_logp=s.logp[n]), "old_absent", "taken to be 1"),
     "old right": (rolled("old_logp"), "old_shifted", "to the right"),
@@ -272,8 +272,8 @@ def test_the_report_says_cause_step_consequence_and_remedy() -> None:
     run = Planted(used=IN_LOSS["clip 0.28 above"][0], since=2)
     (cause,) = audit(run).causes
     said = list(told(cause))
-    assert said[0] == "The cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
-    assert said[1].startswith("What the run learned instead: ") and said[2].startswith("To change: ")
+    assert said[0] == "Cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
+    assert said[1].startswith("What the run learned instead: ") and said[2].startswith("What to change: ")
 
 
 def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:

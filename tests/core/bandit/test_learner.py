@@ -117,7 +117,7 @@ def test_a_branch_cannot_start_under_other_structural_settings() -> None:
 
 def test_a_step_without_a_policy_cannot_be_resumed() -> None:
     step = replace(steps(Settings(), 1)[0], resume={})
-    with pytest.raises(GrpoError, match="Update 1 does not hold a bandit's policy"):
+    with pytest.raises(GrpoError, match="Update 1 does not contain a bandit's policy"):
         learner(Settings(), resume=step)
 
 
@@ -136,7 +136,7 @@ def test_an_update_cancelled_anywhere_leaves_no_trace(changes: dict[str, Any]) -
     assert polls > settings.learner.mu
     for poll in range(polls):
         run = learner(settings, resume=first, cancelled=counted(itertools.count(), poll))
-        with pytest.raises(Cancelled, match="stands at update 1"):
+        with pytest.raises(Cancelled, match="is at update 1"):
             next(run)
         same(next(run), second)
         same(next(run), third)

@@ -78,8 +78,8 @@ def test_it_has_its_limits_and_the_parents_path_but_not_its_main_module(start: C
 @pytest.mark.parametrize(
     ("main", "limits", "how"),
     [
-        (mains.hungry, Limits(memory=1 << 29), "memory was short"),
-        (mains.busy, Limits(processor=1), "its processor time was used up"),
+        (mains.hungry, Limits(memory=1 << 29), "it ran out of memory"),
+        (mains.busy, Limits(processor=1), "it used up its processor time"),
         (mains.failing, Limits(), "exit code 7"),
     ],
     ids=["memory", "processor", "by itself"],
@@ -157,13 +157,13 @@ def test_one_that_does_not_give_up_is_killed(asked: Asked, monkeypatch: pytest.M
 
 def test_a_deadline_ends_the_process_and_is_said(asked: Asked) -> None:
     begun = time.monotonic()
-    with pytest.raises(GrpoError, match=r"has ended \(it did not answer for 1\.5 seconds\); ask again"):
+    with pytest.raises(GrpoError, match=r"has ended \(it did not respond for 1\.5 seconds\); ask again"):
         list(asked.results("stubborn", [], never, seconds=1.5))
     assert time.monotonic() - begun < 30 and asked.has_ended and not asked.usable
 
 
 @posix
-@pytest.mark.parametrize(("what", "how"), [("killed", "killed by signal 9"), ("memory", "memory was short")])
+@pytest.mark.parametrize(("what", "how"), [("killed", "killed by signal 9"), ("memory", "it ran out of memory")])
 def test_a_process_that_dies_over_a_question_is_one_sentence(what: str, how: str) -> None:
     asked = Asked(mains.answering, LOST, limits=Limits(memory=8 << 30))
     with pytest.raises(GrpoError) as lost:

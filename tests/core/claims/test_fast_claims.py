@@ -33,12 +33,12 @@ def test_what_is_said_is_borne_out_and_anything_else_refused(apart: float) -> No
     runs = lanes(apart)
     data = by_both(runs)
     (claim,) = of_fast(data)
-    assert claim.check(data) and "of 8 runs 2 were" in claim.words()
-    assert ("leave the fast path out" in claim.words()) == np.isnan(apart)
+    assert claim.check(data) and "of 8 runs, 2 were" in claim.words()
+    assert ("turn the fast path off" in claim.words()) == np.isnan(apart)
     again = reopened(runs[0], 2)
     assert again is not None and again.apart == 0.0
     (opened,) = of_reopened(again)
-    assert opened.check(again) and "NumPy's" in opened.words()
+    assert opened.check(again) and "from NumPy" in opened.words()
     for one, of in ((claim, data), (opened, again)):
         changed = [*others(one, np.random.default_rng(1))]
         assert changed and not any(other.check(of) for other in changed)

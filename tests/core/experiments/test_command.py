@@ -65,9 +65,9 @@ def test_a_race_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["sweep", "--over", "objective.beta"], "write a setting and its values"),
         (["sweep", "--over", "objective.beta=0,-1"], "cannot be -1"),
-        (["race", "--seeds", "0"], "numbers from 1 on"),
-        (["sweep", "--updates", "1000000000000"], "may be 20,000,000 at the most"),
-        (["race", "--seeds", "1000000000000"], "may be 20,000,000 at the most"),
+        (["race", "--seeds", "0"], "both must be at least 1"),
+        (["sweep", "--updates", "1000000000000"], "must be at most 20,000,000"),
+        (["race", "--seeds", "1000000000000"], "must be at most 20,000,000"),
         (["race", "--algorithm", "PPO"], "no such preset"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_file_that_is_no_table_of_curves_is_not_replaced(
     path = tmp_path / "thesis.txt"
     path.write_text("run, said the fox")
     assert main([command, "--seeds", "2", "--updates", "2", "--out", str(path)]) == 2
-    assert "is no table of curves" in capsys.readouterr().err
+    assert "is not a table of curves" in capsys.readouterr().err
     assert path.read_text() == "run, said the fox"
 
 

@@ -95,7 +95,7 @@ def test_points_that_share_a_program_come_in_order_and_some_runs_are_checked() -
     data = by_both(found)
     assert data.runs == 30 * 64 and data.checked == fast.POINTS * fast.SEEDS and data.apart < ROUNDING
     (claim,) = of_fast(data)
-    assert claim.check(data) and "1,920 runs 8 were" in claim.words()
+    assert claim.check(data) and "1,920 runs, 8 were" in claim.words()
     assert not dataclasses.replace(claim, apart=data.apart + 1).check(data)  # type: ignore[type-var]
     assert of_fast(by_both(ensembles(points[:1], range(2), 1))) == ()
     again = reopened(found[3], 5)
@@ -130,8 +130,8 @@ def test_the_command_line_says_that_it_was_jax(tmp_path: Path, capsys: pytest.Ca
     sweep = ["sweep", "--seeds", "3", "--updates", "2", "--over", "objective.beta=0,1"]
     assert main([*sweep, "--fast", "--runs", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"Computed with JAX; of 6 runs 4 .* differ by \d\.\de-\d+ at most\.", told)
-    assert len(re.findall(r"The run itself is NumPy's; its measures differ from those of JAX by", told)) == 2
+    assert re.search(r"Computed with JAX; of 6 runs, 4 .* differ by at most \d\.\de-\d+\.", told)
+    assert len(re.findall(r"The run itself is from NumPy; its measures differ from those of JAX by at most", told)) == 2
     assert main(sweep) == 0
     assert "JAX" not in capsys.readouterr().out
     for more in (["--cluster", "local"], ["--language"], ["--trl", "folder"], ["--set", "learner.staleness=1"]):

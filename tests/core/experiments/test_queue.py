@@ -218,7 +218,7 @@ def test_one_works_on_it_at_a_time(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: runs.work(folder, progress=meanwhile))
     thread.start()
     thread.join()
-    assert "Somebody else is training" in refused[0]
+    assert "Another program is training" in refused[0]
 
 
 def test_a_run_that_a_window_trains_is_passed_over_and_said(tmp_path: Path) -> None:
@@ -267,13 +267,13 @@ def test_what_cannot_be_planned_is_said(tmp_path: Path) -> None:
     for text in ("objective.beta", "objective.betta=1", "objective.beta=much"):
         with pytest.raises(SettingsError):
             runs.axis(Settings(), text)
-    with pytest.raises(RunFileError, match="holds no queue"):
+    with pytest.raises(RunFileError, match="does not contain a queue"):
         runs.read(tmp_path / "nowhere")
 
 
 def test_the_command_line_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "--language"]) == 2
-    assert "give the folder for the runs" in capsys.readouterr().err
+    assert "give a folder for the runs" in capsys.readouterr().err
     file = tmp_path / "file"
     file.write_text("")
     assert main(["sweep", "--language", "--out", str(file)]) == 2

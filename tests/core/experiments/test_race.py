@@ -136,7 +136,7 @@ def test_several_prompts_of_different_level_race_too() -> None:
 
 
 def test_a_race_that_cannot_be_is_refused() -> None:
-    with pytest.raises(SettingsError, match="allowed is one of updates, samples"):
+    with pytest.raises(SettingsError, match="it must be one of updates, samples"):
         race(BASE, fairness="luck")
     with pytest.raises(SettingsError, match="no such preset"):
         race(BASE, ("PPO",))

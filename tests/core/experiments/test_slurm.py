@@ -42,12 +42,12 @@ def test_the_example_is_read_with_all_that_may_stand_beside_it(tmp_path: Path) -
     ("text", "said"),
     [
         ("partition", "cannot be read"),
-        (EXAMPLE + '\nqueue = "x"', "“queue”, which is unknown; known are partition, cores"),
+        (EXAMPLE + '\nqueue = "x"', "unknown key “queue”; use partition, cores"),
         ("cores = 4\njobs = 1", "lacks partition, memory, walltime"),
-        (EXAMPLE.replace("cores = 4", "cores = 0"), "“cores” is 0; it has to be a whole number from 1 on"),
+        (EXAMPLE.replace("cores = 4", "cores = 0"), "“cores” is 0; it must be a whole number of at least 1"),
         (EXAMPLE.replace("jobs = 2", "jobs = true"), "“jobs” is True"),
-        (EXAMPLE.replace('"8 GB"', "8"), "“memory” is 8; it has to be a text"),
-        (EXAMPLE + '\nprologue = "module load"', "has to be a list of texts"),
+        (EXAMPLE.replace('"8 GB"', "8"), "“memory” is 8; it must be text"),
+        (EXAMPLE + '\nprologue = "module load"', "must be a list of texts"),
     ],
 )
 def test_what_cannot_be_in_the_file_is_said(tmp_path: Path, text: str, said: str) -> None:
@@ -108,8 +108,8 @@ def test_jobs_that_slurm_refuses_and_a_machine_without_it_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("dask_jobqueue", reason="the extra “slurm” is not installed")
-    with pytest.raises(GrpoError, match="no “sbatch” here"):
+    with pytest.raises(GrpoError, match="no “sbatch” on this machine"):
         Cluster(f"slurm:{file(tmp_path)}")
     standing_for_slurm(tmp_path, monkeypatch, 'echo "sbatch: error: invalid partition" >&2\nexit 1')
-    with pytest.raises(GrpoError, match=r"^SLURM refuses the jobs: sbatch: error: invalid partition$"):
+    with pytest.raises(GrpoError, match=r"^SLURM rejected the jobs: sbatch: error: invalid partition$"):
         Cluster(f"slurm:{file(tmp_path)}")

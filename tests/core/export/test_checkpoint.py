@@ -94,19 +94,19 @@ def test_a_full_disk_and_a_folder_that_is_there_give_sentences_and_leave_nothing
         save_checkpoint(recorded[0], tmp_path / "kept")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept").mkdir()
-    with pytest.raises(RunFileError, match="exists already"):
+    with pytest.raises(RunFileError, match="already exists"):
         save_checkpoint(recorded[0], tmp_path / "kept")
 
 
 def test_a_folder_without_a_checkpoint_or_with_a_spoilt_one_is_refused(
     recorded: tuple[Path, list[Step]], tmp_path: Path
 ) -> None:
-    with pytest.raises(RunFileError, match="holds no checkpoint"):
+    with pytest.raises(RunFileError, match="does not contain a checkpoint"):
         take_up(tmp_path, tmp_path / "on.grpo")
     save_checkpoint(recorded[0], tmp_path / "kept")
     for path in (tmp_path / "kept").glob("*.safetensors"):
         path.unlink()
-        with pytest.raises(RunFileError, match="should hold one file of weights"):
+        with pytest.raises(RunFileError, match="should contain one file of weights"):
             take_up(tmp_path / "kept", tmp_path / "on.grpo")
     (tmp_path / "kept" / ABOUT).write_text("[]", encoding="utf-8")
     with pytest.raises(RunFileError, match="damaged"):
@@ -127,7 +127,7 @@ def test_the_command_line_saves_a_checkpoint_and_goes_on_from_it(
     kept, on = str(tmp_path / "kept"), str(tmp_path / "on.grpo")
     assert main(["export", str(run), "--model", "checkpoint", "--step", "3", "--out", kept]) == 0
     assert main(["export", str(run), "--model", "adapter", "--force", "--out", kept]) == 2
-    assert "--force replaces no folder" in capsys.readouterr().err
+    assert "--force does not replace a model folder" in capsys.readouterr().err
     assert main(["train", "--checkpoint", kept, "--set", "seed=3", "--out", on]) == 2
     assert "leave out --set" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [tmp_path / "kept"]

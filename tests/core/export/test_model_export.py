@@ -162,7 +162,7 @@ def test_the_card_says_how_it_was_trained(base: Path, runs: dict[str, Path], tmp
 @pytest.mark.parametrize("kind", ["adapter", "merged"])
 def test_what_is_there_already_stays_and_is_named(kind: str, runs: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with pytest.raises(RunFileError, match="exists already"):
+    with pytest.raises(RunFileError, match="already exists"):
         export_model(runs["adapter"], tmp_path / "out", kind)
     assert list((tmp_path / "out").iterdir()) == []
     with pytest.raises(RunFileError, match="There is no folder"):
@@ -181,7 +181,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(runs: dict[str, Path],
         export_model(runs["weights"], tmp_path / "out", "adapter")
     with pytest.raises(GrpoError, match="no update 4"):
         export_model(runs["adapter"], tmp_path / "out", "adapter", number=4)
-    with pytest.raises(GrpoError, match="no export “onnx”"):
+    with pytest.raises(GrpoError, match="Unknown export “onnx”"):
         export_model(runs["adapter"], tmp_path / "out", "onnx")
     assert list(tmp_path.iterdir()) == []
 

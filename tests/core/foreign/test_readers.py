@@ -127,7 +127,9 @@ def test_a_process_that_was_killed_is_said_once_and_the_next_question_starts_ano
     os.kill(process.pid, signal.SIGSTOP)
     killer = threading.Timer(0.2, os.kill, (process.pid, signal.SIGKILL))
     killer.start()
-    with pytest.raises(RunFileError, match=r"^grpo could not be read: .*killed by signal 9.*asked for again\.$"):
+    with pytest.raises(
+        RunFileError, match=r"^grpo could not be read: .*killed by signal 9.*when the file is requested again\.$"
+    ):
         source.step(2)
     assert encoded(source.step(1)) == encoded(first)
 
@@ -139,7 +141,7 @@ def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Re
     source.close()
     index = folder / "rank0" / "attempt0" / "index.jsonl"
     index.write_text(index.read_text("utf-8").splitlines(keepends=True)[1], "utf-8")
-    with pytest.raises(RunFileError, match="is not what it was when it was opened"):
+    with pytest.raises(RunFileError, match="has changed since it was opened"):
         source.step(1)
 
 
@@ -197,10 +199,10 @@ def _or_kill(process: Asked, poll: Any) -> None:
     ("kind", "sentence"),
     [
         ("missing", r"^/nowhere/at all cannot be read: No such file or directory\.$"),
-        ("odd", r"^What was recorded cannot be read: .*ZeroDivisionError: by zero\)\.$"),
-        ("memory", r"^run.db could not be read \(memory was short\)\.$"),
+        ("odd", r"^The recording cannot be read: .*ZeroDivisionError: by zero\)\.$"),
+        ("memory", r"^run.db could not be read \(it ran out of memory\)\.$"),
         ("killed", r"^run.db could not be read \(killed by signal 9\)\.$"),
-        ("silent", r"^run.db could not be read \(it did not answer for 1 seconds\)\.$"),
+        ("silent", r"^run.db could not be read \(it did not respond for 1 seconds\)\.$"),
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limits")
@@ -224,7 +226,7 @@ def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Ask
         "import",
     }
     assert {what for name, what in became.items() if name != "enclosed"} == {"done", "refused"}
-    assert became["enclosed"] == "True" and "no other files" in said()
+    assert became["enclosed"] == "True" and "cannot access other files" in said()
 
 
 @WALLED
@@ -302,7 +304,7 @@ def test_a_command_s_source_ends_with_it() -> None:
     with recorded(DATA / "grpo", never) as source:
         assert isinstance(source, RemoteSource) and len(source) == 2
     assert json.loads(source.settings.to_json())
-    with pytest.raises(RunFileError, match="The program closes"):
+    with pytest.raises(RunFileError, match="The program is closing"):
         source.step(1)
 
 
@@ -324,7 +326,7 @@ def test_a_spare_process_is_there_for_the_next_source() -> None:
 
 def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) -> None:
     notes = readers.open(converted(tmp_path, "notes", ["A note."] * 1_000_000)).notes
-    assert len(notes) == 51 and notes[-1] == "There are 950 more such notes."
+    assert len(notes) == 51 and notes[-1] == "There are 950 more notes like these."
 
 
 def test_a_refusal_that_repeats_a_million_values_is_cut_short(readers: Readers, tmp_path: Path) -> None:

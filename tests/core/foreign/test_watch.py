@@ -145,7 +145,7 @@ def test_a_run_that_is_gone_is_an_error_of_its_source(tmp_path: Path) -> None:
     watch = Watch(open_source(run.folder))
     list(watch.look())
     shutil.rmtree(run.folder)
-    with pytest.raises(RunFileError, match="holds no update any more"):
+    with pytest.raises(RunFileError, match="no longer contains updates"):
         list(watch.look())
 
 

@@ -230,7 +230,7 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
                 continue
             checked += 1
             found = re.match(
-                r"The entropy began at (\S+) nats a token; in (\d+) of the (\d+) updates since step (\d+) it is .*?; "
+                r"The entropy began at (\S+) nats per token; in (\d+) of the (\d+) updates since step (\d+) it is .*?; "
                 r"the (?:least|most) is (\S+) \(step (\d+)\)\.",
                 what,
             )

@@ -105,12 +105,12 @@ def test_a_run_of_an_adapter_folder_goes_on_from_its_snapshot(trained: dict[str,
 
 
 def test_another_rank_than_that_of_the_adapter_is_refused(trained: dict[str, Path]) -> None:
-    with pytest.raises(SettingsError, match=r"an adapter of rank 3 and α 6; take both"):
+    with pytest.raises(SettingsError, match=r"an adapter of rank 3 and α 6; use both"):
         FolderPolicy(of(trained["llama"], model__adapter_rank=8))
 
 
 def test_no_script_is_written_for_an_adapter_folder(trained: dict[str, Path]) -> None:
-    with pytest.raises(SettingsError, match="begins with a fresh adapter"):
+    with pytest.raises(SettingsError, match="starts with a new adapter"):
         script(of(trained["llama"]))
 
 
@@ -166,10 +166,10 @@ def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path]
 
 Q = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no JSON": (lambda f: (f / "adapter_config.json").write_text("{"), "empty or no JSON"),
-    "a list": (lambda f: (f / "adapter_config.json").write_text("[]"), "empty or no JSON"),
-    "deep JSON": (lambda f: (f / "adapter_config.json").write_text("[" * 100_000), "empty or no JSON"),
-    "another kind": (config(peft_type="IA3"), "only LORA is read"),
+    "no JSON": (lambda f: (f / "adapter_config.json").write_text("{"), "empty or not JSON"),
+    "a list": (lambda f: (f / "adapter_config.json").write_text("[]"), "empty or not JSON"),
+    "deep JSON": (lambda f: (f / "adapter_config.json").write_text("[" * 100_000), "empty or not JSON"),
+    "another kind": (config(peft_type="IA3"), "only LORA can be read"),
     "a module to import": (config(megatron_config={"x": 1}), "asks for megatron_config"),
     "whole layers besides": (config(modules_to_save=["lm_head"]), "asks for modules_to_save"),
     "a rank by pattern": (config(rank_pattern={"(a+)+$": 2}), "asks for rank_pattern"),
@@ -177,19 +177,22 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "dora": (config(use_dora=True), "asks for use_dora"),
     "biases": (config(bias="all"), "asks for bias"),
     "an unknown field": (config(hooks="os.system"), "asks for hooks"),
-    "a huge rank": (config(r=10**9), "no usable r"),
-    "a rank that is text": (config(r="8"), "no usable r"),
-    "a rank that is true": (config(r=True), "no usable r"),
-    "α that is no number": (config(lora_alpha=float("nan")), "no usable r and lora_alpha"),
-    "another rank": (config(r=4), "no part of rank 4"),
+    "a huge rank": (config(r=10**9), "not give a usable r"),
+    "a rank that is text": (config(r="8"), "not give a usable r"),
+    "a rank that is true": (config(r=True), "not give a usable r"),
+    "α that is no number": (config(lora_alpha=float("nan")), "not give a usable r and lora_alpha"),
+    "another rank": (config(r=4), "does not belong to rank 4"),
     "a model in the network": (config(base_model_name_or_path="//host/share/none"), "the folder of its model, none,"),
     "a model far away": (config(base_model_name_or_path="../../etc"), "the folder of its model, etc,"),
     "a parent": (config(base_model_name_or_path=".."), "put the folder of its model"),
     "no name": (config(base_model_name_or_path=None), "which it does not name"),
-    "no tensors": (lambda f: (f / "adapter_model.safetensors").unlink(), "holds no adapter_model.safetensors"),
+    "no tensors": (lambda f: (f / "adapter_model.safetensors").unlink(), "does not contain adapter_model.safetensors"),
     "0 bytes": (lambda f: (f / "adapter_model.safetensors").write_bytes(b""), "0 bytes"),
     "half a pair": (tensors(lambda held: held.pop(f"{Q}A.weight")), "one half of"),
-    "another layer": (tensors(lambda held: held.update({"x.lora_A.weight": torch.zeros(3, 4)})), "no part of rank"),
+    "another layer": (
+        tensors(lambda held: held.update({"x.lora_A.weight": torch.zeros(3, 4)})),
+        "does not belong to rank",
+    ),
     "another model": (tensors(lambda held: held.update({f"{Q}A.weight": torch.zeros(3, 8)})), "does not fit the model"),
     "a layer that is not there": (
         tensors(

@@ -117,7 +117,7 @@ def test_they_come_back_from_a_record_and_a_record_without_them_reads_as_before(
 )
 def test_alternatives_that_do_not_fit_together_are_refused(changes: dict[str, Any], first: Step) -> None:
     made = {name: make(first) if callable(make) else make for name, make in changes.items()}
-    with pytest.raises(RunFileError, match="does not fit together"):
+    with pytest.raises(RunFileError, match="is inconsistent"):
         decoded(*encoded(dataclasses.replace(first, **made)), 1, first.settings)
 
 
@@ -127,7 +127,7 @@ def test_each_is_explained_as_one_of_the_likeliest_and_not_as_the_whole_distribu
     for passed, logp in ((0, first.top_logp[0, 0, place, 2]), (2, first.top_logp[1, 0, place, 2])):
         node = explain(first, Quantity("alternative", passed=passed, row=0, token=place, action=token))
         assert node.value == pytest.approx(np.exp(float(logp)))
-        assert node.agrees and "5 likeliest" in node.note and "not the whole distribution" in node.note
+        assert node.agrees and "5 likeliest" in node.note and "not the entire distribution" in node.note
     node = explain(first, Quantity("ref_alternative", row=0, token=place, action=token))
     assert node.value == pytest.approx(np.exp(float(first.ref_top_logp[0, place, 2]))) and node.agrees
 

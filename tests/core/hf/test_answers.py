@@ -98,7 +98,7 @@ def test_a_completion_that_is_too_long_is_refused(going: tuple[FolderLearner, li
 def test_where_every_weight_is_trained_it_is_said_why_there_is_no_answer(folders: dict[str, Path]) -> None:
     learner = run(folders["llama"], model__adapter_rank=0, optimizer__learning_rate=1e-5)
     step = next(learner)
-    with pytest.raises(GrpoError, match="a run that trains an adapter"):
+    with pytest.raises(GrpoError, match="A run that trains an adapter"):
         ask((learner, [step]), 1, Question(step=1, group=0, completion="7"))
 
 

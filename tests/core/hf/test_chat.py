@@ -40,13 +40,13 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("ticking")
 def test_a_template_that_does_not_end_is_refused(template: str, folders: dict[str, Path]) -> None:
     before = sys.gettrace()
-    with pytest.raises(GrpoError, match="not filled in after 2 seconds"):
+    with pytest.raises(GrpoError, match="not be filled in within 2 seconds"):
         chat(folders["llama"], template).encoded([QUESTION])
     assert sys.gettrace() is before
 
 
 def test_a_template_that_makes_a_book_of_a_prompt_is_refused(folders: dict[str, Path]) -> None:
-    with pytest.raises(GrpoError, match=r"makes 2,000,000 characters of a prompt; at most 1,000,000"):
+    with pytest.raises(GrpoError, match=r"turns a prompt into 2,000,000 characters; at most 1,000,000"):
         chat(folders["llama"], "{{ 'x' * 2000000 }}").encoded([QUESTION])
 
 

@@ -73,7 +73,7 @@ FAMILIES: dict[str, Callable[[Any, int], Any]] = {
     "StableLM": like_llama("StableLmConfig"),
     "T5": otherwise("T5Config", d_model=32, d_ff=64, num_layers=2, num_heads=4, d_kv=8, decoder_start_token_id=0),
 }
-REFUSED = {"LFM2": "recurrent state", "Mamba": "recurrent state", "T5": "encoder with a decoder"}
+REFUSED = {"LFM2": "recurrent state", "Mamba": "recurrent state", "T5": "encoder-decoder model"}
 """Families that are refused, and part of the error message."""
 TABLE = Path("docs/models.md")
 TRAINS, NOT = "trains", "refused: "

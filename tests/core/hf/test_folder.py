@@ -46,23 +46,23 @@ def seventy_billion(folder: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no configuration": (lambda f: (f / "config.json").unlink(), "holds no config.json"),
-    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "holds no tokenizer.json"),
-    "a tokenizer of 0 bytes": (lambda f: cut(f / "tokenizer.json", 0), "tokenizer.json is empty or no JSON"),
-    "no weights": (lambda f: (f / "model.safetensors").unlink(), "holds no model.safetensors"),
+    "no configuration": (lambda f: (f / "config.json").unlink(), "does not contain config.json"),
+    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "does not contain tokenizer.json"),
+    "a tokenizer of 0 bytes": (lambda f: cut(f / "tokenizer.json", 0), "tokenizer.json is empty or not JSON"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "does not contain model.safetensors"),
     "pickle": (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "stored as pickle"),
-    "an adapter alone": (
+    "only an adapter": (
         lambda f: (f / "model.safetensors").rename(f / "adapter_model.safetensors"),
-        "holds an adapter alone",
+        "contains only an adapter",
     ),
     "weights of 0 bytes": (lambda f: cut(f / "model.safetensors", 0), "has 0 bytes"),
-    "weights cut short": (lambda f: cut(f / "model.safetensors", 5000 + 2000), "is (cut short|no safetensors file)"),
-    "no safetensors": (lambda f: (f / "model.safetensors").write_bytes(b"x" * 100), "is no safetensors file"),
+    "weights cut short": (lambda f: cut(f / "model.safetensors", 5000 + 2000), "is (cut short|not a safetensors file)"),
+    "no safetensors": (lambda f: (f / "model.safetensors").write_bytes(b"x" * 100), "is not a safetensors file"),
     "wrong shapes": (lambda f: changed(f, "config.json", hidden_size=48), r"has the shape \(\d+, 32\)"),
-    "code of its own": (lambda f: changed(f, "config.json", auto_map={"AutoModel": "x.Y"}), "asks for code of its own"),
+    "its own code": (lambda f: changed(f, "config.json", auto_map={"AutoModel": "x.Y"}), "asks for its own code"),
     "code in the tokenizer": (
         lambda f: changed(f, "tokenizer_config.json", auto_map={"AutoTokenizer": "x.Y"}),
-        "asks for code of its own",
+        "asks for its own code",
     ),
     "quantized": (lambda f: changed(f, "config.json", quantization_config={"bits": 4}), "weights are quantized"),
 }
@@ -87,9 +87,9 @@ def test_a_model_that_needs_more_memory_than_there_is_is_refused(folders: dict[s
     seventy_billion(folder)
     files = look(folder)
     assert files.parameters == pytest.approx(7e10, rel=1e-3)
-    with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and \d+\.\d GB are free"):
+    with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, but \d+\.\d GB are free"):
         require_space(files, small(folder))
-    with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, and 24\.0 GB are free"):
+    with pytest.raises(SettingsError, match=r"needs about \d+\.\d GB of memory, but 24\.0 GB are free"):
         require_space(files, small(folder, model__device="cuda"), free=24e9)
 
 

@@ -142,7 +142,7 @@ def test_a_header_that_is_not_that_of_its_bytes_is_refused(name: str, folders: d
     folder = tmp_path / "model"
     shutil.copytree(folders["llama"], folder)
     with_header(folder, HEADERS[name])
-    with pytest.raises(SettingsError, match=r"is no safetensors file|is cut short"):
+    with pytest.raises(SettingsError, match=r"is not a safetensors file|is cut short"):
         look(folder)
 
 
@@ -152,7 +152,7 @@ def test_a_header_of_another_length_is_refused(length: int, folders: dict[str, P
     shutil.copytree(folders["llama"], folder)
     path = folder / "model.safetensors"
     path.write_bytes(struct.pack("<Q", length) + path.read_bytes()[8:])
-    with pytest.raises(SettingsError, match="is no safetensors file"):
+    with pytest.raises(SettingsError, match="is not a safetensors file"):
         look(folder)
 
 

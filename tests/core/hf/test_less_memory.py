@@ -104,5 +104,5 @@ def test_what_is_trained_in_bfloat16_keeps_steps_that_are_too_small_for_bfloat16
 def test_the_character_model_offers_bfloat16_on_cuda_only() -> None:
     from grpo_core.config import language_settings
 
-    with pytest.raises(SettingsError, match="on CUDA only"):
+    with pytest.raises(SettingsError, match="only on CUDA"):
         language_settings().replace({"model.precision": "bfloat16"})

@@ -196,7 +196,7 @@ def test_full_weights_that_have_moved_cannot_be_put_back_and_that_is_said(folder
         raise Cancelled("stopped")
 
     going.policy.score = failing  # type: ignore[method-assign]
-    with pytest.raises(GrpoError, match="loaded and its updates are learned again"):
+    with pytest.raises(GrpoError, match="loaded, and its updates are being learned again"):
         next(going)
     going.policy.score = original  # type: ignore[method-assign]
 
@@ -220,7 +220,7 @@ def test_a_run_file_holds_texts_and_tokens_and_goes_on_from_its_adapter(
 
 
 def test_a_run_goes_on_only_from_the_files_that_it_began_with(folders: dict[str, Path]) -> None:
-    with pytest.raises(SettingsError, match="other files than when this run began"):
+    with pytest.raises(SettingsError, match="its files have changed since this run began"):
         run(folders["llama"], model__digest="0123456789abcdef")
 
 

@@ -81,7 +81,7 @@ def test_where_one_row_is_too_many_it_is_said_and_the_run_goes_on_later(
     expected, going = next(run(folders["llama"])), run(folders["llama"])
     with monkeypatch.context() as starved:
         asked, _ = starve(starved, "distributions", 0)
-        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 0") as refused:
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* is at update 0") as refused:
             next(going)
     assert asked == [8, 4, 2, 1]
     assert refused.value.__context__ is None and refused.value.__cause__ is None

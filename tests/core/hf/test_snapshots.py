@@ -94,7 +94,7 @@ def test_a_damaged_snapshot_is_named(spoil: Any, folders: dict[str, Path], tmp_p
 def test_a_folder_that_cannot_be_made_is_refused_and_the_run_goes_on(folders: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     going = run(folders["llama"], tmp_path / "snapshots")
-    with pytest.raises(SettingsError, match="it cannot be made"):
+    with pytest.raises(SettingsError, match="it cannot be created"):
         going.settings = going.settings.replace({"model.snapshot_folder": str(tmp_path / "file" / "inside")})
     assert next(going).step == 1
 
@@ -139,7 +139,7 @@ def test_before_the_first_snapshot_it_is_said_why_there_is_no_answer(
 ) -> None:
     learner = run(folders["llama"], tmp_path)
     whole = [next(learner) for _ in range(2)]
-    with pytest.raises(GrpoError, match=f"no snapshot holds those that it had before update {number}"):
+    with pytest.raises(GrpoError, match=f"no snapshot contains the weights from before update {number}"):
         ask(learner, whole, Question(step=number, group=0, completion="12"))
     assert next(learner).step == 3
 
@@ -160,5 +160,5 @@ def test_a_run_whose_weights_cannot_be_read_back_does_not_go_on_with_others(
     monkeypatch.setattr(Snapshots, "read_into", only_known)
     with pytest.raises(GrpoError, match="The disk is gone"):
         ask(learner, whole, Question(step=3, group=0, completion="12"))
-    with pytest.raises(GrpoError, match="could not be read back"):
+    with pytest.raises(GrpoError, match="could not be restored"):
         next(learner)

@@ -84,9 +84,9 @@ def test_a_file_that_is_no_checkpoint_of_this_model_is_refused_in_a_sentence(tmp
     save_model(model, bad, {})
     cases = {
         "missing": (tmp_path / "none", TINY, "cannot be read"),
-        "folder": (tmp_path, TINY, "cannot be read|no safetensors"),
-        "short": (tmp_path / "short", TINY, "no safetensors"),
-        "noise": (tmp_path / "noise", TINY, "no safetensors"),
+        "folder": (tmp_path, TINY, "cannot be read|not a safetensors"),
+        "short": (tmp_path / "short", TINY, "not a safetensors"),
+        "noise": (tmp_path / "noise", TINY, "not a safetensors"),
         "size": (good, Model(), "layers 2, width 16"),
         "nan": (bad, TINY, "not finite"),
     }
@@ -99,7 +99,7 @@ def test_a_file_that_is_no_checkpoint_of_this_model_is_refused_in_a_sentence(tmp
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match="here is cpu"):
+        with pytest.raises(SettingsError, match="available: cpu"):
             device_named("cuda")
 
 
@@ -147,7 +147,7 @@ def test_the_command_makes_a_checkpoint_that_a_run_can_start_from(
     out, run = tmp_path / "tiny.safetensors", tmp_path / "run.grpo"
     assert main(["pretrain", "--out", str(out), "--steps", "2", "--batch", "4", "--threads", "1", *chosen]) == 0
     assert main(["pretrain", "--out", str(out), "--steps", "2", *chosen]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     train = ["train", "--language", "--steps", "2", "--out", str(run), *chosen]
     assert main([*train, "--set", f"model.checkpoint={out}", "--set", "task.held_out=4"]) == 0
     assert main(["inspect", str(run)]) == 0

@@ -111,7 +111,7 @@ WHOLE = save({name: weight.contiguous() for name, weight in lively().state_dict(
 def test_a_file_cut_short_anywhere_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.getbasetemp() / "cut.safetensors"
     path.write_bytes(WHOLE[:cut])
-    refused(path, "it is no safetensors file")
+    refused(path, "it is not a safetensors file")
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,7 +119,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path_factory: pytest.TempPathF
 def test_noise_is_refused(tmp_path_factory: pytest.TempPathFactory, noise: bytes, length: int | None) -> None:
     path = tmp_path_factory.getbasetemp() / "noise.safetensors"
     path.write_bytes(noise if length is None else length.to_bytes(8, "little") + noise)
-    refused(path, "it is no safetensors file|its tensors are not those of this model")
+    refused(path, "it is not a safetensors file|its tensors are not those of this model")
 
 
 @pytest.mark.parametrize("name", ["none.safetensors", "", "a\0b", "~nobody-of-this-name/x", "x" * 5000])
@@ -156,7 +156,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, name: 
     path = tmp_path / name
     if name == "pipe":
         os.mkfifo(path)
-    refused(path, "it is no ordinary file")
+    refused(path, "it is not a regular file")
     assert not is_checkpoint(path)
 
 
@@ -176,7 +176,7 @@ def test_what_is_no_checkpoint_is_not_replaced_even_by_force(
     path = tmp_path / "thesis.txt"
     path.write_bytes(content)
     assert main(["pretrain", "--steps", "1", "--out", str(path), "--force"]) == 2
-    assert "is no checkpoint" in capsys.readouterr().err
+    assert "is not a checkpoint" in capsys.readouterr().err
     assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("thesis.txt", content)]
 
 

@@ -64,7 +64,7 @@ def test_an_update_may_be_cancelled_wherever_it_asks(mu: int, changes: dict[str,
     going = run(settings, history=expected[:1], cancelled=cancelled)
     for moment in range(1, times + 1):
         cancelled.yes_at = cancelled.asked + moment
-        with pytest.raises(Cancelled, match="stands at update 1"):
+        with pytest.raises(Cancelled, match="is at update 1"):
             next(going)
     for wanted in expected[1:]:
         assert identical(next(going), wanted), "after being cancelled at every one of them"
@@ -79,7 +79,7 @@ def test_weights_that_overflow_are_taken_back(mu: int) -> None:
     with pytest.raises(NonFiniteError) as refused:
         done.extend(going)
     assert refused.value.step == len(done) + 1
-    assert f"The run stands at update {len(done)}" in str(refused.value)
+    assert f"The run is at update {len(done)}" in str(refused.value)
     assert np.array_equal(going.policy.state()["weights"], done[-1].resume["weights"])
     going.settings = sane
     again = run(sane, history=done[-1:])
@@ -94,7 +94,7 @@ def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeyp
     going = run(settings, history=expected[:1])
     with monkeypatch.context() as broken:
         _break(broken, name, torch.OutOfMemoryError("out of memory"))
-        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 1"):
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* is at update 1"):
             next(going)
     assert all(weight.grad is None for weight in going.policy.model.parameters())
     for wanted in expected[1:]:

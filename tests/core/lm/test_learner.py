@@ -75,7 +75,7 @@ def test_a_run_that_was_replayed_keeps_its_weights_at_once() -> None:
 
 def test_a_history_with_a_gap_is_refused() -> None:
     whole = steps(small(), 3)
-    with pytest.raises(GrpoError, match="holds no weights"):
+    with pytest.raises(GrpoError, match="contains no weights"):
         run(small(), history=[whole[1]])
 
 

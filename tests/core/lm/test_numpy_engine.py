@@ -398,7 +398,7 @@ def test_too_little_memory_at_any_stage_is_told_and_takes_nothing_with_it(
     assert same(next(run), next(whole))
     with monkeypatch.context() as broken:
         broken.setattr(NumpyPolicy, stage, fails)
-        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* stands at update 1"):
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* is at update 1"):
             next(run)
     assert same(next(run), next(whole))
 

@@ -66,7 +66,7 @@ def test_what_is_found_is_what_re_finds(pattern: str, text: str) -> None:
     try:
         expected = re.search(pattern, text) is not None
     except (re.error, OverflowError, RecursionError):
-        with pytest.raises(GrpoError, match="no regular expression"):
+        with pytest.raises(GrpoError, match="not a regular expression"):
             matcher.found(pattern, text)
         return
     assert matcher.found(pattern, text) == expected
@@ -77,7 +77,7 @@ SHARED = PatternMatcher()
 
 def test_the_completion_that_could_not_be_scored_is_named_as_before() -> None:
     task = LanguageTask(problem="own", file="unused.csv", checker="regex")
-    with pytest.raises(GrpoError, match=r"“14” to “2\+2=” could not be scored: it is no regular expression"):
+    with pytest.raises(GrpoError, match=r"“14” to “2\+2=” could not be scored: it is not a regular expression"):
         parts(task, Prompt("2+2=", "("), "14")
 
 
@@ -99,7 +99,7 @@ def test_a_process_that_never_answers_is_ended_and_that_is_said(
 ) -> None:
     monkeypatch.setattr("grpo_core.lm.patterns.serve", mains.silent)
     monkeypatch.setattr("grpo_core.lm.patterns._PATIENCE", 0.1)
-    with pytest.raises(GrpoError, match=r"did not answer for 0\.1 seconds, asked for “a\+”"):
+    with pytest.raises(GrpoError, match=r"did not respond for 0\.1 seconds on “a\+”"):
         patterns.found("a+", "a" * length)
 
 

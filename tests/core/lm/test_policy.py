@@ -185,13 +185,13 @@ def test_the_reference_is_the_start_and_stays_there() -> None:
 def test_a_device_that_is_not_there_is_refused_before_anything_is_made() -> None:
     settings: Settings = language_settings().replace({"model.device": "cuda"})
     if not torch.cuda.is_available():
-        with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* here is cpu"):
+        with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* available: cpu"):
             Policy(settings)
 
 
 def test_a_device_that_was_never_tried_is_neither_offered_nor_used(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = language_settings().replace({"model.device": "mps"})
-    with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tried on it"):
+    with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tested on it"):
         Policy(settings)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

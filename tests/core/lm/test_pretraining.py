@@ -34,7 +34,7 @@ def same(one: Transformer, other: Transformer) -> bool:
 def test_however_often_it_is_interrupted_the_same_bits_come_out(tmp_path: Path, stops: list[int]) -> None:
     whole, partial = made(RECIPE, tmp_path / "other"), tmp_path / "half"
     for stop in stops:
-        with pytest.raises(Cancelled, match="the same command goes on from there"):
+        with pytest.raises(Cancelled, match="the same command continues from there"):
             made(RECIPE, partial, stop=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["half"], "nothing half-written is left beside it"
     assert same(made(RECIPE, partial), whole)
@@ -50,7 +50,7 @@ def test_another_seed_makes_another_model(tmp_path: Path) -> None:
 def test_a_damaged_half_is_told_and_left_where_it_is(tmp_path: Path, content: bytes) -> None:
     partial = tmp_path / "half"
     partial.write_bytes(content)
-    with pytest.raises(GrpoError, match=r"half cannot be read .*; delete it to begin anew"):
+    with pytest.raises(GrpoError, match=r"half cannot be read .*; delete it to start again"):
         made(RECIPE, partial)
     assert partial.read_bytes() == content
 

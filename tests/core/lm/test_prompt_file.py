@@ -21,9 +21,9 @@ from grpo_core.lm.vocabulary import encode
 HEAD = "prompt,answer\n"
 LINE = '{"prompt": "1+1=", "answer": %s}\n'
 BAD: dict[str, tuple[str, str, str, str]] = {
-    "nothing at all": (".jsonl", "number", "", "mine.jsonl holds no prompts"),
-    "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl holds no prompts"),
-    "one column": (".csv", "number", "prompt\n1+1=\n", "begins with the columns prompt; it needs “prompt” and"),
+    "nothing at all": (".jsonl", "number", "", "mine.jsonl contains no prompts"),
+    "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl contains no prompts"),
+    "one column": (".csv", "number", "prompt\n1+1=\n", "has the columns prompt; it needs “prompt” and"),
     "semicolons": (".csv", "number", "prompt;answer\n1+1=;2\n", "columns prompt;answer; it needs"),
     "a quote left open": (".csv", "number", HEAD + '"1+1=,2\n', "Line 2 of mine.csv is not CSV"),
     "a huge cell": (".csv", "number", HEAD + "1" * 200_000 + ",2\n", "Line 2 of mine.csv is not CSV"),
@@ -39,9 +39,9 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     "foreign": (".jsonl", "number", "\n" + LINE.replace("+", "/") % "2", "Line 2 of .*does not know “/” .character 2"),
     "too long": (".csv", "number", HEAD + "1+" * 20 + "1=,21\n", "Line 2 .* has 42 characters; .* room for 40"),
     "no number": (".csv", "number", HEAD + "1+1=,2,\n1+2=,three\n", "Line 3 .*“three” is not a number"),
-    "bad expression": (".csv", "regex", HEAD + "1+1=,(2\n", "Line 2 .* no regular expression .*unterminated"),
-    "a count too large": (".csv", "regex", HEAD + "1+1=,a{99999999999}\n", "Line 2 .* no regular expression"),
-    "too deep": (".csv", "regex", HEAD + "1+1=," + "(" * 5000 + ")" * 5000, "Line 2 .* no regular expression"),
+    "bad expression": (".csv", "regex", HEAD + "1+1=,(2\n", "Line 2 .* not a regular expression .*unterminated"),
+    "a count too large": (".csv", "regex", HEAD + "1+1=,a{99999999999}\n", "Line 2 .* not a regular expression"),
+    "too deep": (".csv", "regex", HEAD + "1+1=," + "(" * 5000 + ")" * 5000, "Line 2 .* not a regular expression"),
 }
 
 
@@ -80,7 +80,7 @@ def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
     for encoding in ("utf-16", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes(f"{HEAD}1+1=,2,ü\n".encode(encoding))
-        with pytest.raises(GrpoError, match="is not text in UTF-8"):
+        with pytest.raises(GrpoError, match="is not UTF-8"):
             read(path)
 
 

@@ -115,9 +115,9 @@ def test_a_rule_that_fails_says_which_completion_and_why() -> None:
 
 
 BAD = {
-    "empty": (b"", "begins without names of columns; it needs “prompt” and “answer”"),
-    "columns": (b"question,reply\n1+1=,2\n", "begins with the columns question, reply; it needs “prompt” and “answer”"),
-    "no rows": (b"prompt,answer\n", "holds no prompts"),
+    "empty": (b"", "has no column names in its first line; it needs “prompt” and “answer”"),
+    "columns": (b"question,reply\n1+1=,2\n", "has the columns question, reply; it needs “prompt” and “answer”"),
+    "no rows": (b"prompt,answer\n", "contains no prompts"),
     "no answer": (b"prompt,answer\n1+1=,\n", "Line 2 of .* has no answer"),
     "ragged": (b"prompt,answer\n1+1=\n", "Line 2 of .* has no answer"),
     "foreign": (b"prompt,answer\n1+1=,2\nhello,3\n", "Line 3 of .*does not know “h”"),
@@ -126,7 +126,7 @@ BAD = {
         "has 62 characters; .* room for 40",
     ),
     "number": (b"prompt,answer\n1+1=,two\n", "“two” is not a number"),
-    "bytes": (b"prompt,answer\n\xff\xfe,2\n", "is not text in UTF-8"),
+    "bytes": (b"prompt,answer\n\xff\xfe,2\n", "is not UTF-8"),
 }
 
 
@@ -144,7 +144,7 @@ def test_a_bad_prompt_file_is_refused_in_a_sentence(tmp_path: Path, name: str) -
         ("{", "Line 1 of .* is not JSON"),
         ("[1]", "is not an object"),
         ('{"prompt": "1="}', "has no answer"),
-        ('{"prompt": "1=", "answer": "("}', "is no regular expression"),
+        ('{"prompt": "1=", "answer": "("}', "is not a regular expression"),
     ],
 )
 def test_a_bad_line_of_json_is_named(tmp_path: Path, text: str, said: str) -> None:

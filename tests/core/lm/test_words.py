@@ -70,7 +70,7 @@ def test_answer_and_form_are_paid_apart(text: str, parts: tuple[int, int]) -> No
 
 def test_a_form_that_never_ends_is_refused_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     task = LanguageTask(problem="form", form="(", form_weight=1.0)
-    with pytest.raises(GrpoError, match="could not be scored: it is no regular expression"):
+    with pytest.raises(GrpoError, match="could not be scored: it is not a regular expression"):
         rewards.parts(task, Prompt("What is 7 plus 5?", "12"), "12", 1)
 
 

@@ -123,7 +123,7 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
     assert [key for key, importer in IMPORTERS.items() if importer.probe(out)] == ["converted"]
     assert main(["audit", str(out)]) == 1
     assert main(["import", str(DATA / "grpo"), str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_an_update_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:

@@ -158,16 +158,16 @@ def test_a_setting_of_a_newer_version_is_named_with_that_version(stored: str, na
     edited(path, "UPDATE settings SET json = ?", stored)
     with RunReader.open(path) as reader, pytest.raises(RunFileError, match=named) as raised:
         reader.step(1)
-    assert "made by a newer version (9.1.0)" in str(raised.value)
+    assert "written by a newer version (9.1.0)" in str(raised.value)
     edited(path, "UPDATE meta SET value = ? WHERE key = 'settings'", stored)
-    with pytest.raises(RunFileError, match=r"made by a newer version \(9\.1\.0\)"):
+    with pytest.raises(RunFileError, match=r"written by a newer version \(9\.1\.0\)"):
         RunReader.open(path)
 
 
 def test_the_same_of_a_session(tmp_path: Path) -> None:
     stored = json.loads(manifest_text(Manifest(settings=SETTINGS)))
     stored |= {"version": "9.1.0", "settings": {"objective": {"zeta": 1}}}
-    with pytest.raises(SessionError, match=r"objective\.zeta.*made by a newer version \(9\.1\.0\)"):
+    with pytest.raises(SessionError, match=r"objective\.zeta.*written by a newer version \(9\.1\.0\)"):
         manifest_from(json.dumps(stored).encode(), "class.grposession")
 
 

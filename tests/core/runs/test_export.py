@@ -126,7 +126,7 @@ def test_a_branch_whose_parent_is_gone_says_what_is_left_out(trained: Path, tmp_
     done = export_folder(branch, tmp_path / "without")
     assert done.updates == 2
     assert {row["update"] for row in rows(tmp_path / "without" / "samples.csv")} == {"6", "7"}
-    assert len(done.left_out) == 1 and "is not there any more" in done.left_out[0]
+    assert len(done.left_out) == 1 and "no longer exists" in done.left_out[0]
     assert len(rows(tmp_path / "without" / "series.csv")) == 7
 
 
@@ -135,7 +135,7 @@ def test_what_exists_is_replaced_only_when_that_is_meant(trained: Path, tmp_path
     folder.mkdir()
     (folder / "mine.txt").write_text("keep")
     (folder / "series.csv").write_text("old")
-    with pytest.raises(RunFileError, match=r"series\.csv exists already; .* --force"):
+    with pytest.raises(RunFileError, match=r"series\.csv already exists; .* --force"):
         export_folder(trained, folder)
     assert {path.name for path in folder.iterdir()} == {"mine.txt", "series.csv"}
     export_folder(trained, folder, force=True)
@@ -150,7 +150,7 @@ def test_a_read_only_folder_is_a_sentence(trained: Path, tmp_path: Path) -> None
     folder.chmod(0o555)
     with pytest.raises(RunFileError, match=r"series\.csv cannot be written: .*read-only"):
         export_folder(trained, folder)
-    with pytest.raises(RunFileError, match="inner cannot be made"):
+    with pytest.raises(RunFileError, match="inner cannot be created"):
         export_folder(trained, folder / "inner")
     with pytest.raises(RunFileError, match=r"step\.py cannot be written: .*read-only"):
         export_step(trained, folder / "step.py", 3)
@@ -201,20 +201,20 @@ def test_the_command_line_writes_both_kinds(trained: Path, tmp_path: Path, capsy
     ("arguments", "sentence"),
     [
         (["--out", "step.py", "--step", "13"], "run π.grpo has no update 13; it has updates 1 to 12."),
-        (["--out", "step.py", "--step", "0"], "--step cannot be “0”: allowed is a whole number from 1 on."),
+        (["--out", "step.py", "--step", "0"], "--step cannot be “0”: it must be a whole number of at least 1."),
         (["--out", "step.py", "--step", "²"], "--step cannot be “²”"),
         (["--out", "step.py", "--step", "9" * 99], "has no update 9999"),
-        (["--out", "step.py", "--steps", "1:2"], "A script holds one update"),
+        (["--out", "step.py", "--steps", "1:2"], "A script contains one update"),
         (["--out", "step.py", "--pass", "9"], "Update 12 has no pass 9; it has passes 1 to 4."),
         (["--out", "no/step.py"], "There is no folder"),
         (["--out", "out", "--steps", "5"], "give the first and the last update, such as 1:50"),
         (["--out", "out", "--steps", "5:2"], "as in 2:5"),
         (["--out", "out", "--steps", "2:50"], "has no update 50"),
         (["--out", "out", "--step", "1", "--steps", "1:2"], "not both"),
-        (["--out", "out", "--pass", "1"], "--pass is for scripts"),
-        (["--out", "run.parquet"], "becomes a folder of CSV files"),
+        (["--out", "out", "--pass", "1"], "--pass applies only to scripts"),
+        (["--out", "run.parquet"], "is exported as a folder of CSV files"),
         (["--out", "step.svg"], "python -m app export"),
-        (["--out", "run π.grpo"], "is a file; choose the name of a folder"),
+        (["--out", "run π.grpo"], "is a file; give the name of a folder"),
         (["--out", "."], "nothing"),
     ],
 )
@@ -240,6 +240,8 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixt
         assert name in said(capsys, "export", tmp_path / name, "--out", tmp_path / "out", code=2)
     with RunWriter.create(tmp_path / "empty.grpo", Settings(), origin=origin(Settings())):
         pass
-    assert "has no update yet" in said(capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "step.py", code=2)
+    assert "has no updates yet" in said(
+        capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "step.py", code=2
+    )
     said(capsys, "export", tmp_path / "empty.grpo", "--out", tmp_path / "out")
     assert rows(tmp_path / "out" / "series.csv") == rows(tmp_path / "out" / "samples.csv") == []

@@ -84,7 +84,7 @@ def test_a_disk_without_inodes_is_not_called_read_only(few_files: Path) -> None:
         except OSError:
             break
     for action in (lambda: RunWriter.open(path), lambda: RunWriter.create(few_files / "x.grpo", Settings())):
-        with pytest.raises(RunFileError, match="takes no more files") as refused:
+        with pytest.raises(RunFileError, match="cannot hold any more files") as refused:
             action()
         assert "read-only" not in str(refused.value)
     with RunReader.open(path) as reader:

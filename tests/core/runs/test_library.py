@@ -129,7 +129,7 @@ def test_a_branch_of_a_branch_opens_every_update_while_its_parents_exist(tmp_pat
         line.close()
         remove(tmp_path / "root.grpo")
         assert same(line.step(4), random_step(4))
-        with pytest.raises(RunFileError, match="not there any more"):
+        with pytest.raises(RunFileError, match="no longer exists"):
             line.step(3)
         with pytest.raises(RunFileError, match="There is no update 9"):
             line.step(9)

@@ -52,7 +52,7 @@ def test_a_run_without_updates_is_a_run(tmp_path: Path) -> None:
         assert len(reader.series("loss")) == 0
         assert resume_point(reader) is None
         assert reader.settings_at(1) == Settings()
-        with pytest.raises(RunFileError, match="it holds none"):
+        with pytest.raises(RunFileError, match="it contains no updates"):
             reader.step(1)
 
 
@@ -234,7 +234,7 @@ def test_a_branch_at_update_0_is_a_new_run_with_a_parent(run: Path) -> None:
 
 
 def test_a_branch_from_an_update_that_is_not_there_leaves_no_file(run: Path) -> None:
-    with RunReader.open(run) as parent, pytest.raises(RunFileError, match="it holds 1 to 20"):
+    with RunReader.open(run) as parent, pytest.raises(RunFileError, match="it contains 1 to 20"):
         RunWriter.create(run.with_name("branch.grpo"), Settings(), parent=(parent, 21))
     assert names(run.parent) == ["run.grpo"]
 

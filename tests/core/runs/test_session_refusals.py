@@ -42,9 +42,9 @@ def refusal(path: Path, folder: Path | None = None) -> str:
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"hello", "no session file"),
-        (b"PK\3\4" + bytes(40), "no session file"),
-        (b"SQLite format 3\0" + bytes(100), "no session file"),
+        (b"hello", "not a session file"),
+        (b"PK\3\4" + bytes(40), "not a session file"),
+        (b"SQLite format 3\0" + bytes(100), "not a session file"),
     ],
 )
 def test_what_is_no_zip_says_so(tmp_path: Path, content: bytes, words: str) -> None:
@@ -75,11 +75,11 @@ def test_a_name_that_points_outside_is_refused(tmp_path: Path, name: str) -> Non
         ({"manifest.json": b"{"}, "not JSON"),
         ({"manifest.json": b"[" * 100_000}, "not JSON"),
         ({"manifest.json": b"\xff\xfe"}, "not JSON"),
-        ({"manifest.json": b"[]"}, "not that of a session"),
-        ({"manifest.json": b'{"format": "zip"}'}, "not that of a session"),
+        ({"manifest.json": b"[]"}, "not the manifest of a GRPO Lab session"),
+        ({"manifest.json": b'{"format": "zip"}'}, "not the manifest of a GRPO Lab session"),
         ({"manifest.json": manifest(format_version=VERSION + 1)}, "newer version"),
-        ({"manifest.json": manifest(format_version="1")}, "in which format"),
-        ({"manifest.json": manifest(format_version=True)}, "in which format"),
+        ({"manifest.json": manifest(format_version="1")}, "does not name its format"),
+        ({"manifest.json": manifest(format_version=True)}, "does not name its format"),
         ({"manifest.json": manifest(runs=[{"title": "A"}])}, "run 1 is not in it"),
         ({"manifest.json": manifest(runs={"title": "A"})}, "runs is"),
         ({"manifest.json": manifest(runs=[{"title": 3}])}, "title is 3"),
@@ -97,7 +97,7 @@ def test_a_name_that_points_outside_is_refused(tmp_path: Path, name: str) -> Non
         ({"manifest.json": manifest(panels=["p"] * 501)}, "panels is 501 entries"),
         ({"manifest.json": manifest(settings={"objective": {"beta": -1}})}, "beta cannot be -1"),
         ({"manifest.json": manifest(settings=[])}, "cannot be used"),
-        ({"manifest.json": b"0" * 10_000_000}, "4,000,000 are the most"),
+        ({"manifest.json": b"0" * 10_000_000}, "at most 4,000,000 are allowed"),
         ({"manifest.json": manifest(), **{f"runs/{n}": b"" for n in range(1001)}}, "1,002 files"),
     ],
 )
@@ -114,7 +114,7 @@ def test_what_a_newer_version_added_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_entry_that_would_fill_the_disk_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     bomb: dict[str, bytes | str] = {"manifest.json": manifest(runs=[{"title": "A"}]), "runs/1.grpo": bytes(30_000_000)}
-    assert "no run does that" in refusal(packed(tmp_path / "x.grposession", bomb))
+    assert "which no run does" in refusal(packed(tmp_path / "x.grposession", bomb))
 
 
 def test_a_run_larger_than_the_disk_is_refused(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,12 +125,12 @@ def test_a_run_larger_than_the_disk_is_refused(session: Path, monkeypatch: pytes
 
 def test_a_packing_that_sessions_do_not_use_is_refused(tmp_path: Path) -> None:
     path = packed(tmp_path / "x.grposession", {"manifest.json": manifest()}, zipfile.ZIP_BZIP2)
-    assert "packed in a way" in refusal(path)
+    assert "compressed in a way" in refusal(path)
     whole = bytearray(packed(path, {"manifest.json": manifest()}).read_bytes())
     central = whole.index(b"PK\1\2")
     struct.pack_into("<H", whole, central + 8, 1)  # encrypted, says the directory
     path.write_bytes(whole)
-    assert "packed in a way" in refusal(path)
+    assert "compressed in a way" in refusal(path)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

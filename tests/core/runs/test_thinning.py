@@ -74,7 +74,9 @@ def test_older_updates_go_by_the_rule_and_everything_else_stays(tmp_path: Path) 
                 assert reader.step(number).step == number
                 assert np.array_equal(reader.step(number).rewards, MADE[number % 20].rewards)
             else:
-                with pytest.raises(RunFileError, match=r"thinned out of run\.grpo\. Of updates .* is kept"):
+                with pytest.raises(
+                    RunFileError, match=r"dropped when run\.grpo was thinned out\. Of updates .* is kept"
+                ):
                     reader.step(number)
         for name in METRICS:
             expected = [SCALARS[number % 20][name] for number in range(1, reader.last + 1)]

@@ -158,7 +158,7 @@ def test_a_damaged_update_is_computed_again_and_proved(
         assert all(np.array_equal(reader.series(name), curves[name], equal_nan=True) for name in METRICS)
     assert not any(part.damaged or part.unchecked for part in verified(out))
     assert cli.main(["rebuild", str(path), str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main(["rebuild", str(path), str(path), "--force"]) == 2
 
 
@@ -173,7 +173,7 @@ def test_an_update_that_would_be_another_is_left_out(
         file.execute(DAMAGES["the settings"])
     assert rebuilt_run(path, out) == (14, 0)
     assert cli.main(["rebuild", str(path), str(out), "--force"]) == 0
-    assert f"The {UPDATES - 14} updates behind 14 are left out" in capsys.readouterr().err
+    assert f"The {UPDATES - 14} updates after 14 are left out" in capsys.readouterr().err
     training = list(islice(learner(Settings()), 3))
     with RunReader.open(out) as reader:
         assert reader.last == 14

@@ -49,10 +49,10 @@ def deleted_with_its_log(path: Path) -> None:
 
 
 HAPPENINGS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "deleted": (Path.unlink, "is not there any more"),
-    "deleted with its log": (deleted_with_its_log, "is not there any more"),
-    "moved": (moved, "is not there any more"),
-    "its folder deleted": (folder_deleted, "is not there any more"),
+    "deleted": (Path.unlink, "no longer exists"),
+    "deleted with its log": (deleted_with_its_log, "no longer exists"),
+    "moved": (moved, "no longer exists"),
+    "its folder deleted": (folder_deleted, "no longer exists"),
     "replaced": (replaced, "has been replaced by another file"),
     "replaced by another run": (replaced_by_another_run, "has been replaced by another file"),
 }

@@ -378,7 +378,7 @@ def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
 
 def test_a_folder_without_such_runs_is_said(panel: KlOverBetaPanel, driver: Driver, tmp_path: Path) -> None:
     panel.add_runs(tmp_path)
-    driver.qtbot.waitUntil(lambda: any("holds no queue of runs" in text for text in driver.messages))
+    driver.qtbot.waitUntil(lambda: any("does not contain a queue of runs" in text for text in driver.messages))
     assert panel.real is None
 
 

@@ -27,7 +27,7 @@ PIPES = pytest.mark.skipif(sys.platform == "win32", reason="no pipes in folders"
 
 @pytest.mark.parametrize("value", [10**9, -5, "many", float("nan"), 10**400])
 def test_processes_that_nobody_has_are_refused(tmp_path: Path, value: Any) -> None:
-    with pytest.raises(RunFileError, match=r"a setting of the trainer cannot be used: num_processes = "):
+    with pytest.raises(RunFileError, match=r"a trainer setting cannot be used: num_processes = "):
         open_source(trace_with(tmp_path, "trace", "num_processes", value))
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path: Path, file: str, w
         assert file == "trace.json"
         return
     if len(source):
-        with pytest.raises(RunFileError, match="no ordinary file"):
+        with pytest.raises(RunFileError, match="not a regular file"):
             source.completions(2)
 
 
@@ -85,7 +85,7 @@ def test_a_few_bytes_that_stand_for_millions_of_rows_are_not_unpacked(tmp_path: 
     path = tmp_path / "completions_00001.parquet"
     equal_rows(path, 2_000_000)
     assert path.stat().st_size < 1_000_000
-    with pytest.raises(RunFileError, match="says that it holds 2,000,000 rows, more than the 200,000 that are read"):
+    with pytest.raises(RunFileError, match="claims to contain 2,000,000 rows; at most 200,000 can be read"):
         open_source(path)
 
 
@@ -95,7 +95,7 @@ def test_a_few_bytes_that_stand_for_one_long_text_again_and_again_are_not_unpack
     monkeypatch.setattr(parquet, "LARGEST", 10_000_000)
     path = tmp_path / "completions_00001.parquet"
     equal_rows(path, 2_000, "x" * 10_000)
-    with pytest.raises(RunFileError, match="more than the 10,000,000 bytes that are read of one file"):
+    with pytest.raises(RunFileError, match="more than 10,000,000 bytes, the limit for one file"):
         open_source(path)
 
 

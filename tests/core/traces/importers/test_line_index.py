@@ -39,12 +39,12 @@ def test_the_end_of_a_large_file_is_there_first_and_then_all_of_it(tmp_path: Pat
     path, cache = written(tmp_path / "traces.jsonl", 9), tmp_path / "cache"
     run = open_source(path, index=cache)
     assert run.labels == [8, 9] and run.partial, "a step whose beginning is not in sight is left out"
-    assert any("whole file" in note for note in run.notes)
+    assert any("entire file" in note for note in run.notes)
     end = run.completions(len(run)).completions
     whole = copy.deepcopy(run)
     assert whole.refresh() == 9 and not whole.partial
     assert whole.completions(9).completions == end
-    assert not any("whole file" in note for note in whole.notes)
+    assert not any("entire file" in note for note in whole.notes)
     assert len(run) == 2, "who looks at the old one sees what there was"
 
 

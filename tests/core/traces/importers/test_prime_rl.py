@@ -105,7 +105,7 @@ def test_a_mask_that_the_settings_do_not_give_is_noted(folder: Path) -> None:
     configure(folder, type="default", dppo_mask_low=5.0, dppo_mask_high=5.0, adv_tau=0.5, kl_tau=0.01)
     run = opened(folder)
     run.step(1)
-    assert any("dropped other tokens" in note for note in run.notes)
+    assert any("dropped tokens other than" in note for note in run.notes)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_ipo_drops_on_both_sides(folder: Path) -> None:
         (lambda home: (home / "token_exports" / "step_1" / "STABLE").unlink(), "still being written"),
         (lambda home: (home / "metrics.jsonl").unlink(), "no loss of step 1"),
         (lambda home: (home / "configs" / "orchestrator.json").unlink(), "num_train_workers"),
-        (lambda home: change_lines(exports(home)[0], lambda line: line["token_ids"].reverse()), "in no rollout"),
+        (lambda home: change_lines(exports(home)[0], lambda line: line["token_ids"].reverse()), "not in any rollout"),
         (lambda home: change_lines(exports(home)[0], lambda line: line.pop("entropy")), "not what prime-rl writes"),
         (
             lambda home: change_lines(

@@ -50,9 +50,9 @@ def test_a_torn_newest_file_of_completions_leaves_those_before_it(tmp_path: Path
     newest.write_bytes(whole[:700])
     run = open_source(tmp_path)
     assert list(run.labels) == [1, 2] and len(run.completions(2).rewards) == 4
-    assert "completions_00003.parquet is torn or still being written, and is left out." in run.notes
+    assert "completions_00003.parquet is incomplete or still being written, and is left out." in run.notes
     newest.write_bytes(whole)
-    assert run.refresh() == 3 and not any("torn" in note for note in run.notes)
+    assert run.refresh() == 3 and not any("incomplete" in note for note in run.notes)
 
 
 @pytest.mark.parametrize("newest", ["", '{"input": "1+'])
@@ -60,9 +60,9 @@ def test_an_empty_or_torn_newest_file_of_verl_leaves_those_before_it(newest: str
     written(tmp_path / "1.jsonl", [verl_row()])
     (tmp_path / "2.jsonl").write_text(newest)
     run = open_source(tmp_path)
-    assert list(run.labels) == [1] and any("2.jsonl is torn or still being written" in note for note in run.notes)
+    assert list(run.labels) == [1] and any("2.jsonl is incomplete or still being written" in note for note in run.notes)
     written(tmp_path / "2.jsonl", [verl_row()])
-    assert run.refresh() == 2 and not any("torn" in note for note in run.notes)
+    assert run.refresh() == 2 and not any("incomplete" in note for note in run.notes)
 
 
 def test_where_every_file_is_torn_the_error_says_so(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_verls_folder_is_known_though_its_first_file_is_empty(tmp_path: Path) ->
 def test_scores_that_are_no_numbers_are_unscored_and_said(tmp_path: Path) -> None:
     run = open_source(written(tmp_path / "1.jsonl", [verl_row(score="1.0"), verl_row(score=None), verl_row()]))
     assert np.isnan(run.completions(1).rewards).tolist() == [True, True, False]
-    assert "The score of 1 completion of 1.jsonl is no number: it is taken as unscored." in run.notes
+    assert "The score of 1 completion of 1.jsonl is not a number: it counts as unscored." in run.notes
 
 
 @pytest.mark.parametrize("values", [[1, 0, 1, 0], [True, False, True, False], ["1", "0", "1", "0"]])
@@ -115,10 +115,10 @@ def no_description(path: Path) -> None:
     [
         (lambda path: None, "The folder is empty"),
         (compressed, "1.jsonl.gz is compressed: unpack it first."),
-        (other_names, "A line of rollouts.jsonl holds prompt, response, reward; verl's files"),
-        (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is no JSON object."),
-        (no_description, "It looks like a trace whose trace.json is missing"),
-        (lambda path: (path / "notes.txt").write_text("hello"), "The folder holds notes.txt."),
+        (other_names, "A line of rollouts.jsonl contains prompt, response, reward; verl names its files"),
+        (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is not a JSON object."),
+        (no_description, "It looks like a trace, but its trace.json"),
+        (lambda path: (path / "notes.txt").write_text("hello"), "The folder contains notes.txt."),
         (lambda path: (path / "x.parquet").write_bytes(b"PAR1 nothing PAR1"), "x.parquet cannot be read as Parquet"),
     ],
 )
@@ -152,9 +152,13 @@ def in_place(name: str, values: Callable[[Any], Any]) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
-        ("mask", lambda table: pa.array(["x"] * table.num_rows), "holds string; expected is a list of numbers a row"),
-        ("logp", lambda table: table["old_logp"], "expected is a list of lists of numbers a row"),
-        ("group", lambda table: pa.array(["x"] * table.num_rows), "holds string; expected is one number a row"),
+        (
+            "mask",
+            lambda table: pa.array(["x"] * table.num_rows),
+            "contains string instead of a list of numbers per row",
+        ),
+        ("logp", lambda table: table["old_logp"], "instead of a list of lists of numbers per row"),
+        ("group", lambda table: pa.array(["x"] * table.num_rows), "contains string instead of one number per row"),
         ("group", lambda table: pa.nulls(table.num_rows, pa.int32()), "has no value in 8 of its 8 rows"),
         ("part", lambda table: parts(table, 2**30), "that the index does not name"),
         ("part", lambda table: parts(table, -1), "that the index does not name"),
@@ -183,8 +187,8 @@ def test_a_column_of_the_loss_without_any_value_is_missing(name: str, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("beta", None, "beta must be a number; it is None"),
-        ("epsilon", "x", "epsilon must be a number; it is 'x'"),
+        ("beta", None, "beta is None; it must be a number"),
+        ("epsilon", "x", "epsilon is 'x'; it must be a number"),
         ("importance_sampling_level", "other", "level cannot be “other”"),
     ],
 )
@@ -197,7 +201,7 @@ def test_a_setting_that_cannot_be_used_is_refused_with_its_file_and_name(
     (folder / "trace.json").write_text(json.dumps(facts), "utf-8")
     with pytest.raises(RunFileError) as refused:
         open_source(folder)
-    assert "trace.json: a setting of the trainer cannot be used" in str(refused.value)
+    assert "trace.json: a trainer setting cannot be used" in str(refused.value)
     assert sentence in str(refused.value)
 
 

@@ -113,7 +113,7 @@ def test_of_several_runs_in_a_trackio_database_the_newest_is_shown_and_each_othe
 
 
 def test_a_run_that_a_database_does_not_hold_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
-    with pytest.raises(RunFileError, match=r"no run “third”; it has .*first"):
+    with pytest.raises(RunFileError, match=r"no run “third”; it contains .*first"):
         open_source(several_runs(tmp_path) / "third")
 
 
@@ -151,7 +151,7 @@ def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -
     run = open_source(written(tmp_path / "traces.jsonl", lines))
     assert list(run.labels) == [1, 2]
     assert len(run.completions(1).rewards) == 6 and len(run.completions(2).rewards) == 2
-    assert any("1 episode of evaluation" in note for note in run.notes)
+    assert any("1 evaluation episode" in note for note in run.notes)
 
 
 def test_a_growing_file_of_episodes_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_uid_names_the_group_and_without_one_the_prompt_does() -> None:
     present, former = open_source(DATA / "verl"), open_source(DATA / "verl_former")
     assert present.completions(1).group.tolist() == [0] * 4 + [1] * 4
     assert former.completions(1).group.tolist() == [0, 1] * 4
-    assert any("name no groups" in note for note in former.notes) and not present.notes
+    assert any("do not name groups" in note for note in former.notes) and not present.notes
 
 
 @pytest.mark.parametrize("text", ["", "not JSON", '{"half": '])
@@ -195,7 +195,7 @@ def test_a_torn_last_line_is_left_out_and_named(text: str, tmp_path: Path) -> No
     path.write_text(path.read_text("utf-8") + text, "utf-8")
     run = open_source(tmp_path)
     assert len(run.completions(1).rewards) == 4
-    assert any("torn" in note for note in run.notes) == bool(text)
+    assert any("incomplete" in note for note in run.notes) == bool(text)
 
 
 def test_a_last_line_without_its_end_that_is_whole_counts(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_batch_that_trl_logged_twice_is_named(tmp_path: Path) -> None:
     run = open_source(tmp_path)
     assert run.completions(3).repeated, "whatever was looked at before"
     assert [run.completions(position).repeated for position in (1, 2, 3)] == [False, False, True]
-    assert sum("once more" in note for note in run.notes) == 1
+    assert sum("repeat the completions" in note for note in run.notes) == 1
 
 
 def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_new_files_appear_when_a_source_is_looked_at_again(tmp_path: Path) -> No
     ("rewrite", "words"),
     [
         ("ALTER TABLE metrics RENAME TO other; CREATE VIEW metrics AS SELECT * FROM other", "views"),
-        ("DROP TABLE metrics", "none of trackio's"),
-        ("DELETE FROM metrics", "holds no run"),
+        ("DROP TABLE metrics", "not one of trackio's"),
+        ("DELETE FROM metrics", "contains no run"),
         ("ALTER TABLE metrics RENAME COLUMN metrics TO other", "cannot be read as a trackio database"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_trace_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path.write_text("\n".join([lines[1], json.dumps(broken)]) + "\n", "utf-8")
     run = open_source(path)
     run.completions(1)
-    assert any("the first: the message before message 2 does not stand before it" in note for note in run.notes)
+    assert any("the first: message 2 does not come after the message that it follows" in note for note in run.notes)
 
 
 def test_a_step_beyond_what_is_shown_by_turns_keeps_its_texts_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_step_beyond_what_is_shown_by_turns_keeps_its_texts_and_says_so(monkey
     run = open_source(AGENT)
     table = run.completions(1)
     assert table.trajectories is not None and table.trajectories[0] is not None and table.trajectories[-1] is None
-    assert all(table.completions) and any("too long to be shown by turns" in note for note in run.notes)
+    assert all(table.completions) and any("too long to show the turns" in note for note in run.notes)
 
 
 def test_trajectories_come_through_the_readers_process_unchanged() -> None:

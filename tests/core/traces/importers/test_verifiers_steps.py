@@ -84,7 +84,7 @@ def test_a_message_that_branches_share_counts_in_the_first_alone() -> None:
 def test_what_the_file_lacks_is_said_and_is_no_number_of_the_run() -> None:
     run = open_source(AGENT)
     said = assumption(run.step(1))
-    assert "No settings of a loss are recorded" in said and "stand for both" not in said
+    assert "No settings of a loss are recorded" in said and "are used for both" not in said
     found = recorded_series.numbers(run, 1)
     assert np.isnan(found["loss"]) and np.isnan(found["clip_fraction"]) and np.isfinite(found["sampler_kl"])
 
@@ -93,7 +93,7 @@ def test_without_the_trainers_log_probabilities_the_samplers_stand_for_both(tmp_
     step = changed(tmp_path, without("trainer_logprobs")).step(1)
     whole = open_source(AGENT).step(1)
     assert step.sampling_logp is None and np.array_equal(step.logp[0], whole.sampling_logp)  # type: ignore[arg-type]
-    assert "stand for both" in assumption(step)
+    assert "are used for both" in assumption(step)
     assert recompute.from_sampler(step) is None, "no distance is shown that nobody measured"
 
 

@@ -78,7 +78,7 @@ def test_a_bound_that_the_actor_did_not_have_departs(tmp_path: Path) -> None:
         ({"policy_loss.loss_mode": "sapo", "loss_agg_mode": "token-mean"}, "two means"),
         (
             {"policy_loss.loss_mode": "bypass_mode", "policy_loss.rollout_correction.rollout_rs": "token_k1"},
-            "keeps no mask",
+            "does not keep the mask",
         ),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_loss_that_is_none_of_ours_is_named_and_the_completions_are_shown(
 
 def test_weights_of_single_tokens_under_a_ratio_of_the_completion_are_refused(tmp_path: Path) -> None:
     run = Trace(with_settings(tmp_path, {"policy_loss.loss_mode": "gspo"}))
-    with pytest.raises(NotRecordedError, match="importance weight of its own"):
+    with pytest.raises(NotRecordedError, match="its own importance weight"):
         run.step(1)
 
 
