@@ -34,7 +34,7 @@ class Rows(Protocol):
         """Logits (n, V) of each completion's next token."""
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries by copies of the entries ``rows`` (m,)."""
+        """Replace all entries with copies of the entries ``rows`` (m,)."""
 
     def advance(self, tokens: Tensor) -> None:
         """Append ``tokens`` (n,), one to each completion."""

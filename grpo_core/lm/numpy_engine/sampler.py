@@ -72,7 +72,7 @@ class CachedPrefixes:
         return np.exp(dist).cumsum(axis=-1), dist
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries by copies of the entries ``order`` (m,)."""
+        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._added, self._positions = self._added[order], self._positions[order]
         filled = self._column
         for number, both in enumerate(self._cache):
