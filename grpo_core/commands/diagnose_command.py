@@ -68,7 +68,7 @@ def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
 
 
 def _write_for_owner(path: Path, text: str) -> None:
-    """Write a page that quotes a user's text, so that only the owner can read it."""
+    """Write a page that only its owner can read, because it quotes a user's text."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(number, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
