@@ -123,7 +123,7 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, paused at its head, and close the previous run. Returns the run's id.
+        """Make a run the current one, paused at its last update, and close the previous run. Returns the run's id.
 
         Args:
             settings: the settings of the next update.
@@ -220,14 +220,14 @@ class Controller(QObject):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, length: int | None = RUN_LENGTH) -> None:
-        """Make ``length`` further updates, then pause. None for no limit. A run of one update is a single step."""
+        """Compute ``length`` further updates, then pause. None for no limit. A run of one update is a single step."""
         if length == 1:
             self.step()
         else:
             self._post(commands.Run(run_id=self.run_id, updates=length))
 
     def step(self) -> None:
-        """Make one update at once, whatever the speed. Repeated presses add up."""
+        """Compute one update at once, regardless of the speed. Repeated presses add up."""
         self._post(commands.OneStep(run_id=self.run_id))
 
     def pause(self) -> None:

@@ -150,8 +150,8 @@ class Host:
             self._pass_on(command)
 
     def advance(self) -> None:
-        """Handle the messages from the process, and detect whether it has ended or is late. Without a process, make an
-        update in this thread if one is due.
+        """Handle the messages from the process, and detect whether it has ended or is late. Without a process, compute
+        an update in this thread if one is due.
         """
         process = self._process
         if process is None:
