@@ -17,7 +17,7 @@ def round_step(least: float) -> float:
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Return round numbers in [low, high]: at least two, and about ``most`` at most.
+    """Return round numbers in [low, high]: at least two, and not many more than ``most``.
 
     If ``whole``, they are integers, and there can be fewer than two.
     """
