@@ -48,7 +48,7 @@ class Answering:
         Args:
             question: the question.
             step: the update that the question is about.
-            history: the updates that lead up to the one before ``step``; empty for the first update.
+            history: the consecutive updates that end with the one before ``step``; empty for the first update.
             cancelled: returns True to stop with ``Cancelled``.
 
         Raises:

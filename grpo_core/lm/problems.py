@@ -1,7 +1,7 @@
 """Arithmetic with precedence and visible workings: ``2+3*4-5=`` -> ``2+12-5=14-5=9``.
 
-A worked solution repeats the whole expression after each operation until a number is left. There are two solvers: one
-respects precedence, the other works from left to right, whatever the operations. Working from left to right is the
+A worked solution repeats the whole expression after each operation until only a number is left. There are two solvers:
+one respects precedence, the other works from left to right, whatever the operations. Working from left to right is the
 habit that the shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers
 are between 0 and 99.
 """

@@ -108,7 +108,7 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """Number n of prefixes."""
+        """n, the number of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:

@@ -60,7 +60,7 @@ class Prefixes(Protocol):
 
     @property
     def count(self) -> int:
-        """Number n of prefixes."""
+        """n, the number of prefixes."""
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
