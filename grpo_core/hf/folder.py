@@ -157,7 +157,7 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """Return the cache entry for the model at ``folder``. A change of its files changes the digest."""
+    """Return the cache entry for the model at ``folder``. A change to its files changes the digest."""
     return Looked()
 
 

@@ -77,7 +77,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
         Args:
             step: a recorded update of this run.
-            history: the updates that lead up to the one before ``step``, from one that has weights or from the first.
+            history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
+                or with the first.
 
         Raises:
             GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.
