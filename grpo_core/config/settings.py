@@ -226,7 +226,7 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Return whether a change at a dotted path takes effect at the next update. A change of a structural setting needs
+    """Return whether a change at a dotted path takes effect at the next update. A change to a structural setting needs
     a new run.
     """
     if path == "task":
