@@ -33,7 +33,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the diagnosis. Return 1 if something serious was found, otherwise 0. ``poll`` raises after Ctrl-C.
+    """Print the diagnosis. Return 1 if something serious was found, or 0 otherwise. ``poll`` raises after Ctrl-C.
 
     Raises:
         RunFileError: there is no readable update.
