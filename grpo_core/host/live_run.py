@@ -23,7 +23,7 @@ from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 TOGETHER = 0.008
-"""Seconds for which updates can be computed before their metrics are computed together: half a frame of the window."""
+"""Seconds during which updates are collected before their metrics are computed together: half a frame of the window."""
 
 
 class Learners(Protocol):

@@ -100,7 +100,7 @@ class Outgoing:
         send(self._connection, message)
 
     def _flush(self) -> bool:
-        """Send new updates. Returns whether there were any."""
+        """Send new updates. Return whether there were any."""
         bundle = None if self._buffer is None else self._buffer.bundle()
         if bundle is None:
             return False
