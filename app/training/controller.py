@@ -123,7 +123,7 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, paused at its last update, and close the previous run. Returns the run's id.
+        """Make a run the current one, paused at its last update, and close the previous run. Return the run's id.
 
         Args:
             settings: the settings of the next update.
@@ -201,7 +201,7 @@ class Controller(QObject):
             self.worker.post(commands.Look(run_id=self.buffer.run_id, group=self.group))
 
     def commit(self, timeout: float = 0.5) -> bool:
-        """Wait until every finished update is on disk, for at most ``timeout`` seconds. Returns whether it is."""
+        """Wait up to ``timeout`` seconds for every finished update to be on disk. Return whether all of them are."""
         still = self.state in (State.IDLE, State.PREPARING, State.PAUSED, State.FAILED, State.ENDED)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
@@ -210,8 +210,8 @@ class Controller(QObject):
         return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
-        """Wait until the worker has carried out every command so far, for at most ``timeout`` seconds. Returns
-        whether it has.
+        """Wait up to ``timeout`` seconds for the worker to carry out every command so far. Return whether it has done
+        so.
 
         The update in progress is cancelled.
         """
@@ -268,7 +268,7 @@ class Controller(QObject):
     # -- shutting down -----------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout: float = 0.0) -> bool:
-        """Close the run and end the worker. Returns whether that happened within ``timeout`` seconds.
+        """Close the run and end the worker. Return whether that happened within ``timeout`` seconds.
 
         If not, ``finished`` is emitted later, and ``still_busy`` if the worker has not ended after five seconds.
         """
@@ -315,7 +315,7 @@ class Controller(QObject):
             self.worker.start()
 
     def _post(self, command: commands.Command) -> bool:
-        """Post a command that starts, stops or closes the run. Returns whether the command had anything to act on."""
+        """Post a command that starts, stops or closes the run. Return whether the command had anything to act on."""
         state = TRANSITIONS[self.state].get(type(command))
         if state is None:
             return False
