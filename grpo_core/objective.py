@@ -49,8 +49,8 @@ from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
 ABOVE_ANY_CAP = 14.0
-"""Log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
-cannot overflow.
+"""Log-weight whose exponential exceeds the largest importance cap. Larger log-weights are clamped to it, so that
+``exp`` cannot overflow.
 """
 
 
