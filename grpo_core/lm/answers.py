@@ -1,5 +1,5 @@
-"""Answers to questions that need the weights of an update: the score of a typed completion, and the update under other
-settings.
+"""Answers to questions that need the weights of an update: the score of a typed completion, and the update under
+different settings.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """Recompute ``step`` under other settings. ``learner`` must be in the state just before ``step``; its state does
-    not change.
+    """Recompute ``step`` under different settings. ``learner`` must be in the state just before ``step``; its state
+    does not change.
 
     Raises:
         SettingsError: a structural setting differs.
