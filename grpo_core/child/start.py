@@ -1,8 +1,8 @@
 """The command that starts a child process, and the code that runs first in it.
 
-A child is a new interpreter that imports one function and calls it with its end of a connection, like Python's own
-``multiprocessing`` with “spawn”. Unlike with ``multiprocessing``, nothing is pickled, the parent's main module is not
-imported again, there is no resource tracker process, and a child can have children. In a packaged program, which has no
+A child is a new interpreter that imports one function and calls it with its end of a connection. This resembles
+Python's own ``multiprocessing`` with “spawn”, except that nothing is pickled, the parent's main module is not imported
+again, there is no resource tracker process, and a child can have children. In a packaged program, which has no
 interpreter, the program starts itself with :data:`COMMAND`.
 """
 
