@@ -49,7 +49,7 @@ class Controller(QObject):
         buffer: the current run's updates that have not been taken yet, None before the first run; data taken from it
             stays valid.
         group: number of the group whose completions :attr:`progress` shows during sampling.
-        worker: the thread that trains; it can be held while a frame is drawn, and knows its process and devices.
+        worker: the thread that trains; it can be paused while a frame is drawn, and provides its process and devices.
 
     Signals:
         state_changed: a :class:`State`; emitted only when the state changes, never for an update.
