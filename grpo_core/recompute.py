@@ -1,6 +1,6 @@
 """Recomputation of the numbers that follow from a recorded step, by the functions used in training.
 
-For a what-if, pass another ``objective``: the same functions then evaluate the same batch under other settings.
+For a what-if, pass another ``objective``: the same functions then evaluate the same batch under different settings.
 """
 
 from __future__ import annotations
