@@ -18,7 +18,7 @@ from grpo_core.shapes import check_rewards, check_steps, check_values
 from grpo_core.text import tr
 
 EQUAL = 1e-12
-"""Relative spread, in terms of max(1, |r|), up to which rewards count as equal: rounding is not a signal."""
+"""Spread, relative to max(1, |r|), up to which rewards count as equal, because rounding errors are not a signal."""
 
 
 def advantages(
@@ -139,8 +139,8 @@ def equal_rewards(rewards: Array) -> Array:
 
 
 def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array, Array | None, Array | float]:
-    """Replace NaN rewards (..., P, G) by 0. Also return the mask of scored ones (None if all are) and the number scored
-    in each group, (..., P, 1), or a single number if all are.
+    """Replace NaN rewards (..., P, G) with 0. Also return the mask of scored ones (None if all are) and the number
+    scored in each group, (..., P, 1), or a single number if all are.
     """
     unscored = None if all_scored else xp.isnan(rewards)
     if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):
@@ -154,7 +154,7 @@ def _sum(xp: Array, x: Array) -> Array:
 
 
 def _equal(xp: Array, r: Array, scored: Array | None) -> Array:
-    """Return whether a group's rewards are equal, (..., P, 1). They are if the group has at most one."""
+    """Return whether a group's rewards are equal, (..., P, 1). They are also equal if the group has at most one."""
     above, below = (r, r) if scored is None else (xp.where(scored, r, -xp.inf), xp.where(scored, r, xp.inf))
     high, low = xp.max(above, axis=-1, keepdims=True), xp.min(below, axis=-1, keepdims=True)
     size = xp.maximum(high, -low)  # the larger of |high| and |low|, since high is not below low

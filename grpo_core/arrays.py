@@ -116,7 +116,7 @@ def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
 
 
 def at_least_one(count: Any) -> Any:
-    """Replace a count of 0 (a number or an array) by 1, so that it can be a divisor."""
+    """Replace a count of 0 (a number or an array) with 1, so that it can be a divisor."""
     if constant(count):
         return max(count, 1.0)
     if type(count) is np.ndarray:

@@ -46,8 +46,8 @@ class Baseline:
         in_training: sentence saying that a trainer used it.
         source: the algorithm that uses it; ``undivided``: the algorithm that uses it without dividing by a standard
             deviation.
-        equal_push, equal_rest: why a group of equal rewards has a gradient with it, and why it may not; empty if equal
-            rewards always give an advantage of 0.
+        equal_push, equal_rest: why a group of equal rewards can have a gradient with this baseline, and why it need not
+            have one; empty if equal rewards always give an advantage of 0.
         inline: b as a symbol in a one-line formula; empty if b is 0 or does not apply to a total reward.
         script: b as a NumPy expression of ``r``, the scored rewards of a group, and ``{scored}``, those of the batch.
     """

@@ -1,4 +1,4 @@
-"""Exceptions of the core. Each message says what was wrong, where, and what would be right."""
+"""Exceptions of the core. Each message says what was wrong, where, and what was expected."""
 
 from __future__ import annotations
 

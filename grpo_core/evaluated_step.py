@@ -68,7 +68,7 @@ class EvaluatedStep:
         return self._terms[passed]
 
     def release(self, *, but: int | None = None) -> None:
-        """Free the arrays (B, T) of every pass except ``but``. They are recomputed on next access."""
+        """Free the arrays (B, T) of every pass except ``but``. They are recomputed on the next access."""
         for kept in (self._terms, self._gradients, self._whole_gradients, self._logit_gradients):
             for passed in [n for n in kept if n != but]:
                 kept.pop(passed, None)
@@ -109,7 +109,7 @@ class EvaluatedStep:
 
     @property
     def by_step(self) -> bool:
-        """Whether rewards are given to steps of a completion rather than to complete completions."""
+        """Whether rewards are given to steps of a completion rather than to entire completions."""
         return self.objective.credits_steps
 
     @cached_property
@@ -293,9 +293,8 @@ class EvaluatedStep:
             passed: the pass whose loss is judged; cards show that of the first.
 
         Returns:
-            A share of the summands' magnitudes that depends on the precision of the record. 0 for a metric that is
-            not such
-            a sum.
+            A share of the summands' magnitudes that depends on the precision of the record. 0 for a metric that is not
+            such a sum.
         """
         share = ROUNDING if self.precision < ROUNDING_32 else ROUNDING_32
         if name == "loss":

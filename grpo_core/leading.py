@@ -1,4 +1,6 @@
-"""Groups of an update without a signal, and the tokens that contribute most to its gradient, its KL or its loss."""
+"""The groups of an update that have no signal, and the tokens that contribute most to the update's gradient, KL or
+loss.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,7 @@ def of_leading(name: str, found: Leading) -> Carried:
 
 
 def of_groups(groups: Sequence[Group]) -> WithoutSignal:
-    """Return the claim about the groups of an update without a signal."""
+    """Return the claim about the groups of an update that have no signal."""
     silent = sum(one.silent for one in groups)
     return (
         WithoutSignal.of("silent", count=silent, all=len(groups))

@@ -189,8 +189,8 @@ def shape(parameters: float) -> tuple[float, float]:
 def compute(training: Training) -> dict[str, float]:
     """Return the floating-point operations for one prompt's group, from sampling to the gradient, by kind of work.
 
-    Two per parameter and token forward, four backward (arXiv:2001.08361 section 2.1); attention over long contexts is
-    left out.
+    There are two per parameter and token in the forward pass and four in the backward pass (arXiv:2001.08361 section
+    2.1); attention over long contexts is left out.
     """
     tokens = float(max(training.generated, 1) * training.length)
     own, helpers = training.parameters, training.parameters * training.helper_share
@@ -239,8 +239,8 @@ def _trained(model: str, parameters: float, training: Training) -> list[Block]:
 
 
 def _activations(model: str, parameters: float, training: Training) -> Block:
-    """Estimate the activations after arXiv:2205.05198 equation 1, without attention maps (fused attention never stores
-    them), and section 5.
+    """Estimate the size of the activations from equation 1 and section 5 of arXiv:2205.05198, without attention maps,
+    which fused attention never stores.
     """
     width, depth = shape(parameters)
     each = 2.0 if training.recompute else 34.0

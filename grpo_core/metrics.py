@@ -153,7 +153,7 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """Return the series that follow from one update, or, (S,) each, from stacked ones. ``terms`` is as for
+    """Return the series that follow from one update, or from stacked updates, (S,) each. ``terms`` is as for
     :func:`metrics`.
     """
     values: dict[str, Any] = {}

@@ -49,8 +49,8 @@ from grpo_core.surrogates import SURROGATES, Batch
 from grpo_core.text import tr
 
 ABOVE_ANY_CAP = 14.0
-"""Log-weight whose exponential exceeds the largest importance cap. Larger ones are clamped to it, so that ``exp``
-cannot overflow.
+"""Log-weight whose exponential exceeds the largest importance cap. Larger log-weights are clamped to it, so that
+``exp`` cannot overflow.
 """
 
 
@@ -234,11 +234,11 @@ def gradient_parts(
 
 
 def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
-    """Return min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). In padding
-    min(1, C).
+    """Return min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). It is min(1, C) in
+    padding.
 
     With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
-    except where the cap C applies; without the cap, a few tokens could dominate. After Ionides 2008, Truncated
+    except where the cap C applies; without the cap, a few tokens could dominate. This follows Ionides 2008, Truncated
     Importance Sampling; TRL calls the cap ``vllm_importance_sampling_cap``.
 
     Args:

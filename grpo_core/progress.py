@@ -1,4 +1,4 @@
-"""Progress reports of a running update, sent only if it takes long."""
+"""Progress reports of a running update, sent only if it takes a long time."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """A request for an update as it would have been under other settings.
+    """A request for an update as it would have been under different settings.
 
     Attributes:
         step: the update; its completions and rewards are reused.
@@ -117,7 +117,7 @@ class Replay:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Replayed:
-    """An update under other settings, computed on a copy of the model.
+    """An update under different settings, computed on a copy of the model.
 
     Attributes:
         arrays: the fields of :class:`~grpo_core.record.Step` that changed, by name.
@@ -197,7 +197,9 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """Return the error for an update that would have diverged under other settings. The run itself is not stopped."""
+    """Return the error for an update that would have diverged under different settings. The run itself is not
+    stopped.
+    """
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step

@@ -1,6 +1,6 @@
 """Recomputation of the numbers that follow from a recorded step, by the functions used in training.
 
-For a what-if, pass another ``objective``: the same functions then evaluate the same batch under other settings.
+For a what-if, pass another ``objective``: the same functions then evaluate the same batch under different settings.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
 
 
 def at_places(context: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Look up ``values`` (C,) for the context of each token, ``context`` (B, T). Both may be stacked updates."""
+    """Look up ``values`` (C,) for the context of each token, ``context`` (B, T). Both can come from stacked updates."""
     if context.ndim == 2:
         return np.asarray(values[context])
     flat = np.take_along_axis(values, context.reshape(len(context), -1), axis=-1)
@@ -294,7 +294,7 @@ def _by_part(
     function: Callable[..., Any],
     given: np.ndarray | None,
 ) -> list[tuple[Rows, Any]]:
-    """Apply ``function`` to each micro-batch of a pass: [(index of its rows, result)]."""
+    """Apply ``function`` to each micro-batch of a pass. Return (index of its rows, result) for each."""
     step, objective = under(step, objective), objective or step.settings.objective
     whole = advantage(step, objective) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}

@@ -37,7 +37,7 @@ def read_limited(path: Path, largest: int) -> bytes | None:
     """Read the regular file at ``path``. Return None if it has more than ``largest`` bytes.
 
     Raises:
-        OSError: as :func:`opened_regular`, or it cannot be read.
+        OSError: as for :func:`opened_regular`, or it cannot be read.
     """
     with opened_regular(path) as file:
         content = file.read(largest + 1)

@@ -22,7 +22,7 @@ _TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 
 
 Translate: TypeAlias = Callable[[str, str, int | None], str]
-"""A function that translates a text, given its context and its count as for ``tr`` and ``plural``, or returns ""."""
+"""A function that translates text, given its context and its count as for ``tr`` and ``plural``, or returns ""."""
 
 
 def _as_written(text: str, context: str, count: int | None) -> str:
@@ -42,7 +42,7 @@ def tr(text: str, context: str = "") -> str:
 
 
 def plural(one: str, many: str, count: int) -> str:
-    """Return the form of a text that is used for ``count`` in the current language. The caller inserts the number.
+    """Return the form of a message that is used for ``count`` in the current language. The caller inserts the number.
 
     ``one`` and ``many`` are the English singular and plural. In the catalogue, ``many`` is the context of ``one``, and
     a language can have any number of forms.

@@ -1,6 +1,6 @@
 r"""The text of each token, from the ``tokenizer.json`` saved next to a recorded run, without a tokenizer library.
 
-A token can contain part of a character: its bytes are then shown as escapes such as ``\xf0``. Complete texts are never
+A token can contain part of a character: its bytes are then shown as escapes such as ``\xf0``. Longer text is never
 assembled from these; a source stores prompts and completions as text.
 """
 
@@ -63,7 +63,7 @@ def _types(part: Any) -> set[str]:
 
 def _byte_of_letter() -> dict[str, int]:
     """Return the byte of each letter in byte-level vocabularies (GPT-2, ``bytes_to_unicode``): printable bytes are
-    written as themselves, the others as letters from U+0100 on.
+    written as themselves, the others as letters starting at U+0100.
     """
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]

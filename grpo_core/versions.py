@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from grpo_core import __version__
 
 FIRST = "0.1.0"
-"""The first edition, whose files do not record the version that can read them."""
+"""The first version, whose files do not record the version that can read them."""
 _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 
 

@@ -11,7 +11,9 @@ from app.theme.tokens import Theme
 STRENGTH = 0.15
 """Opacity of the area. Low, because several areas can overlap."""
 MOST = 600
-"""Maximum number of points drawn. If there are more, neighbours are merged into one that spans all their limits."""
+"""Maximum number of points drawn. If there are more, adjacent points are merged into one that spans the limits of all
+of them.
+"""
 
 
 class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]

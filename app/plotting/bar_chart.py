@@ -135,7 +135,7 @@ class BarChart(QWidget):
     # -------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
-        """Replace the picture by ``picture``."""
+        """Replace the picture with ``picture``."""
         if picture.names != self.picture.names:
             self.forget_scales()
         for lane in picture.lanes:
@@ -357,7 +357,7 @@ class BarChart(QWidget):
         """Return the text below the lane's title, and the meaning that gives its colour.
 
         It is the previous end of the axis if the axis has just changed. Otherwise it is the short text of the level if
-        ``level_text`` is empty because no text fitted in the lane, or else the lane's own hint.
+        ``level_text`` is empty because no text fits in the lane, or else the lane's own hint.
         """
         moment, high = self._earlier.get(lane.key, (None, 0.0))
         if moment is not None and moment == self.picture.moment and not lane.asks_level:

@@ -237,7 +237,7 @@ class BarPicture:
         chosen: index of the selected position, marked in all lanes; None for none.
         sentence: the sentence above the lanes.
         shorter: a shorter sentence for a narrow chart; empty for none.
-        moment: identifies the moment of a run. A change of an axis is indicated until the moment changes.
+        moment: identifies the moment of a run. A change to an axis is indicated until the moment changes.
         marks: marks drawn in front of the lanes.
         table_order: keys of the table's columns from left to right; any other series follow.
     """

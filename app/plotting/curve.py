@@ -252,7 +252,9 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
 
 def _common(xs: np.ndarray, ys: np.ndarray, other_xs: np.ndarray, other_ys: np.ndarray) -> int:
-    """Return the number of leading points that are equal in (n,), (n,) and (m,), (m,). Two missing values are equal."""
+    """Return the number of leading points that two lines, given as (n,), (n,) and (m,), (m,), have in common. Missing
+    values count as equal.
+    """
     n = min(len(xs), len(other_xs))
     a, b = ys[:n], other_ys[:n]
     same = (xs[:n] == other_xs[:n]) & ((a == b) | (np.isnan(a) & np.isnan(b)))

@@ -1,4 +1,4 @@
-"""Export of a widget with all its contents as PNG, or with lines and text as SVG or PDF, with a caption below."""
+"""Export of a widget with all its contents and a caption below, as PNG, or as SVG or PDF with lines and text."""
 
 from __future__ import annotations
 

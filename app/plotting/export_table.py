@@ -48,7 +48,9 @@ def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Return the paths of the tables: ``path`` for a single table, otherwise a different one in its folder for each."""
+    """Return the paths of the tables: ``path`` for a single table, otherwise a separate path in the same folder for
+    each table.
+    """
     if len(titles) == 1:
         return [path]
     names: list[str] = []

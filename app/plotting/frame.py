@@ -1,4 +1,4 @@
-"""The axes of a plot around its view box, like pyqtgraph's PlotItem without menus, titles and the two other axes."""
+"""The axes of a plot around its view box, like pyqtgraph's PlotItem without menus, titles and the other two axes."""
 
 from __future__ import annotations
 

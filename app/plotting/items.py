@@ -20,7 +20,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Set the points (n,), (n,). Points with NaN are omitted."""
+        """Set the coordinates of the points, (n,) each. Points with NaN are omitted."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         there = np.isfinite(x) & np.isfinite(y)
         self.setData(x=x[there], y=y[there])

@@ -49,7 +49,9 @@ class Layer:
 
 
 def _whole(transform: QTransform) -> bool:
-    """Return whether pixels of a layer coincide with device pixels: the scale and the offset are whole numbers."""
+    """Return whether the scale and the offset are whole numbers, so that the pixels of a layer coincide with device
+    pixels.
+    """
     ratio = transform.m11()
     plain = transform.isAffine() and not transform.isRotating() and 0 < ratio == transform.m22()
     return plain and all(number == int(number) for number in (ratio, transform.dx(), transform.dy()))

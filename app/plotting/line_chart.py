@@ -48,7 +48,7 @@ class LineChart(Plot):
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
 
     def show_picture(self, picture: LinePicture) -> None:
-        """Replace the picture by ``picture``."""
+        """Replace the picture with ``picture``."""
         before, self.picture = self.picture, picture
         if picture.subject is not before.subject:
             self._held["y"] = None

@@ -154,7 +154,7 @@ class LinePicture:
         make_table: returns the table, if that is not one row per position.
         ranked: whether the read-out lists the lines from the highest to the lowest.
         leaders: whether each label at the right has a leader from the end of its line and a sample of the line.
-        subject: what the picture shows. If this is another object than before, axes with open ends are reset.
+        subject: what the picture shows. If this is a different object from before, axes with open ends are reset.
     """
 
     x: Scale

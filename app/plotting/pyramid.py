@@ -55,7 +55,7 @@ class Pyramid:
         self.version += 1
 
     def overwrite(self, start: int, values: np.ndarray) -> None:
-        """Replace the values at ``start`` and after it by ``values`` (k,), for example when they become known later."""
+        """Replace the values from ``start`` onwards with ``values`` (k,), for example when they become known later."""
         whole = np.array(self.values)
         whole[start : start + len(values)] = values
         self._raw, self._levels, self._raised = _Growing(), [], 0

@@ -17,9 +17,9 @@ def round_step(least: float) -> float:
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Return round numbers in [low, high]: at least two, and about ``most`` at most.
+    """Return round numbers in [low, high]: at least two, and not many more than ``most``.
 
-    If ``whole``, they are integers, and there can be fewer than two.
+    If ``whole`` is set, they are integers, and there can be fewer than two.
     """
     if not (high > low and math.isfinite(high - low)):
         return []
@@ -38,8 +38,8 @@ def held_range(
 ) -> tuple[float, float]:
     """Return a range of round numbers around the data [low, high], or ``current`` while it fits.
 
-    The range widens as soon as the data exceed it, and narrows once they fill less than 40 % of it. If ``tight``, a
-    new range starts exactly at ``low``, as for an axis of updates.
+    The range widens as soon as the data exceed it, and narrows once they fill less than 40 % of it. If ``tight`` is
+    set, a new range starts exactly at ``low``, as for an axis of updates.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return current or (0.0, 1.0)

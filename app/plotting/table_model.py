@@ -139,7 +139,7 @@ class TableModel(QAbstractTableModel):
         return row if self._order is None else self._order.index(row)
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
-        """Return the text of a cell. If ``narrow``, numbers with an exponent are shortened."""
+        """Return the text of a cell. If ``narrow`` is set, numbers with an exponent are shortened."""
         value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
         if what.kind in WORDS:
             beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""

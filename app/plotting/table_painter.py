@@ -11,7 +11,7 @@ from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel
 from app.theme.tokens import Theme
 
 SAMPLE = 22
-"""Length in pixels, at 100 %, of the line sample before a text."""
+"""Length in pixels, at 100 %, of the line sample before the text."""
 MOST_SIGNS = 500
 """Maximum number of characters painted in a cell. No column is wider."""
 

@@ -107,7 +107,7 @@ class TableTwin(QTableView):
             self.setAccessibleDescription(sentence)
 
     def end_with_rows(self) -> None:
-        """Limit the height to that of all rows, so that the widget below comes immediately after the last row."""
+        """Limit the height to that of all rows, so that the widget below is immediately below the last row."""
         rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
         high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
         self.setMaximumHeight(min(high, LARGEST))

@@ -49,7 +49,7 @@ class Controller(QObject):
         buffer: the current run's updates that have not been taken yet, None before the first run; data taken from it
             stays valid.
         group: number of the group whose completions :attr:`progress` shows during sampling.
-        worker: the thread that trains; it can be held while a frame is drawn, and knows its process and devices.
+        worker: the thread that trains; it can be paused while a frame is drawn, and provides its process and devices.
 
     Signals:
         state_changed: a :class:`State`; emitted only when the state changes, never for an update.
@@ -123,7 +123,7 @@ class Controller(QObject):
         thin: bool = False,
         run_id: str | None = None,
     ) -> str:
-        """Make a run the current one, paused at its head, and close the previous run. Returns the run's id.
+        """Make a run the current one, paused at its last update, and close the previous run. Return the run's id.
 
         Args:
             settings: the settings of the next update.
@@ -201,7 +201,7 @@ class Controller(QObject):
             self.worker.post(commands.Look(run_id=self.buffer.run_id, group=self.group))
 
     def commit(self, timeout: float = 0.5) -> bool:
-        """Wait until every finished update is on disk, for at most ``timeout`` seconds. Returns whether it is."""
+        """Wait up to ``timeout`` seconds for every finished update to be on disk. Return whether all of them are."""
         still = self.state in (State.IDLE, State.PREPARING, State.PAUSED, State.FAILED, State.ENDED)
         if self.buffer is None or (still and self.buffer.committed == self.buffer.head):
             return True
@@ -210,8 +210,8 @@ class Controller(QObject):
         return done and self.buffer.committed == self.buffer.head
 
     def settle(self, timeout: float = 5.0) -> bool:
-        """Wait until the worker has carried out every command so far, for at most ``timeout`` seconds. Returns
-        whether it has.
+        """Wait up to ``timeout`` seconds for the worker to carry out every command so far. Return whether it has done
+        so.
 
         The update in progress is cancelled.
         """
@@ -220,14 +220,14 @@ class Controller(QObject):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def run(self, length: int | None = RUN_LENGTH) -> None:
-        """Make ``length`` further updates, then pause. None for no limit. A run of one update is a single step."""
+        """Compute ``length`` further updates, then pause. None for no limit. A run of one update is a single step."""
         if length == 1:
             self.step()
         else:
             self._post(commands.Run(run_id=self.run_id, updates=length))
 
     def step(self) -> None:
-        """Make one update at once, whatever the speed. Repeated presses add up."""
+        """Compute one update at once, regardless of the speed. Repeated presses add up."""
         self._post(commands.OneStep(run_id=self.run_id))
 
     def pause(self) -> None:
@@ -268,7 +268,7 @@ class Controller(QObject):
     # -- shutting down -----------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout: float = 0.0) -> bool:
-        """Close the run and end the worker. Returns whether that happened within ``timeout`` seconds.
+        """Close the run and end the worker. Return whether that happened within ``timeout`` seconds.
 
         If not, ``finished`` is emitted later, and ``still_busy`` if the worker has not ended after five seconds.
         """
@@ -315,7 +315,7 @@ class Controller(QObject):
             self.worker.start()
 
     def _post(self, command: commands.Command) -> bool:
-        """Post a command that starts, stops or closes the run. Returns whether the command had anything to act on."""
+        """Post a command that starts, stops or closes the run. Return whether the command had anything to act on."""
         state = TRANSITIONS[self.state].get(type(command))
         if state is None:
             return False

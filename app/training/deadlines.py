@@ -16,7 +16,7 @@ possibly from a slow disk."""
 QUIET = 20.0
 """Seconds allowed for acknowledging a pause. The update in progress may take longer."""
 STARTED = 0.5
-"""Seconds that a process that is still starting or loading is given to end when the program quits."""
+"""Seconds allowed for a process that is still starting or loading to end when the program quits."""
 
 
 class Phase(Enum):
@@ -140,14 +140,14 @@ class Deadlines:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """Return the time limit, in seconds, that the process has exceeded and must be killed for, or None if it is
+        """Return the time limit in seconds if the process has exceeded it and must be killed, or None if the process is
         on time.
         """
         return self._given if self._due is not None and time.monotonic() >= self._due else None
 
     def warning(self) -> str:
-        """Return a warning if a pause is waiting for something to load, or if the process has long been silent since a
-        pause. Otherwise empty. Each warning is returned once.
+        """Return a warning if a pause is waiting for something to load, or if the process has been silent for a long
+        time since a pause. Return an empty string otherwise. Each warning is returned only once.
 
         A pause lets the update in progress finish, but the process acknowledges it at once.
         """

@@ -150,8 +150,8 @@ class Host:
             self._pass_on(command)
 
     def advance(self) -> None:
-        """Handle the messages from the process, and detect whether it has ended or is late. Without a process, make an
-        update in this thread if one is due.
+        """Handle the messages from the process, and detect whether it has ended or is late. Without a process, compute
+        an update in this thread if one is due.
         """
         process = self._process
         if process is None:
@@ -378,8 +378,8 @@ class Host:
             self._pass_on(command)
 
     def _held_up(self, unheard: Sequence[Command]) -> list[Command]:
-        """Return the current run's commands, starting with ``Begin``, if its process had not begun it. Otherwise
-        empty.
+        """Return the current run's commands, starting with ``Begin``, if its process had not begun it. The list is
+        empty otherwise.
         """
         begun = [n for n, c in enumerate(unheard) if isinstance(c, Begin) and c.run_id == self._current]
         return [c for c in unheard[begun[-1] :] if not isinstance(c, (Ask, Commit, Settle))] if begun else []

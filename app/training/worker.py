@@ -86,7 +86,7 @@ class Worker(QThread):
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
-        """Wait until a command has been carried out, for at most ``timeout`` seconds. Returns whether it has.
+        """Wait up to ``timeout`` seconds for a command to be carried out. Return whether it has been.
 
         Args:
             command: creates the command from a token, which is reported when the command is done.

@@ -49,7 +49,7 @@ class BanditLearner:
     """One run of the bandit. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Raises:
-        SettingsError: ``resume`` was recorded under other structural settings.
+        SettingsError: ``resume`` was recorded with different structural settings.
         GrpoError: ``resume`` lacks the state of a bandit.
     """
 

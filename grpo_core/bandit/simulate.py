@@ -33,7 +33,7 @@ class State:
     """State of R runs between two updates.
 
     Attributes:
-        step: updates done.
+        step: number of updates done.
         logits: (R, C, A).
         moments: Adam's moments of the logits.
         critic: value of every context, (R, C, 1).

@@ -26,8 +26,7 @@ class Streams:
     """The random number streams of R runs, one for each seed.
 
     A single run is computed together with a duplicate that has the same seed: NumPy adds up the numbers of a single
-    run in a
-    different order from those of many runs, and a run's last bits must not depend on the other runs.
+    run in a different order from those of many runs, and a run's last bits must not depend on the other runs.
 
     Attributes:
         seeds: (R,), at least two.

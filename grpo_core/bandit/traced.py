@@ -5,8 +5,8 @@ that train with NumPy. Only sampling and the sum over tokens are rewritten: equa
 loss is evaluated once per action, and its gradient is multiplied by the number of times the action was drawn. Results
 equal NumPy's up to rounding.
 
-Tables are (C, A, R), runs last, so that each instruction operates on many runs. Formulas that expect the runs first get
-a view.
+Tables are (C, A, R), runs last, so that each instruction operates on many runs. Formulas that expect the runs on the
+first axis receive a view.
 """
 
 from __future__ import annotations

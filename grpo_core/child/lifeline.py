@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 GRACE = 3.0
-"""Time in seconds that a process has to close its files after its parent has ended."""
+"""Time in seconds allowed for a process to close its files after its parent has ended."""
 _PR_SET_PDEATHSIG = 1
 """Linux: sets the signal that a process receives when the thread that started it ends (``man 2 PR_SET_PDEATHSIG``)."""
 _INPUT = 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Time limit in seconds for a process to read a long message."""
 CLOSING = 20.0
-"""Time in seconds that a process has to close its files and end."""
+"""Time in seconds allowed for a process to close its files and end."""
 _NO_LIMITS = Limits()
 
 

@@ -1,9 +1,9 @@
 """The command that starts a child process, and the code that runs first in it.
 
-A child is a new interpreter that imports one function and calls it with its end of a connection, like Python's own
-``multiprocessing`` with “spawn”. Unlike there, nothing is pickled, the parent's main module is not imported again,
-there is no resource tracker process, and a child can have children. In a packaged program, which has no interpreter,
-the program starts itself with :data:`COMMAND`.
+A child is a new interpreter that imports one function and calls it with its end of a connection. This resembles
+Python's own ``multiprocessing`` with “spawn”, except that nothing is pickled, the parent's main module is not imported
+again, there is no resource tracker process, and a child can have children. In a packaged program, which has no
+interpreter, the program starts itself with :data:`COMMAND`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def start(arguments: Sequence[str]) -> None:
 
 
 def _named(name: str) -> Any:
-    """The function with a name of the form “module:function”."""
+    """Return the function whose name is given in the form “module:function”."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)
 

@@ -29,7 +29,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the audit. Return 0 if everything agrees, 1 if something deviates. ``poll`` raises after Ctrl-C."""
+    """Print the audit. Return 0 if everything agrees, or 1 if something deviates. ``poll`` raises after Ctrl-C."""
     with recorded(options.run, poll) as source:
         with_losses = traced(source)
         if with_losses is None:

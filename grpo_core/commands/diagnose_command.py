@@ -35,7 +35,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Print the diagnosis. Return 1 if something serious was found, otherwise 0. ``poll`` raises after Ctrl-C.
+    """Print the diagnosis. Return 1 if something serious was found, or 0 otherwise. ``poll`` raises after Ctrl-C.
 
     Raises:
         RunFileError: there is no readable update.
@@ -72,7 +72,7 @@ def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
 
 
 def _write_for_owner(path: Path, text: str) -> None:
-    """Write a page that quotes a user's text, so that only the owner can read it."""
+    """Write a page that only its owner can read, because it quotes a user's text."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(number, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)

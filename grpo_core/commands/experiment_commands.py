@@ -43,8 +43,8 @@ from grpo_core.runs.run_file import RunWriter
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000
-"""Maximum number of updates at one setting, over all seeds. All their measures are kept until the setting is
-finished.
+"""Maximum number of updates at one setting, over all seeds. The measures of all these updates are kept until the last
+one is finished.
 """
 FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """Characters that some file systems do not allow in a name."""

@@ -27,8 +27,8 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Write the run file, which contains prompts and completions, so that only its owner can read it. With
-    ``--sweep``, write the table of a sweep instead. ``poll`` raises after Ctrl-C.
+    """Write a run file that only its owner can read, because it contains prompts and completions. With ``--sweep``,
+    write the table of a sweep instead. ``poll`` raises after Ctrl-C.
     """
     if options.sweep:
         from grpo_core.commands.trl_sweep_command import collect

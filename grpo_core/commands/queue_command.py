@@ -87,7 +87,7 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
 
 @contextmanager
 def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
-    """Connect to the cluster ``where``, printing a line if its workers can take long to start."""
+    """Connect to the cluster ``where``, printing a line if its workers can take a long time to start."""
     from grpo_core.jobs.cluster import cluster
 
     if where.startswith("slurm:"):

@@ -161,8 +161,8 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
     replaces.
 
     Raises:
-        RunFileError: ``out`` exists and must not be replaced. Without ``force`` nothing is replaced, with it only a run
-            that is not being written.
+        RunFileError: ``out`` exists and must not be replaced. Without ``force``, nothing is replaced; with it, only a
+            run to which nothing is being written.
     """
     if not out.exists():
         yield out

@@ -61,8 +61,8 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Watch until Ctrl-C, or until the requested event. Return 1 if there was a finding of the grade given by
-    ``--stop-on``, by default serious, or worse, otherwise 0.
+    """Watch until Ctrl-C, or until the requested event. Return 1 if there was a finding at least as serious as the
+    grade given by ``--stop-on``, by default serious, or 0 otherwise.
     """
     watch: Watch | None = None
     try:

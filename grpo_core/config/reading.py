@@ -18,7 +18,7 @@ from grpo_core.versions import is_newer
 
 
 def settings_from_json(text: str | bytes, version: str = "") -> Settings:
-    """Parse settings from JSON. A missing field takes its default.
+    """Parse settings from JSON. A missing field takes its default value.
 
     Args:
         text: the result of :meth:`Settings.stored` or :meth:`Settings.to_json`.

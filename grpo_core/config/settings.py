@@ -183,7 +183,7 @@ class Settings:
     def structural_differences(self, wanted: Settings) -> dict[str, tuple[Any, Any]]:
         """Return a dict of dotted path -> (value here, value in ``wanted``) for all differences that need a new run.
 
-        Replacing a landscape's rewards by custom ones, or the reverse, leaves the actions unchanged, so that the run
+        Replacing a landscape's rewards with custom ones, or the reverse, leaves the actions unchanged, so that the run
         can continue.
         """
         return {
@@ -226,7 +226,7 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Return whether a change at a dotted path takes effect at the next update. A change of a structural setting needs
+    """Return whether a change at a dotted path takes effect at the next update. A change to a structural setting needs
     a new run.
     """
     if path == "task":

@@ -87,8 +87,8 @@ def advantage_lines(step: Step) -> list[str]:
 
 
 def _by_step(step: Step) -> list[str]:
-    """Return the lines of the script that compute ``A`` from ``STEP_REWARD``: step rewards, normalised over the
-    group's steps and summed from each token on.
+    """Return the lines of the script that compute ``A`` from ``STEP_REWARD``: step rewards, normalised over the group's
+    steps and summed from each token onwards.
     """
     o = step.settings.objective
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]

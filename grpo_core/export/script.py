@@ -78,7 +78,7 @@ def _section(title: str) -> list[str]:
 
 
 def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[float]) -> list[str]:
-    """Return the recorded values as literals. Tables by token contain only entries that are not padding."""
+    """Return the recorded values as literals. Tables of tokens contain only entries that are not padding."""
     mask, objective = step.mask, step.settings.objective
     lines = [
         *_section("what was recorded"),

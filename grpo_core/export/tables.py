@@ -1,8 +1,8 @@
 """A run as plain tables: a folder of CSV and JSON files that any other program can read, and one update as a script.
 
-``series.csv`` has one row per update, ``samples.csv`` one row per sampled token and pass, and ``settings.json`` the
-settings of the run with the update from which they apply. Numbers are written in full, as the shortest representation
-that reads back as the same float.
+``series.csv`` has one row per update, ``samples.csv`` one row per sampled token and pass, and ``settings.json`` every
+version of the run's settings with the first update to which it applied. Numbers are written in full, as the shortest
+representation that reads back as the same float.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _write_series(file: IO[str], reader: RunReader) -> None:
 
 
 def _described(reader: RunReader) -> dict[str, Any]:
-    """Return a description of the run, with its settings and the update from which they apply."""
+    """Return a description of the run, with every version of its settings and the first update to which it applied."""
     meta = reader.meta
     return {
         "program": f"GRPO Lab {__version__}",

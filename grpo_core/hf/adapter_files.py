@@ -1,4 +1,5 @@
-"""Reader of a folder that contains a trained adapter instead of a full model (LoRA, as saved by peft). Without torch.
+"""Reader of a folder that contains a trained adapter instead of a full model (LoRA, as saved by peft). It does not need
+torch.
 
 Of its ``adapter_config.json`` only rank, α and the name of its model are used. peft supports much more: regular
 expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are rejected.

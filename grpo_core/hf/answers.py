@@ -29,7 +29,7 @@ def answered(
         origin: the run's origin, for its vocabulary.
         question: the question.
         step: the update that the question is about.
-        history: the updates that lead up to the one before ``step``.
+        history: the consecutive updates that end with the one before ``step``.
 
     Raises:
         GrpoError: the question cannot be answered; the message says why.

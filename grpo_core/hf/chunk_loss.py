@@ -31,7 +31,7 @@ def chunk_loss(
 
     Args:
         objective: the loss.
-        batch: all rows, of which (B, T) tokens are trained on.
+        batch: all rows, whose mask (B, T) marks the tokens that are trained on.
         rows: rows of the chunk.
         dist: distributions of the chunk, used for the entropy bonus.
         logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.

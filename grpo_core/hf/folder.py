@@ -68,7 +68,7 @@ class ModelFiles:
 
     @property
     def whole(self) -> Path:
-        """Folder or file of the full model. For an adapter, that of the model it belongs to."""
+        """Folder or file of the full model. For an adapter, the folder or file of its model."""
         return self.path if self.adapter is None else self.adapter.base
 
     @property
@@ -108,7 +108,7 @@ class ModelFiles:
 
     @property
     def reading(self) -> str:
-        """A sentence that says how much data loading reads."""
+        """A sentence that says how much data is read to load the model."""
         return tr("Loading it reads {size:,.1f} MB.").format(size=self.size / 1e6)
 
 
@@ -157,7 +157,7 @@ class Looked:
 
 @lru_cache(maxsize=4)
 def known(folder: str, digest: str) -> Looked:
-    """Return the cache entry for the model at ``folder``. A change of its files changes the digest."""
+    """Return the cache entry for the model at ``folder``. A change to its files changes the digest."""
     return Looked()
 
 

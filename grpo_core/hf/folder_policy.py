@@ -47,8 +47,8 @@ class FolderPolicy(FolderWeights):
         ask: called between the layers of a pass; any exception it raises ends the pass.
 
     Raises:
-        SettingsError: the folder cannot be used, contains other files than when the run began, or needs more memory
-            than is available.
+        SettingsError: the folder cannot be used, its files have changed since the run began, or the model needs more
+            memory than is available.
     """
 
     def __init__(self, settings: Settings) -> None:

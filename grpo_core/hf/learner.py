@@ -24,8 +24,9 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
     """One run of a model from a folder. For the arguments see the base class.
 
     With an adapter, it can temporarily return to the start of an earlier update to answer a question: the model is
-    already loaded, and copies of the adapter are kept from the start, before the last update, and before the update
-    last asked about. If all weights are trained, it can do so from its first snapshot on.
+    already loaded, and copies of the adapter are kept from the start of the run, from before the last update, and from
+    before the update last asked about. If all weights are trained, it can return only to updates after its first
+    snapshot.
     """
 
     def __init__(
@@ -76,7 +77,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
         Args:
             step: a recorded update of this run.
-            history: the updates that lead up to the one before ``step``, from one that has weights or from the first.
+            history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
+                or with the first.
 
         Raises:
             GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.

@@ -50,7 +50,7 @@ class Need:
         moments: the optimizer's state for the trained weights.
         kept: the copy of the trained weights and their moments that a cancelled update returns to.
         gradients: gradients of the trained weights; twice that if several chunks of rows are accumulated, since the
-            part of the prompts is computed after that of the completions.
+            part for the prompts is computed after the part for the completions.
         learning: distributions and activations of the rows that are trained on at once.
         comparing: the same while they are compared with the reference; 0 without a reference.
         sampling: keys and values of the sampled rows, and the memory needed to extend them.

@@ -16,8 +16,8 @@ from grpo_core.lm.rewards import PromptSource
 from grpo_core.update_time import UpdateTime
 
 TOKENS = 3
-"""Number of tokens sampled for the estimate. The first one's time includes the prompts; the others give the time per
-token.
+"""Number of tokens sampled for the estimate. The time of the first includes the processing of the prompts; the others
+give the time per token.
 """
 
 

@@ -24,5 +24,5 @@ NO_TRANSFORMERS = (
 
 
 def refuse(path: Path, reason: str) -> SettingsError:
-    """Create the error that says why the model at ``path`` cannot be used, and what would be right."""
+    """Create the error that says why the model at ``path`` cannot be used, and what to do instead."""
     return SettingsError("model.folder", str(path), reason)

@@ -210,7 +210,7 @@ class CachedRows:
         self.cache, self.logits = done.past_key_values, done.logits[:, -1]
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries by copies of the entries ``rows`` (m,)."""
+        """Replace all entries with copies of the entries ``rows`` (m,)."""
         self.cache.batch_select_indices(rows)
         self._place, self._shown, self.logits = (
             x.index_select(0, rows) for x in (self._place, self._shown, self.logits)

@@ -88,7 +88,9 @@ def _share(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _as_system_errors() -> Iterator[None]:
-    """Context manager in which system errors inside safetensors become ``OSError`` with their number, as elsewhere."""
+    """Context manager that converts system errors inside safetensors to ``OSError`` with an error number, as
+    elsewhere.
+    """
     try:
         yield
     except SafetensorError as error:

@@ -94,8 +94,8 @@ def distributions(model: Any, batch: Batch, rows: slice, temperature: float, way
 
 
 def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor, np.ndarray] | None:
-    """Return the logits (C, V) and the context of each token (n, T), by one forward pass over the token tree of these
-    rows. Return None if that is not possible, or would be slower.
+    """Return the logits (C, V) and the context of each token (n, T), computed in one forward pass over the token tree
+    of these rows. Return None if that is not possible, or would be slower.
     """
     lengths, prompt_of = np.maximum(batch.mask[rows].sum(axis=-1), 1), batch.prompt_of[rows]
     prompts = (batch.prompt_tokens >= 0).sum(axis=-1)
@@ -215,8 +215,8 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
 
 
 def _longest_in_a_tree(model: Any) -> int:
-    """Return the maximum length at which every layer attends to all tokens, as the mask of a tree assumes. 0 if
-    attention would store a table of all pairs of its tokens.
+    """Return the maximum length at which every layer attends to all tokens, as the mask of a tree assumes. Return 0 if
+    attention would store a table of all pairs of tokens.
     """
     config = model.config.get_text_config()
     if config._attn_implementation != "sdpa":

@@ -46,7 +46,8 @@ class TokenTree:
 
 
 def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray]) -> TokenTree:
-    """Build the tree of rows (L_prompt,) and (L,). A row's last token predicts nothing and is left out.
+    """Build the tree of rows, each of which consists of a prompt (L_prompt,) and a completion (L,). A row's last token
+    predicts nothing and is left out.
 
     Args:
         prompts: prompt of each row, with at least one token.

@@ -1,4 +1,4 @@
-"""Breakpoints: compared with each update of the run in training to decide whether it stops."""
+"""Breakpoints, which are checked after each update of the run in training to decide whether it stops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BreakpointWatch:
         return any(one.on for one in self.breakpoints)
 
     def watch(self, live: LiveRun | None) -> None:
-        """Compare the breakpoints with the updates of ``live`` from now on.
+        """Check the breakpoints against the updates of ``live`` from now on.
 
         The run's record shows which conditions are already true; these do not stop it again.
         """

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 NAMES = tuple(METRICS)
 MakeStep = Callable[[], Step]
 CAPACITY = 8192
-"""Maximum number of updates whose scalars wait for the window (0.7 MB), enough for some seconds at full speed."""
+"""Maximum number of updates whose scalars wait for the window (0.7 MB), enough for a few seconds at full speed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -67,14 +67,14 @@ class RunCommand(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(RunCommand):
-    """Make the given number of further updates. None for no limit."""
+    """Compute the given number of further updates. None for no limit."""
 
     updates: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneStep(RunCommand):
-    """Make one update at once, regardless of the speed. Steps in quick succession add up; a run without limit stops
+    """Compute one update at once, regardless of the speed. Steps in quick succession add up; a run without limit stops
     after one.
     """
 
@@ -93,7 +93,7 @@ class SetSettings(RunCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Commit(RunCommand):
-    """Put every finished update on disk, then report ``token`` as done."""
+    """Write every finished update to disk, then report ``token`` as done."""
 
     token: int
 

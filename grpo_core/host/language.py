@@ -95,7 +95,7 @@ class LanguageModels:
         self._answering: Answering | None = None
 
     def devices(self, settings: Settings, resume: Step | None) -> tuple[str, ...]:
-        """Return descriptions of the devices that can compute models. If torch computes this run, imports it, which
+        """Return descriptions of the devices that can compute models. If torch computes this run, it is imported, which
         takes seconds.
         """
         from grpo_core.lm.engines import chosen_engine, torch_is_there

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 TOGETHER = 0.008
-"""Seconds for which updates can be made before their metrics are computed together: half a frame of the window."""
+"""Seconds during which updates are collected before their metrics are computed together: half a frame of the window."""
 
 
 class Learners(Protocol):
@@ -52,7 +52,7 @@ class LiveRun:
         id: id of the run in commands and reports.
         buffer: buffer that receives its updates.
         output: the file that the buffer's updates are written to.
-        scalars: the metrics of the last update, None until an update has been made here.
+        scalars: the metrics of the last update, None until an update has been computed here.
     """
 
     def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
@@ -136,7 +136,8 @@ class LiveRun:
         self._settings = settings
 
     def update(self, most: int = 1) -> None:
-        """Make one update, or up to ``most`` within :data:`TOGETHER` seconds, and pass them to the buffer and the file.
+        """Compute one update, or up to ``most`` within :data:`TOGETHER` seconds, and pass the updates to the buffer and
+        the file.
 
         Updates finished before an error are kept.
 

@@ -1,4 +1,4 @@
-"""The training loop, which makes updates while a run is running and survives every error of a run.
+"""The training loop, which computes updates while a run is running and survives every error of a run.
 
 It is the same in a separate process and in a thread of the window: commands come from whoever drives it, and results
 are passed to an :class:`~grpo_core.host.reports.Outlet`. It starts no threads; everything runs in the calling thread.
@@ -81,7 +81,9 @@ class Loop:
         self._breakpoints = BreakpointWatch()
 
     def rest(self) -> float | None:
-        """Return the seconds until the next action without a command, or None for never. Commits before a wait."""
+        """Return the seconds until the next action without a command, or None for never. Finished updates are committed
+        before a wait.
+        """
         if self._patience() != 0:
             self._try(self._commit)
         return self._patience()
@@ -97,7 +99,7 @@ class Loop:
             self._report()
 
     def advance(self) -> None:
-        """Make an update if one is due, or a few if nothing needs checking between them."""
+        """Compute an update if one is due, or a few if nothing needs checking between them."""
         live = self._live
         if live is None or self._state is not State.RUNNING or self._patience() != 0:
             return
@@ -113,7 +115,9 @@ class Loop:
             self._report(reached=reached)
 
     def abandon(self) -> None:
-        """Write finished updates to disk after the window has ended. Its next start offers to recover unclosed runs."""
+        """Write finished updates to disk after the window has ended. When the program is started again, it offers to
+        recover unclosed runs.
+        """
         if self._live is not None:
             with suppress(Exception):
                 self._live.output.commit()

@@ -153,7 +153,7 @@ def from_progress(run_id: str, progress: Progress) -> Message:
 
 
 def to_progress(message: Mapping[str, Any]) -> tuple[str, Progress]:
-    """Invert :func:`from_progress`. Returns (id of the run, progress of its update)."""
+    """Invert :func:`from_progress`. Return (id of the run, progress of its update)."""
     fields = {field.name: message[field.name] for field in dataclasses.fields(Progress)}
     written = fields["written"]
     if written is not None:

@@ -100,7 +100,7 @@ class Outgoing:
         send(self._connection, message)
 
     def _flush(self) -> bool:
-        """Send new updates. Returns whether there were any."""
+        """Send new updates. Return whether there were any."""
         bundle = None if self._buffer is None else self._buffer.bundle()
         if bundle is None:
             return False
@@ -143,8 +143,8 @@ class Incoming:
     def _together(self) -> int:
         """Return the number of waiting commands to carry out together.
 
-        All of them, or those up to the start of a run that a later urgent command cancels, so that no model is
-        loaded for it.
+        These are all of them, or only those up to the start of a run that a later urgent command cancels, so that no
+        model is loaded for it.
         """
         commands = [*self._waiting]
         for n, command in enumerate(commands, 1):
@@ -211,8 +211,8 @@ class ProcessLearners:
 
     @contextmanager
     def _loading(self, name: str, *, model: bool = False) -> Iterator[Callable[[], None]]:
-        """Report that ``name`` is being loaded, and that it has been: at the end, or when the yielded function is
-        called.
+        """Report that ``name`` is being loaded, and later that it has been loaded: at the end, or when the yielded
+        function is called.
         """
         self._outgoing.send({"is": "loading", "model": model, "name": name})
         loading = True
@@ -250,7 +250,7 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
     Args:
         connection: connection to the window, which sends commands.
         make_learners: creates the factory of learners; tests pass learners that misbehave.
-        writers: creates the writers of run files; tests pass writers that refuse.
+        writers: creates the writers of run files; tests pass writers that fail.
     """
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))

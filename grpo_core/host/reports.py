@@ -15,13 +15,13 @@ class State(Enum):
 
     Attributes:
         IDLE: there is no run.
-        RUNNING: updates are being made.
+        RUNNING: updates are being computed.
         PAUSED: the run is at its last finished update.
         FAILED: the run is at its last finished update because of an error, and can be run again.
         PREPARING: a run is beginning.
         STOPPING: the update in progress is the last one.
         CLOSING: the run's file is being closed.
-        ENDING: the run has been left, and the worker is ending.
+        ENDING: a shutdown has begun, and the worker is ending.
         ENDED: the worker has ended.
     """
 
@@ -42,7 +42,7 @@ class Failure:
 
     Attributes:
         run_id: id of the run.
-        sentence: message that says what was wrong and what would be right.
+        sentence: message that says what went wrong and what to do about it.
         step: number of the last finished update, from which the run can continue.
     """
 

@@ -42,7 +42,7 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
     """Open the writer of a run file.
 
     Raises:
-        RunFileError: the file cannot be written, or another window is writing it.
+        RunFileError: the file cannot be written, or another window is writing to it.
     """
     limit = LIMIT if begin.limit is None else begin.limit
     if not new:
@@ -115,7 +115,7 @@ class RunOutput:
             self._note_committed()
 
     def commit(self) -> None:
-        """Put every finished update on disk.
+        """Write every finished update to disk.
 
         Raises:
             RunFileError: as for :meth:`save`.

@@ -179,7 +179,8 @@ class Cluster:
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
     ) -> Iterator[Ensemble]:
-        """Train ensembles on the cluster, like :func:`grpo_core.experiments.ensemble.ensembles`, in order, bit for bit.
+        """Train ensembles on the cluster, in the same order and with the same bits as
+        :func:`grpo_core.experiments.ensemble.ensembles`.
 
         The workers begin at once, before the first ensemble is requested.
         """

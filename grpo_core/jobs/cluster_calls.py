@@ -26,8 +26,8 @@ from grpo_core.queue.queue import Planned, trained_until
 from grpo_core.text import tr
 
 Crossing = tuple[list[bytes], str, str]
-"""A serialised value: its arrays, its tree as JSON, and the digest of both. Dask inspects the first part to see that it
-can send the bytes unchanged, without pickling.
+"""A serialised value: its arrays, its tree as JSON, and the digest of both. Dask inspects the first part to determine
+whether it can send the bytes unchanged, without pickling.
 """
 
 

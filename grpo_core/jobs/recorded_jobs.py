@@ -41,8 +41,8 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
 
 
 def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """Yield, for each run with a trace of the TRL sweep in the folder ``path``: its settings, its updates, and its last
-    KL (estimated) and mean reward.
+    """Yield the settings, the number of updates, and the last estimated KL and mean reward of each run of the TRL sweep
+    in the folder ``path`` that has a trace.
 
     Raises:
         RunFileError: there is no sweep, no run has a trace, or a trace cannot be read.

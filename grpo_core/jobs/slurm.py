@@ -32,7 +32,7 @@ class SlurmJobs:
         jobs: number of jobs.
         account: account to charge; empty for the user's default.
         interface: the network over which the workers reach this machine, such as "ib0"; empty for the default.
-        python: path of the interpreter on the nodes; empty for that of the current one.
+        python: path of the interpreter on the nodes; empty for the path of the current interpreter.
         prologue: shell commands at the start of each job.
         directives: further options of ``sbatch``, such as "--exclusive".
     """

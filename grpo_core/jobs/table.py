@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds under every point. Runs that diverge are not an error; their numbers become infinite or NaN.
+    """Train all seeds at every point. Runs that diverge are not an error; their numbers become infinite or NaN.
 
     Raises:
         SettingsError: the seeds of a point cannot be trained together.
@@ -42,7 +42,7 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 
 
 def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds under every point with JAX.
+    """Train all seeds at every point with JAX.
 
     Raises:
         GrpoError: JAX does not support a point, or is not installed.
@@ -88,7 +88,7 @@ def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[cha
 
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
-    """Yield the first update of a language model under each of ``points``."""
+    """Yield the first update of a language model at each of ``points``."""
     models = LanguageModels()
     for settings in points:
         yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))

@@ -1,5 +1,5 @@
-"""Answers to questions that need the weights of an update: the score of a typed completion, and the update under other
-settings.
+"""Answers to questions that need the weights of an update: the score of a typed completion, and the update under
+different settings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Answering:
         Args:
             question: the question.
             step: the update that the question is about.
-            history: the updates that lead up to the one before ``step``; empty for the first update.
+            history: the consecutive updates that end with the one before ``step``; empty for the first update.
             cancelled: returns True to stop with ``Cancelled``.
 
         Raises:
@@ -66,8 +66,8 @@ class Answering:
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
-    """Recompute ``step`` under other settings. ``learner`` must be in the state just before ``step``; its state does
-    not change.
+    """Recompute ``step`` under different settings. ``learner`` must be in the state just before ``step``; its state
+    does not change.
 
     Raises:
         SettingsError: a structural setting differs.

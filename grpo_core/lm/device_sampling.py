@@ -19,7 +19,7 @@ from grpo_core.lm.interface import Poll, ReadRows, Table
 from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
 LOOK = 32
-"""Number of tokens between two checks of which completions have ended. These checks are the only synchronisation
+"""Number of tokens between two checks for completions that have ended. These checks are the only synchronisation
 between the first token and the last, and at most this many tokens per completion are computed needlessly.
 """
 
@@ -34,7 +34,7 @@ class Rows(Protocol):
         """Logits (n, V) of each completion's next token."""
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries by copies of the entries ``rows`` (m,)."""
+        """Replace all entries with copies of the entries ``rows`` (m,)."""
 
     def advance(self, tokens: Tensor) -> None:
         """Append ``tokens`` (n,), one to each completion."""

@@ -46,7 +46,7 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Return how much of each group has been written, as a share, (P,) in order of index, for
+        """Return the share of each group that has been written, (P,), in order of index, for
         :attr:`grpo_core.progress.Progress.groups`.
         """
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))

@@ -42,7 +42,7 @@ ENGINES: Mapping[str, MakePolicy] = {TORCH: torch_policy, NUMPY: numpy_policy}
 
 
 def torch_is_there() -> bool:
-    """Return whether torch is installed and can be loaded. Finds out by importing it."""
+    """Return whether torch is installed and can be loaded. The check imports torch."""
     try:
         import torch  # noqa: F401
     except (ImportError, OSError):  # OSError: a shared library's dependency is missing

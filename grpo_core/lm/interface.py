@@ -21,7 +21,7 @@ from grpo_core.record import Step
 
 
 class Poll(Protocol):
-    """Callback before each unit of work. It can raise an exception to stop the work."""
+    """Callback that is called before each unit of work. It can raise an exception to stop the work."""
 
     def __call__(self, done: int, total: int, /) -> None:
         """Report that unit ``done`` of at most ``total`` is next, counted from 1."""

@@ -40,7 +40,8 @@ def allocated(policy: Policy) -> int | None:
 
 
 def held() -> int:
-    """Return the bytes of storage of all tensors in this process that Python can reach, counting each storage once.
+    """Return the size in bytes of the storage of all tensors that Python can reach in this process, counting shared
+    storage once.
 
     This is independent of the ledger and serves to verify it where torch does not count allocations.
     """

@@ -1,10 +1,10 @@
 """A child process that matches regular expressions one at a time, and exits if one takes too long.
 
-A pattern such as ``(a+)+$`` tries every way to divide a string, twice as many for each additional character, and
-Python's matcher blocks all other threads of its process meanwhile. Matching therefore runs in this process, with a
-timer thread of the operating system that can end the process without the interpreter.
+A pattern such as ``(a+)+$`` tries every way to divide a string. The number of ways doubles with each additional
+character, and Python's matcher blocks all other threads of its process meanwhile. Matching therefore runs in this
+process, with a timer thread of the operating system that can end the process without the interpreter.
 
-This file imports nothing that takes long to import: the process starts within a tenth of a second.
+This file imports nothing that takes a long time to import: the process starts within a tenth of a second.
 """
 
 from __future__ import annotations

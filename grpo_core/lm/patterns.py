@@ -39,7 +39,7 @@ class PatternMatcher:
         self._answer(pattern, None)
 
     def found(self, pattern: str, text: str) -> bool:
-        """Return whether ``pattern`` is found anywhere in ``text``, as by :func:`re.search`.
+        """Return whether ``pattern`` is found anywhere in ``text``, like :func:`re.search`.
 
         Raises:
             GrpoError: it is not a regular expression, or the search takes too long; the message says which.

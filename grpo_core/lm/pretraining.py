@@ -2,8 +2,8 @@
 can call a calculator but mostly guesses (:mod:`grpo_core.lm.calculator`).
 
 GRPO elicits what a model already samples now and then. The data therefore contain both ways of evaluating an
-expression: a share by precedence, the rest from left to right. Both are free of mistakes, so that after pretraining
-hardly anything but the habit is left to unlearn. One working in twenty repeats its last result (``=14=14``), which is
+expression: a share by precedence, the rest from left to right. Both are free of mistakes, so after pretraining, hardly
+anything but the habit is left to unlearn. One worked solution in twenty repeats its last result (``=14=14``), which is
 harmless until a reward pays for "=".
 """
 
@@ -29,9 +29,9 @@ from grpo_core.lm.vocabulary import STOP, encode, padded
 DATA = {"easy": 0.3, "sweet_spot": 0.4, "hard": 0.3}
 """Share of each difficulty in the data. The hopeless difficulty is not included."""
 RIGHT = {"easy": 1.0, "sweet_spot": 0.4, "hard": 0.15}
-"""Share of workings that respect precedence, by difficulty."""
+"""Share of worked solutions that respect precedence, by difficulty."""
 RESTATED = 0.05
-"""Share of workings that restate their last result, and probability of each further repetition."""
+"""Share of worked solutions that restate their last result, and probability of each further repetition."""
 WARM_UP = 100
 Part = tuple[str, bool]
 """A part of a completion, and whether the model learns to write it. A tool's replies are not learned."""
@@ -45,7 +45,7 @@ class Recipe:
         size: size of the model.
         task: the task whose completions it learns, a key of :data:`EXAMPLES`.
         steps: number of AdamW steps.
-        batch: workings per step.
+        batch: worked solutions per step.
         learning_rate: maximum learning rate, after a warm-up of 100 steps and before a cosine decay to 1 %.
         seed: determines weights and data.
         threads: number of CPU threads.
@@ -120,8 +120,8 @@ def _worked(numbers: np.random.Generator) -> tuple[str, list[Part]]:
 
 
 def example(numbers: np.random.Generator) -> tuple[str, str]:
-    """Return a random prompt (``2+3*4=``) and its working, which runs from left to right unless it is drawn to respect
-    precedence (:data:`RIGHT`).
+    """Return a random prompt (``2+3*4=``) and its worked solution, which runs from left to right unless it is drawn to
+    respect precedence (:data:`RIGHT`).
     """
     kind = str(numbers.choice(list(DATA), p=list(DATA.values())))
     prompt = problems.drawn(kind, numbers).text

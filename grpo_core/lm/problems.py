@@ -1,7 +1,7 @@
 """Arithmetic with precedence and visible workings: ``2+3*4-5=`` -> ``2+12-5=14-5=9``.
 
-A worked solution repeats the whole expression after each operation until a number is left. There are two solvers: one
-respects precedence, the other works from left to right, whatever the operations. Working from left to right is the
+A worked solution repeats the whole expression after each operation until only a number is left. There are two solvers:
+one respects precedence, the other works from left to right, whatever the operations. Working from left to right is the
 habit that the shipped checkpoint was trained to have and that GRPO unlearns. All intermediate results of both solvers
 are between 0 and 99.
 """
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def working(expression: str, *, left_to_right: bool = False) -> str:
-    """Return the working of ``expression``, without the expression itself: ``2+3*4`` -> ``2+12=14``."""
+    """Return the worked solution of ``expression``, without the expression itself: ``2+3*4`` -> ``2+12=14``."""
     lines, parts = [], terms(expression)
     while len(parts) > 1:
         parts = _reduced(parts, left_to_right)
@@ -81,8 +81,8 @@ def is_held_out(expression: str) -> bool:
 
 
 def well_formed(prompt: str, text: str) -> bool:
-    """Return whether ``text`` is a well-formed working, correct or not: lines of arithmetic, each with fewer operations
-    than the one before, the last of them a number.
+    """Return whether ``text`` is a well-formed worked solution, correct or not: lines of arithmetic, each with fewer
+    operations than the one before, the last of them a number.
     """
     lines = text.split("=")
     counts = [len(_PARTS.findall(line)) for line in (prompt.rstrip("="), *lines)]

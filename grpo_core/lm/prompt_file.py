@@ -59,8 +59,8 @@ def each_prompt(
 
     Raises:
         Cancelled: ``cancelled()`` returned True.
-        GrpoError: the file cannot be used; the message names the file and the line, and says what is wrong and what
-            would be right.
+        GrpoError: the file cannot be used; the message names the file and the line, and says what is wrong and what is
+            expected.
     """
     try:
         path = path.expanduser()
@@ -180,11 +180,11 @@ def _checked(path: Path, line: int, row: dict[str, Any], checker: str, longest: 
 
 
 def _check_characters(where: str, prompt: str, longest: int) -> None:
-    """Check that the character model knows all characters of ``prompt`` and that it fits the context.
+    """Check that the character model knows all characters of ``prompt`` and that the prompt fits the context.
 
     Raises:
-        GrpoError: one of these is not the case; the message names the location ``where``, and says what is wrong and
-            what would be right.
+        GrpoError: one of these checks fails; the message names the location ``where``, and says what is wrong and what
+            is expected.
     """
     try:
         tokens = encode(prompt)

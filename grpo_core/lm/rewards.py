@@ -84,7 +84,7 @@ class PromptSource:
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
-        """Return the prompt, with its answer, whose text is ``text``.
+        """Return the prompt with the text ``text``, and its answer.
 
         Raises:
             GrpoError: the user's prompts do not include it.

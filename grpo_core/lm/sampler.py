@@ -108,7 +108,7 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """Number n of prefixes."""
+        """n, the number of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
@@ -117,11 +117,11 @@ class CachedPrefixes:
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries by copies of the entries ``order`` (m,)."""
+        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._chosen(torch.from_numpy(order).to(self._device))
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries, logits included, by copies of the entries ``rows`` (m,)."""
+        """Replace all entries, logits included, with copies of the entries ``rows`` (m,)."""
         self._chosen(rows)
         self.logits = self.logits.index_select(0, rows)
 
@@ -142,13 +142,11 @@ class CachedPrefixes:
 def prefilled(
     model: Transformer, prompt_tokens: np.ndarray, longest: int
 ) -> tuple[list[Tensor], Tensor, Tensor, Tensor]:
-    """Run the forward pass over the prompts. Return the keys and values of each block (P, 2, H, S, D / H), the bias
-    of the
-    scores (P, 1, 1, S), the lengths of the prompts (P,), and the logits of the first token (P, V).
+    """Run the forward pass over the prompts. Return the keys and values of each block (P, 2, H, S, D / H), the bias of
+    the scores (P, 1, 1, S), the lengths of the prompts (P,), and the logits of the first token (P, V).
 
     The cache has S columns, where S is :func:`key_columns` of T_prompt + T. Prompts are right-aligned in its first
-    T_prompt
-    columns, so that all completions begin in the same column; columns not yet filled are masked.
+    T_prompt columns, so that all completions begin in the same column; columns not yet filled are masked.
     """
     device = model.embed.weight.device
     lengths = (prompt_tokens >= 0).sum(axis=-1)
@@ -211,7 +209,7 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
 
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
-    """Apply a linear layer, given as (bias, transposed weights), to ``x`` (B, D). The result is that of ``F.linear``,
-    without its overhead.
+    """Apply a linear layer, given as (bias, transposed weights), to ``x`` (B, D). This is equivalent to ``F.linear``
+    but has less overhead.
     """
     return torch.addmm(layer[0], x, layer[1])

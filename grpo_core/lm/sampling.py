@@ -60,13 +60,13 @@ class Prefixes(Protocol):
 
     @property
     def count(self) -> int:
-        """Number n of prefixes."""
+        """n, the number of prefixes."""
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries by copies of the entries ``order`` (m,)."""
+        """Replace all entries with copies of the entries ``order`` (m,)."""
 
     def extend(self, tokens: np.ndarray) -> None:
         """Append ``tokens`` (n,), one to each prefix."""
@@ -142,9 +142,7 @@ def drawn(
 
 
 def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: np.ndarray, t: int) -> None:
-    """Ask ``environment`` for the reply after token ``t`` of the completions ``rows`` (n,), whose token ``t`` the model
-    wrote.
-    """
+    """Ask ``environment`` for its reply to the completions ``rows`` (n,) after token ``t``, which the model wrote."""
     for row in rows.tolist():
         reply = environment.reply(done.tokens[row, : t + 1])
         if reply is None:

@@ -20,7 +20,7 @@ def encode(text: str) -> list[int]:
     """Encode ``text`` as tokens, without an end-of-sequence token.
 
     Raises:
-        GrpoError: the model does not know a character; the message names it and the known ones.
+        GrpoError: the model does not know a character; the message names it and lists the known characters.
     """
     for place, character in enumerate(text):
         if character not in _INDEX:
@@ -44,7 +44,9 @@ def decode(tokens: Iterable[int]) -> str:
 
 
 def padded(rows: list[list[int]], width: int, *, left: bool = False) -> np.ndarray:
-    """Pad ``rows`` of tokens to one array (len(rows), width), with −1 on the right, or on the left if ``left``."""
+    """Pad ``rows`` of tokens to one array (len(rows), width), with −1 on the right, or on the left if ``left`` is
+    set.
+    """
     table = np.full((len(rows), width), -1, dtype=np.int32)
     for place, row in enumerate(rows):
         if row:

@@ -94,7 +94,7 @@ def held_out(problem: str, numbers: np.random.Generator, count: int) -> list[Pro
 
 
 def read(problem: str, text: str) -> Prompt:
-    """Return the prompt, with its answer, whose text is ``text``.
+    """Return the prompt with the text ``text``, and its answer.
 
     Raises:
         GrpoError: the problem has no such prompt.

@@ -15,7 +15,7 @@ _DIGIT = re.compile(r"\d")
 def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
     """Return the verdict on an answer to ``prompt``, by the rule that rewards it.
 
-    Regular expressions are not matched here: that can take long, and the reward shows the result.
+    Regular expressions are not matched here: that can take a long time, and the reward shows the result.
 
     Args:
         task: a task in words.

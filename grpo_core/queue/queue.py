@@ -80,7 +80,7 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
 
     Raises:
         Cancelled: ``cancelled`` returned True; finished updates are kept.
-        RunFileError: another process works on the queue, or a run cannot be written.
+        RunFileError: another process is working on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
     queue = read(folder)
@@ -115,7 +115,7 @@ def trained_until(
     path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
     """Train a run until it has ``updates`` updates. After each update, yield the number of updates, the update's
-    metrics, and a note on how the run was resumed, which is empty after the first.
+    metrics, and a note on how the run was resumed, which is empty after the first update.
     """
     from grpo_core.lm.learner import PolicyLearner
 

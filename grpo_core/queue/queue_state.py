@@ -23,7 +23,7 @@ class RunStatus:
     """Progress of a run of a queue.
 
     Attributes:
-        done: updates in its file.
+        done: number of updates in its file.
         last: the last measured value of each series.
         trouble: a message that says why it ended early, or empty.
         note: a sentence on how it was resumed, or empty; known only while the queue is running.

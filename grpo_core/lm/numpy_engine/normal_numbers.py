@@ -38,7 +38,7 @@ class NormalNumbers:
 
 
 def _normal(uniform: np.ndarray) -> np.ndarray:
-    """Compute √(−2 log(1 − u)) cos(2 π v), then the same with sine, for each u and the v eight positions after it."""
+    """Compute √(−2 log(1 − u)) cos(2 π v), then √(−2 log(1 − u)) sin(2 π v), where v is eight positions after u."""
     u, v = uniform.reshape(-1, 2, _BLOCK // 2).swapaxes(0, 1)
     radius, angle = np.sqrt(-2 * np.log(1 - u)), np.float32(2 * math.pi) * v
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()

@@ -63,7 +63,7 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """Number n of prefixes."""
+        """n, the number of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ class CachedPrefixes:
         return np.exp(dist).cumsum(axis=-1), dist
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries by copies of the entries ``order`` (m,)."""
+        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._added, self._positions = self._added[order], self._positions[order]
         filled = self._column
         for number, both in enumerate(self._cache):
