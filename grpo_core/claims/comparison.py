@@ -1,4 +1,4 @@
-"""Claims about a race, or any settings trained with the same seeds: which leads, which are level, which fail."""
+"""Claims about a race, or any settings trained with the same seeds: which of them lead, are level, or fail."""
 
 from __future__ import annotations
 
