@@ -48,13 +48,11 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
         connection: connection to a database of which nothing else has been read.
         name: name of the file, for messages.
         newer: whether the file declares that it is from a newer version of the program; it can then have more tables
-        and
-            columns, provided that they are plain.
+            and columns, provided that they are plain.
 
     Raises:
         RunFileError: the database has a view, trigger, virtual table or index that no run file has, or a table is
-        missing
-            or has the wrong columns.
+            missing or has the wrong columns.
     """
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT ?", (_MOST_OBJECTS + 1,)).fetchall()
     if len(objects) > _MOST_OBJECTS:
