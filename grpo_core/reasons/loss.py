@@ -1,4 +1,4 @@
-"""Reasons for a loss of 0 despite a gradient, for a loss that is not 0 without any change, and for no gradient."""
+"""Reasons for a loss of 0 despite a gradient, for a non-zero loss of an unchanged policy, and for no gradient."""
 
 from __future__ import annotations
 
