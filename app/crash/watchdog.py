@@ -59,7 +59,7 @@ class Watchdog(QObject):
     def wake(self) -> None:
         """Record activity of the window's thread.
 
-        This is cheap, because it is called with every frame and every input.
+        This has to be cheap, because it is called with every frame and every input.
         """
         self._woken = True
         if not self._awake.is_set():
@@ -124,8 +124,7 @@ def stack_of(thread: int) -> str:
     """Return the current stack of a thread on one line: file, line and function, innermost first.
 
     No reference to a frame is kept once the frame has been read, because a reference would keep the frame's painter
-    alive
-    after its function and the paint device are gone, which would crash the process.
+    alive after its function and the paint device are gone, which would crash the process.
     """
     frame = sys._current_frames().get(thread)
     places: list[tuple[CodeType, int]] = []
