@@ -1,8 +1,8 @@
 """Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
-Linux only, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``), and a system
-call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without it, and the
-problem report says so.
+It works only on Linux, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``),
+and a system call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without
+it, and the problem report says so.
 """
 
 from __future__ import annotations
