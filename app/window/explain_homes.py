@@ -126,7 +126,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sheet. The panel returns to its dock, and the keyboard focus to its previous widget."""
+        """Close the sheet. The panel returns to its dock, and the keyboard focus returns to its previous widget."""
         if not self.is_open:
             return
         focus = QApplication.focusWidget()

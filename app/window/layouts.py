@@ -30,7 +30,7 @@ ONE_COLUMN = (COMPARE, PRESENT)
 SHARE_BELOW = 0.44
 """Share of the centre's height that the panels below the picture take."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Exceptions to :data:`SHARE_BELOW`, by layout and whether the run is a language model's.
+"""Exceptions to :data:`SHARE_BELOW`, by layout and by whether the run is a language model's.
 
 When presenting, every prompt has a row.
 """
