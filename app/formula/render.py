@@ -1,6 +1,6 @@
 """Cached conversion of LaTeX to a picture, in pure Python (ziamath).
 
-The pieces of the presets' objectives are shipped as drawings. ziamath is imported only for the first other formula,
+The pieces of the presets' objectives are shipped as drawings. ziamath is imported only when another formula is needed,
 which saves the first window 150 ms.
 """
 
