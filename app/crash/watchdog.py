@@ -1,4 +1,4 @@
-"""Log entries that say when and how long the window's thread was blocked for more than a second.
+"""Log entries that say when and for how long the window's thread was blocked for more than a second.
 
 The watchdog is idle whenever the window is: anything that wakes the window (input, a command, a frame) arms it, and
 it stays armed until a quarter of a second has passed without any such event. While it is idle, neither a timer nor a
@@ -113,7 +113,7 @@ class Watchdog(QObject):
     def _sleep(self, seconds: float) -> float:
         """Sleep until ``seconds`` have passed or :meth:`close` is called.
 
-        Return by how many seconds this took longer.
+        Return by how many seconds this took longer than requested.
         """
         begun = time.monotonic()
         self._closing.wait(seconds)
