@@ -80,7 +80,7 @@ def skip(seconds: float) -> None:
 
 @contextmanager
 def manual() -> Iterator[ManualClock]:
-    """Replace the window's clock by one that is advanced by hand.
+    """Replace the window's clock with one that is advanced by hand.
 
     Timers that are active before, or still active afterwards, run in real time.
     """

@@ -182,8 +182,8 @@ def _watched(program: Application) -> Watchdog:
 def _spare_the_collector() -> None:
     """Exempt the objects created at startup from garbage collection, which makes full collections ten times as fast.
 
-    Otherwise each of these would traverse the window's hundred thousand objects, which takes about 40 ms in the middle
-    of a user's action.
+    Otherwise each full collection would traverse the window's hundred thousand objects, which takes about 40 ms in the
+    middle of a user's action.
     """
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Log entries that say when and how long the window's thread was blocked for more than a second.
+"""Log entries that say when and for how long the window's thread was blocked for more than a second.
 
 The watchdog is idle whenever the window is: anything that wakes the window (input, a command, a frame) arms it, and
 it stays armed until a quarter of a second has passed without any such event. While it is idle, neither a timer nor a
@@ -59,7 +59,7 @@ class Watchdog(QObject):
     def wake(self) -> None:
         """Record activity of the window's thread.
 
-        This is cheap, because it is called with every frame and every input.
+        This has to be cheap, because it is called with every frame and every input.
         """
         self._woken = True
         if not self._awake.is_set():
@@ -113,7 +113,7 @@ class Watchdog(QObject):
     def _sleep(self, seconds: float) -> float:
         """Sleep until ``seconds`` have passed or :meth:`close` is called.
 
-        Return by how many seconds this took longer.
+        Return by how many seconds this took longer than requested.
         """
         begun = time.monotonic()
         self._closing.wait(seconds)
@@ -124,8 +124,7 @@ def stack_of(thread: int) -> str:
     """Return the current stack of a thread on one line: file, line and function, innermost first.
 
     No reference to a frame is kept once the frame has been read, because a reference would keep the frame's painter
-    alive
-    after its function and the paint device are gone, which would crash the process.
+    alive after its function and the paint device are gone, which would crash the process.
     """
     frame = sys._current_frames().get(thread)
     places: list[tuple[CodeType, int]] = []

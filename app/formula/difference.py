@@ -26,7 +26,7 @@ OLD, NEW = "old", "new"
 
 
 def definitions(objective: Objective) -> dict[str, Term]:
-    """Return, by letter, the definitions of those letters of the formula that differ among objectives."""
+    """Return the definitions of the letters of the formula that differ among objectives, by letter."""
     terms = {"A": _advantage(objective)}
     reduction = REDUCTIONS[objective.reduction]
     terms["W"] = Term(latex=reduction.inline, name=reduction.phrase, glue=True)

@@ -20,14 +20,14 @@ BROKEN_TO = 0.8
 """Minimum scale of the lines of a broken formula. If no line breaks achieve it, :data:`SHRINK_TO` applies."""
 MOST_LINES, LEADING = 4, 0.35
 """Maximum number of lines, beyond which the plain text is wrapped instead, and the gap between two lines in units of
-the letter size.
+the font size.
 """
 
 
 class FormulaLabel(QWidget):
     """A formula in the text colour of the theme. Its accessible name is its plain text.
 
-    ``pixels`` is the size of its letters at 100 %.
+    ``pixels`` is its font size at 100 %.
     """
 
     def __init__(self, latex: str = "", pixels: float = 16.0, parent: QWidget | None = None) -> None:

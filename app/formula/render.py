@@ -1,6 +1,6 @@
 """Cached conversion of LaTeX to a picture, in pure Python (ziamath).
 
-The pieces of the presets' objectives are shipped as drawings. ziamath is imported only for the first other formula,
+The pieces of the presets' objectives are shipped as drawings. ziamath is imported only when another formula is needed,
 which saves the first window 150 ms.
 """
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 KEPT = 512
 """Maximum number of cached pictures. A screen has a few dozen."""
 SIZE, INK = 18.0, "#012345"
-"""Letter size in pixels, and the placeholder colour in which every formula is drawn before it is scaled and tinted."""
+"""Font size in pixels, and the placeholder colour in which every formula is drawn before it is scaled and tinted."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Picture:
 
 @lru_cache(maxsize=KEPT)
 def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Picture | None:
-    """Return the picture of ``latex`` in ``colour`` ("#RRGGBB") with letters of ``pixels``, for the device pixel
+    """Return the picture of ``latex`` in ``colour`` ("#RRGGBB") with a font size of ``pixels``, for the device pixel
     ratio ``ratio``.
 
     The result is None if ziamath is missing or cannot draw the formula; show its plain text in that case.
@@ -79,7 +79,7 @@ def picture(latex: str, pixels: float, colour: str, ratio: float = 1.0) -> Pictu
 
 @lru_cache(maxsize=KEPT)
 def svg(latex: str) -> str | None:
-    """Return the formula as SVG with letters of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings if
+    """Return the formula as SVG at a font size of :data:`SIZE` pixels in :data:`INK`, from the shipped drawings if
     possible.
 
     The result is None on any failure.

@@ -15,7 +15,7 @@ from grpo_core.formula_term import Term
 SPACE = "−0.000"
 """String whose width is always reserved below a term, so that nothing moves when digits change."""
 ASCENT, DESCENT = 1.165, 0.615
-"""Height reserved above and below the baseline for a formula that is not yet typeset, in units of the letter size,
+"""Height reserved above and below the baseline for a formula that is not yet typeset, in units of the font size,
 taken from the presets.
 """
 

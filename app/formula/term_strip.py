@@ -96,8 +96,8 @@ class TermStrip(QWidget):
             self._arrange()
 
     def fit(self, width: int) -> None:
-        """Choose the largest letters at which the formula fits on one line of ``width`` pixels, or the full size if
-        it never fits.
+        """Choose the largest font size at which the formula fits on one line of ``width`` pixels, or the full size
+        if it never fits.
         """
         wanted = (width, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))
         if wanted == self._fitted:
@@ -110,7 +110,7 @@ class TermStrip(QWidget):
         self._arrange()
 
     def fit_in(self, space: QSize) -> bool:
-        """Choose letters with which the formula fits into ``space`` on as many lines as needed. Return whether it
+        """Choose a font size at which the formula fits into ``space`` on as many lines as needed. Return whether it
         fits.
         """
         wanted = (space, self.theme, self.factor, self.waits, tuple(button.term for button in self.buttons))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 IDLE = min(2, allowed_cores())
 """Maximum number of idle processes kept for the next experiment, and of processes that share a sweep.
 
-Starting a process takes half a second, and it uses about 35 MB.
+Starting a process takes half a second, and the process uses about 35 MB.
 """
 
 

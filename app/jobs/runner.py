@@ -21,7 +21,7 @@ CANCELLED = tr("Cancelled; what was done is kept.")
 DEAF_SECONDS = 5.0
 """Seconds within which a cancelled experiment must react.
 
-One that reads from an unresponsive disk never does, and is abandoned.
+An experiment that reads from an unresponsive disk never reacts, and is abandoned.
 """
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
 PATIENCE = 5.0
-"""Seconds within which a thread must end after its part was cancelled, and then its process before it is killed."""
+"""Seconds that a thread has to end after its part was cancelled, and that its process then has before it is killed."""
 
 
 class _Arrival(NamedTuple):

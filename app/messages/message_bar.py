@@ -106,7 +106,7 @@ class MessageBar(QFrame):
                 self.focus_newest() if self._lines else self.left.emit()
 
     def _make_space(self) -> None:
-        """If there are too many messages, remove early those that would disappear on their own anyway."""
+        """If there are too many messages, remove the ones that would disappear on their own anyway."""
         passing = [line.message.key for line in self.lines[:-1] if line.message.leaves]
         for key in passing[: max(len(self._lines) - MOST, 0)]:
             self.remove(key)

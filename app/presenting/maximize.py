@@ -27,9 +27,9 @@ def scale_alone(size: QSize, panel: str, scale: float) -> float:
 
 
 def focus_of(window: QMainWindow) -> QWidget | None:
-    """Return the widget that has the focus in ``window``, or will have it when the window is activated, or None.
+    """Return the widget that has the focus in ``window``, or will have it when the window is activated.
 
-    It is often None.
+    The result is None if there is no such widget, which is often the case.
     """
     return window.focusWidget()
 

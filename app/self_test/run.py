@@ -26,8 +26,8 @@ They come from the offscreen platform without a window manager, and from Qt in a
 LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.", "grpo_core.bandit.traced")
 """Prefixes of modules that are not imported.
 
-These import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The language
-model's process has its own check.
+These modules import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The
+language model's process has its own check.
 """
 
 

@@ -112,7 +112,7 @@ class FileTask(QObject):
 
 
 class FileTasks(QObject):
-    """Runs one task at a time. If it takes long, a message says so and offers to cancel it.
+    """Runs one task at a time. If it takes a long time, a message says so and offers to cancel it.
 
     Args:
         message: ID of the message about a running task.

@@ -91,8 +91,8 @@ def apply(
 def _put_on(app: QApplication, sheet: str) -> None:
     """Set the stylesheet of the application, unless it is already set.
 
-    An old stylesheet is removed before the new one is set, because Qt needs half as long for both steps as for
-    replacing it: 0.1 s instead of 0.2 s with 900 widgets.
+    An old stylesheet is removed before the new one is set, because both steps together take half as long as replacing
+    it: 0.1 s instead of 0.2 s with 900 widgets.
     """
     if app.styleSheet() == sheet:
         return

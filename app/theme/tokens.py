@@ -189,7 +189,7 @@ class Theme:
 def _font(family: str, role: str, pixels: int) -> QFont:
     """Return the cached font of a role.
 
-    Copying a font costs a tenth of creating one, and a picture needs about twenty per frame.
+    Copying a font takes a tenth of the time of creating one, and a picture needs about twenty per frame.
     """
     if family:
         font = QFont(family)

@@ -91,8 +91,8 @@ class Cells:
         painter.drawStaticText(QPointF(box.left() + 0.45 * self.glyph, box.top() + self._drop), self._laid(text))
 
     def _laid(self, text: str) -> QStaticText:
-        """Return the layout of a token's text, cached because that is four times as fast as shaping it at every
-        occurrence.
+        """Return the layout of a token's text, cached because this is four times as fast as shaping the text at
+        every occurrence.
         """
         if text not in self._texts:
             laid = self._texts[text] = QStaticText(text)

@@ -34,7 +34,7 @@ class TokenRows:
         notes: notes to the right of each row.
         dead: whether the group has no signal.
         tip: tooltip of (row drawn, token).
-        names: labels to the left of each row; by default the number of its completion.
+        names: label to the left of each row; by default the number of its completion.
         scored: number of notes in each row that appear with its reward; the next one is its advantage.
         bars: (n,) each advantage divided by the largest, from −1 to 1; None if completions have no single advantage.
         counts: tokens of each row that count in the loss; None if all do.
@@ -62,7 +62,7 @@ class TokenGrid(QAbstractScrollArea):
     Signals:
         chosen: (row of the record, token).
         activated: explain this token (row, token).
-        turned: number of groups to move on.
+        turned: number of groups by which to move.
     """
 
     chosen = Signal(int, int)
@@ -150,7 +150,7 @@ class TokenGrid(QAbstractScrollArea):
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
-        """Return the (row drawn, token) under a point of the viewport. The token is None next to the tokens."""
+        """Return the (row drawn, token) under a point of the viewport. The token is None if the point is not on one."""
         if self._cells is None:
             return None
         y = point.y() + self.verticalScrollBar().value()

@@ -78,8 +78,8 @@ class PanelSpec(Generic[P_co]):
         shown: its location in each layout that shows it initially.
         eager: whether it is created with the window, because the window shows it or because it works in the background.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
-        shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; others compute
-            or are text.
+        shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; other panels
+            compute something or are text.
         kind: the kind of run for which it shows something: "bandit", "language", "recorded", or empty for all.
         in_lessons: whether it can be shown next to a lesson.
     """

@@ -84,7 +84,7 @@ class NoTitle(QWidget):
 
 
 class DockGrip(QWidget):
-    """A narrow handle at the left edge of a low panel."""
+    """A narrow handle at the left edge of a short panel."""
 
     def __init__(self, dock: QDockWidget) -> None:
         super().__init__(dock)
@@ -109,7 +109,7 @@ class Dock(QDockWidget):
 
     Attributes:
         panel: the panel in the dock; None until it is created.
-        low: whether it is in the strip of low rows, with a grip instead of a title bar.
+        low: whether it is in the strip of short rows, with a grip instead of a title bar.
         bare: whether it has no title bar even outside tabs, like a lesson when presenting.
 
     Signals:
@@ -140,7 +140,7 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height that the panel requests, or 0 for as much as available, as for every panel among tabs."""
+        """The height that the panel requests, or 0 for as much as is available, as for every panel among tabs."""
         return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
 
     @property
@@ -197,7 +197,9 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Show the title bar unless the dock is among tabs, which already show the name. A low dock never has one."""
+        """Show the title bar unless the dock is among tabs, which already show the name. A dock in the strip never
+        has one.
+        """
         if self.low:
             return
         window, shown = self.parent(), self.titleBarWidget()

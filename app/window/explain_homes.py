@@ -43,7 +43,7 @@ def number_box(widget: QWidget, scale: float) -> QRect:
 
 
 class ExplainHomes(QObject):
-    """The two homes of the Explain panel, which is shown either in its dock or in the sheet.
+    """The two places for the Explain panel, which is shown either in its dock or in the sheet.
 
     Attributes:
         sheet: the sheet; hidden while the panel is in its dock.
@@ -126,7 +126,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sheet. The panel returns to its dock, and the keyboard focus to its previous widget."""
+        """Close the sheet. The panel returns to its dock, and the keyboard focus returns to its previous widget."""
         if not self.is_open:
             return
         focus = QApplication.focusWidget()
@@ -148,7 +148,7 @@ class ExplainHomes(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """Move the sheet, because the number may have moved or another one of its kind may have been selected."""
+        """Move the sheet, because the number may have moved or another number of its kind may have been selected."""
         if self.is_open:
             self._stand()
             children = self._window.children()

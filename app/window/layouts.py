@@ -30,7 +30,7 @@ ONE_COLUMN = (COMPARE, PRESENT)
 SHARE_BELOW = 0.44
 """Share of the centre's height that the panels below the picture take."""
 BELOW = {(COMPARE, False): 0.4, (COMPARE, True): 0.4, (PRESENT, False): 0.35, (PRESENT, True): 0.32}
-"""Exceptions to :data:`SHARE_BELOW`, by layout and whether the run is a language model's.
+"""Exceptions to :data:`SHARE_BELOW`, by layout and by whether the run is a language model's.
 
 When presenting, every prompt has a row.
 """
@@ -206,7 +206,7 @@ def _neighbour(plan: Arrangement, area: Area) -> str:
 def _share_out(window: QMainWindow, docks: Mapping[str, Dock], plan: Arrangement, scale: float, share: float) -> None:
     """Distribute the space among the docks.
 
-    The sides get fixed widths, low panels their requested heights, and the pictures in the middle the rest, with
+    The sides get fixed widths, short panels their requested heights, and the pictures in the middle the rest, with
     ``share`` of it for the lower one.
     """
     width = window.width()
@@ -244,7 +244,7 @@ def _share_right(window: QMainWindow, right: list[Dock], upper: float | None) ->
 
 
 def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock], share: float) -> None:
-    """Set exactly the heights that low rows request.
+    """Set exactly the heights that short rows request.
 
     Qt treats heights as proportions if they do not add up to the available height, so they must add up. The pictures
     get the rest, with ``share`` of it for the lower of two. Their heights include their tab bars and everything next
@@ -266,7 +266,7 @@ def _fit_rows(window: QMainWindow, low: Sequence[Dock], pictures: Sequence[Dock]
 def settle(window: QMainWindow, docks: Mapping[str, Dock]) -> None:
     """Correct the heights after the panels have been laid out.
 
-    Low panels get their requested height, and the pictures below share the rest.
+    Short panels get their requested height, and the pictures below share the rest.
     """
     strip = next(docks[spec.id] for spec in PANELS if spec.area is Area.STRIP)
     column = sorted(

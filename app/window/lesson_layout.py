@@ -18,7 +18,7 @@ WAITING = (EXPLAIN.id, GLOSSARY.id)
 SHARE = 0.64
 """Share of the window's width for a lesson with panels next to it."""
 WORDS_ALONE = 0.42
-"""Share of the width for a lesson without a picture of its own. The panels serve as its picture."""
+"""Share of the width for a lesson without its own picture. The panels serve as its picture."""
 CROWDED = 1.6
 """Minimum scale at which the panels are tabs behind the lesson."""
 

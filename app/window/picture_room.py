@@ -62,7 +62,7 @@ class PictureRoom(QObject):
                 self._resize(large, below, wanted)
 
     def _resize(self, above: Dock, below: Dock, height: int) -> None:
-        """Set the height of ``below`` to ``height``, low rows to their requested height, and ``above`` to the rest.
+        """Set the height of ``below`` to ``height``, short rows to their requested height, and ``above`` to the rest.
 
         The heights must add up to the total. Otherwise Qt would spread the remainder over all docks, and the rows
         would grow with every change of panels.

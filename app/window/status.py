@@ -13,7 +13,7 @@ from grpo_core.text import tr
 LOADING = tr("Loading the language model")
 DOTS = ("", " ·", " · ·", " · · ·")
 PATIENCE_MS, BEAT_MS = 300, 600
-"""Milliseconds before a wait is shown, and between two further dots after that."""
+"""Milliseconds before a wait is shown, and between two dots after that."""
 ANNOUNCE_MS = 1000
 """Minimum number of milliseconds between two announcements to a screen reader."""
 PHASES = {

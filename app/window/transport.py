@@ -211,9 +211,9 @@ class Transport(QToolBar):
     def _hide_extension(self) -> None:
         """Hide the extension button if Qt has left it visible although everything fits.
 
-        While showing the button, Qt lays out the toolbar again. If everything fits then, Qt hides the button before
-        showing it, but shows it nevertheless. The button is then visible but counts as hidden, so that no later
-        layout removes it.
+        While showing the button, Qt lays out the toolbar again. If everything fits then, Qt hides the button but
+        afterwards shows it nevertheless. The button is then visible but counts as hidden, so no later layout removes
+        it.
         """
         if self._extension.isHidden() and self._extension.isVisible():
             self._extension.setAttribute(Qt.WidgetAttribute.WA_WState_Hidden, False)
@@ -293,9 +293,9 @@ class Transport(QToolBar):
 
         Qt's own are equal, whatever the style sheet says.
 
-        When Qt's toolbar layout places the first button, it swaps two of them (it uses the upper margin at the left
-        and the left one at the top), but not in its size hint. The sums are therefore right, and these two margins
-        are swapped here.
+        When Qt's toolbar layout places the first button, it swaps two of them (it uses the upper margin at the left and
+        the left one at the top), but not in its size hint. The sums are therefore correct, and these two margins are
+        swapped here.
         """
         layout, ends, above = self.layout(), self._margin, self._above
         if layout is not None:
@@ -385,7 +385,7 @@ def _width_of(widget: QWidget) -> int:
 
 
 def _size(path: Path) -> str:
-    """Return the size of a run's file including its log as text."""
+    """Return the size of a run's file, including its log, as text."""
     total = 0
     for part in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):

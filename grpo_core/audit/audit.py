@@ -165,7 +165,7 @@ class _Taken:
 
 
 class Auditing:
-    """An audit that processes one update after the other.
+    """An audit that processes one update after another.
 
     Attributes:
         updates: the run's updates, read on demand.
@@ -278,14 +278,16 @@ class Updates:
         return self.read(position)[0]
 
     def measured(self, position: int) -> Iterator[given.Measured]:
-        """Measure the tensors that an update's loss takes as given. Yields nothing for an unreadable one."""
+        """Yield measurements of the tensors that an update's loss takes as given, or nothing for an unreadable
+        update.
+        """
         try:
             yield given.measured(self.update(position), self.run.labels[position - 1])
         except (RunFileError, NotRecordedError):
             return
 
     def figures(self, position: int) -> Iterator[Figure]:
-        """Yield the trainer's own metrics of an update compared with ours. Yields nothing for an unreadable one."""
+        """Yield the trainer's own metrics of an update compared with ours, or nothing for an unreadable update."""
         try:
             yield from figures(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):

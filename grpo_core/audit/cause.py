@@ -11,8 +11,8 @@ from grpo_core.text import tr
 NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
 """Grades of a cause.
 
-In order: it explains all numbers up to rounding, and no other cause as simple does; it is one of several equally simple
-ones that do; the record suggests it although the loss agrees.
+In order: it explains all numbers up to rounding, and no other equally simple cause does; it is one of several equally
+simple causes that do; the record suggests it although the loss agrees.
 """
 
 

@@ -37,7 +37,7 @@ class Departing:
     Attributes:
         position: its position, counted from 1.
         label: the trainer's number for the update.
-        excess: the largest difference, relative to the rounding tolerance; above 1 it deviates.
+        excess: the largest difference, relative to the rounding tolerance; if it is above 1, the update deviates.
     """
 
     position: int
@@ -189,9 +189,9 @@ def _worst(numbers: Sequence[Numbers] | None) -> float:
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
     """Return the range of updates to which an explanation applies, and the largest remaining difference.
 
-    The range is given by the labels of its first and last update (None for the first and the last of the run). None if
-    deviations remain in updates that no such range excludes. An update that agrees both with and without the
-    explanation can be inside or outside the range.
+    The range is given by the labels of its first and last update (None for the first and the last of the run). The
+    result is None if deviations remain in updates that no such range excludes. An update that agrees both with and
+    without the explanation can be inside or outside the range.
     """
     shown = [i for i, each in enumerate(compared) if each.excess > 1]
     first, last = shown[0], shown[-1]

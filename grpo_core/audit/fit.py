@@ -21,9 +21,10 @@ DIGITS = (1, 2, 3, 4)
 ROUND = 2
 """A number with at most this many digits may have been chosen by a person."""
 MOST = 64
-"""Maximum integer that is plausible as a setting, as is its reciprocal: gradient accumulation, processes, group size.
+"""Maximum integer that is plausible as a setting, for example as the number of processes or the group size.
 
-Such numbers count as chosen by a person even if they have more digits than :data:`ROUND`.
+Its reciprocal is plausible, too. Such numbers count as chosen by a person even if they have more digits than
+:data:`ROUND`.
 """
 
 Residuals = Callable[[Parameters], np.ndarray | None]

@@ -14,9 +14,10 @@ from grpo_core.changes.numbers import Update
 from grpo_core.traces.importers import prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
-"""Root mean square difference (nats) above which old log-probabilities are examined, and the share that can remain.
+"""Root mean square difference (nats) above which old log-probabilities are examined, and the largest share of it that
+can remain.
 
-Another alignment counts as the cause if at most this share of the difference remains under it.
+Another alignment counts as the cause if at most this share of the difference remains.
 """
 ALIKE = 0.8
 """Correlation above which a reference is taken to be aligned with its tokens.
@@ -26,7 +27,7 @@ The criterion works because policies usually start as the reference.
 MOSTLY = 0.75
 """Minimum share of updates or tokens that show a cause, and maximum share of a difference that it leaves."""
 SOME = 0.25
-"""Minimum share of first passes in which the trainer clipped, although every ratio is 1, for a finding."""
+"""Minimum share of first passes for a finding: those in which the trainer clipped although every ratio is 1."""
 SLOPE, CORRELATION = 0.02, 0.9
 """Minimum distance from 1 of the slope of old against new log-probabilities in the first pass, and minimum correlation.
 
@@ -211,7 +212,7 @@ def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:
     """Return the label of the first update for which ``shown`` is True, or None if the cause affects all updates.
 
-    None also if that is the second update, because the first one cannot be compared with a predecessor.
+    It is also None if that is the second update, because the first one cannot be compared with a predecessor.
     """
     first = next((i for i, each in enumerate(shown) if each), 0)
     return updates[first].label if first > 1 else None

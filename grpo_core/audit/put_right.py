@@ -28,7 +28,7 @@ LISTED = 5
 class Moved:
     """A token whose gradient changes.
 
-    It consists of completion and position, both counted from 1, and −∂L/∂log π before and after.
+    The fields are its completion and position, both counted from 1, and −∂L/∂log π before and after.
     """
 
     row: int
@@ -91,7 +91,7 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
 SHOWN = ("loss", "advantage", "clipped", "still", "dead", "push", "largest_push", "weight", "share", "pull")
 """The numbers of a pass that are compared.
 
-Those of the policy after the update are left out, as they exist only once.
+Numbers of the policy after the update are left out, because they exist only once.
 """
 
 

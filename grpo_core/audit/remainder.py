@@ -1,4 +1,4 @@
-"""Description of the pattern of unexplained deviations: a factor, a difference, single completions, noise."""
+"""Description of the pattern of unexplained deviations: a factor, a difference, individual completions, noise."""
 
 from __future__ import annotations
 

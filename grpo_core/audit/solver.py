@@ -22,13 +22,13 @@ from grpo_core.errors import SettingsError
 PROMISING = 5
 """Number of the most promising changes that are combined with fitted ones in pairs."""
 WORK, PASS = 25_000_000, 3_500
-"""Budget in tokens for pairs of changes, and the overhead of each pass in tokens. Takes some seconds."""
+"""Budget in tokens for pairs of changes, which takes a few seconds, and the overhead of each pass in tokens."""
 FEW = 3
 """Number of updates with which a fit begins."""
 AS_SIMPLE = 0.25
 """Maximum cost above that of the cheapest explanation at which an explanation counts as equally simple."""
 WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
-"""Costs of a fitted number that a person may have chosen, of any other number, and of each further number.
+"""Costs of a fitted number that a person may have chosen, of any other number, and of each additional number.
 
 A change without numbers costs 1.
 """
@@ -37,7 +37,7 @@ ALIKE = 0.25
 LOOSE = 10.0
 """Maximum tolerance of an explanation.
 
-It is a multiple of the original tolerance, or of the rounding of the trainer's number.
+It is a multiple of the larger of two tolerances: the original one, and the rounding error of the trainer's number.
 """
 SLACK = 1.5
 """Maximum deviation under an explanation, as a multiple of the rounding tolerance."""

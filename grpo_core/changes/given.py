@@ -67,7 +67,7 @@ class Sums:
 
     @property
     def correlation(self) -> float:
-        """Correlation of x and y. NaN if one does not vary."""
+        """Correlation of x and y. NaN if either does not vary."""
         var, cov, other = self.spread
         return float(cov / np.sqrt(var * other)) if var > 0 and other > 0 else np.nan
 
@@ -89,7 +89,7 @@ def alignments(update: Update, name: str) -> Mapping[str, Sums]:
     """Compare log-probabilities of the first pass (x) with ``old_logp`` or ``ref_logp`` (y) in several alignments.
 
     The alignments are: as recorded, shifted by one position to the right or left, and as if they belonged to the
-    previous update. Empty if ``name`` is not recorded, or holds the first pass's own log-probabilities.
+    previous update. The result is empty if ``name`` is not recorded, or holds the first pass's own log-probabilities.
     """
     values = getattr(update.step, name)
     if values is None:

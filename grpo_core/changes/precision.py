@@ -79,7 +79,9 @@ FLOAT16 = Precision()
 
 
 def in_bfloat16(step: Step) -> bool:
-    """Return whether every recorded log-probability is a bfloat16 number, so that the trainer computed in bfloat16."""
+    """Return whether every recorded log-probability is a bfloat16 number, which means that the trainer computed in
+    bfloat16.
+    """
     values = step.logp[np.isfinite(step.logp)].astype(np.float32)
     return bool(values.size and not (values.view(np.uint32) & 0xFFFF).any() and np.unique(values).size > 1)
 

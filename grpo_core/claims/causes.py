@@ -26,7 +26,10 @@ SLACK = 2.0
 It exceeds 1 because the explaining change itself can increase rounding.
 """
 CLIPS = {"clip_range": (0, 0), "clip_high": (None, 0), "clip_low": (0, None), "clip_both": (0, 1)}
-"""Cause -> for the lower and the upper end of the range, which of the cause's values applies; None: as configured."""
+"""Cause -> indices of the cause's values that apply to the lower and the upper end of the range.
+
+None means that the end is as configured.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ class Kind(Generic[Data]):
     holds: Callable[[Data, Any], Any]
 
     def template(self, values: Mapping[str, Any]) -> str:
-        """The text for these values, which are still to be filled in."""
+        """Return the wording for these values, with its fields still to be filled in."""
         return self.text if isinstance(self.text, str) else self.text(SimpleNamespace(**values))
 
 
@@ -96,7 +96,7 @@ def told(claims: Sequence[Claim[Any]]) -> str:
 
 
 def sentence(*claims: Claim[Data]) -> str:
-    """Join claims into one sentence. Empty if there are none."""
+    """Return the claims joined into one sentence, which is empty if there are none."""
     return "; ".join(claim.words() for claim in claims) + "." if claims else ""
 
 

@@ -1,4 +1,4 @@
-"""Claims about a race, or any settings trained with the same seeds: which leads, which are level, which fail."""
+"""Claims about a race, or any settings trained with the same seeds: which of them lead, are level, or fail."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Level(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Failed(Claim[Trained]):
-    """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` diverged.
+    """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` have diverged.
 
     ``names`` are the leader and those statistically level with it. Their seeds are counted together.
     """
@@ -194,7 +194,7 @@ class Failed(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Since(Claim[Trained]):
-    """Claims that the mean of ``leader`` is above those of all others from update ``update`` on, but not before."""
+    """Claims that the mean of ``leader`` is the highest from update ``update`` onwards, but not before."""
 
     leader: str
     update: int

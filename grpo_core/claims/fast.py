@@ -41,7 +41,9 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Claim[ByBoth]):
-    """Claims that ``checked`` of ``runs`` runs by JAX were repeated with NumPy, with differences up to ``apart``."""
+    """Claims that ``checked`` of ``runs`` runs computed by JAX were repeated with NumPy, with differences up to
+    ``apart``.
+    """
 
     runs: int
     checked: int

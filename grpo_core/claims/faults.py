@@ -93,7 +93,7 @@ def _all_cut(data: Run, v: Any) -> bool:
 def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
     """Yield each update with the same reward parts as the first update.
 
-    With it come the completions scored by every function, and their weighted parts.
+    Also yield the completions scored by every function, and their weighted parts.
     """
     first: tuple[str, ...] | None = None
     for update in data:

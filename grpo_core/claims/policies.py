@@ -61,7 +61,9 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """Return the number of the first pass at whose start a ratio is not 1, counted from 1, or 0 if there is none."""
+    """Return the number, counted from 1, of the first pass that starts with a ratio other than 1, or 0 if there is
+    none.
+    """
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 

@@ -56,7 +56,8 @@ class Highest(Lead):
 
 @dataclass(frozen=True, kw_only=True)
 class Lowest(Claim[Trained]):
-    """Claims that the first of ``names`` has the lowest mean, ``least``, and that the others are statistically level.
+    """Claims that the first of ``names`` has the lowest mean, ``least``, and that the others are statistically level
+    with it.
 
     ``diverged`` of its ``of`` seeds diverged and count as the lowest possible value.
     """

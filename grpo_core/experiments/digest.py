@@ -12,7 +12,7 @@ from grpo_core.experiments.ensemble import Ensemble, band
 SAME = 1e-9
 """Maximum difference between equal measures of runs, due to rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
-"""Measures computed from all seeds together, which do not exist for a single seed."""
+"""Measures computed from all seeds together, which do not exist for individual seeds."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 """Measures whose course over training a digest contains."""
 

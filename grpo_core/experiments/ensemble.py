@@ -135,8 +135,8 @@ class Ensemble:
     def signal_to_noise(self) -> np.ndarray:
         """Length of the mean step in the uphill direction divided by the spread around it, for each update, (U,).
 
-        Every seed's step is projected on its own policy's exact gradient. 0 if no policy moves, infinite if there is no
-        spread.
+        Every seed's step is projected onto its own policy's exact gradient. The result is 0 if no policy moves, and
+        infinite if there is no spread.
         """
         size = self.measures["step"][1:]
         signal = (self.measures["alignment"][1:] * size).mean(axis=-1)

@@ -15,9 +15,9 @@ from grpo_core.bandit.tasks import Task
 MEASURES = ("reward", "best_prob", "kl", "entropy", "alignment", "step")
 """Measures of every run after every update, averaged over the prompts.
 
-reward: the policy's exact expected reward. best_prob: probability of the best action. kl: KL(π‖π_ref), and entropy:
-that of π, in nats. alignment: cosine between the logits' change and the exact gradient of the expected reward, 0 if the
-gradient is 0. step: Euclidean length of that change. The last two are 0 at update 0.
+reward: the policy's exact expected reward. best_prob: probability of the best action. kl: KL(π‖π_ref) in nats. entropy:
+entropy of π in nats. alignment: cosine between the change in the logits and the exact gradient of the expected reward,
+or 0 if the gradient is 0. step: Euclidean length of the change in the logits. The last two are 0 at update 0.
 """
 
 OF_STEPS = ("alignment", "step")

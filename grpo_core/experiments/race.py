@@ -15,7 +15,7 @@ FAIRNESS = ("updates", "samples", "step_length")
 SIX = ("REINFORCE", "REINFORCE + baseline", "RLOO", "GRPO (DeepSeekMath)", "Dr. GRPO", "PPO-clip")
 """Algorithms that take part in a race by default."""
 ALONE = ("REINFORCE", "REINFORCE + running mean")
-"""Algorithms without groups: at equal samples they update after every single sample."""
+"""Algorithms without groups: at equal samples they update after each sample."""
 MU = 1
 """Default number of passes over each batch, the same for every algorithm."""
 STEP_LENGTH = 0.3
@@ -47,7 +47,7 @@ def entered(
 
     They have the preset's own objective, with the β of ``settings`` if it has a KL. ``own_mu``: whether to use the
     number of passes that the preset's source fixes. Otherwise all use that of ``settings``, because more passes over a
-    batch are more steps.
+    batch mean more steps.
 
     Raises:
         SettingsError: there is no such preset or kind of fairness.

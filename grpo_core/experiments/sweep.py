@@ -66,8 +66,8 @@ def has_optimum(settings: Settings) -> bool:
     On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is always k1, regardless
     of the chosen estimator, and a critic's advantage does not include it. Advantages must not be divided by a
     deviation, which would change the balance of reward and KL differently in every group. A mean that includes the
-    sample itself changes it equally in all (:func:`resting_beta`). There must be no other term in the loss, and every
-    drawn group must count.
+    sample itself changes this balance equally in all groups (:func:`resting_beta`). There must be no other term in the
+    loss, and every drawn group must count.
     """
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
@@ -110,7 +110,7 @@ def resting_beta(settings: Settings) -> float:
 def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     """Return the policy that maximises E[R] − β KL(π‖π_ref): π ∝ π_ref exp(R / β), (C, A).
 
-    This is the limit of REINFORCE with the exact KL in its loss; Ziebart 2010, and DPO (arXiv:2305.18290) equation 4.
+    This is the limit of REINFORCE with the exact KL in its loss (Ziebart 2010; DPO, arXiv:2305.18290, equation 4).
 
     Raises:
         SettingsError: β is 0, or the task's rewards are not defined per action.

@@ -42,7 +42,7 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
 def shared_by(n: Numbers) -> Level | None:
     """Return the level at which a completion's tokens share the quantity through which the surrogate's gradient passes.
 
-    None if each token has a quantity of its own.
+    None if each token has its own quantity.
     """
     path = SURROGATES[n.objective.surrogate].path
     level = {

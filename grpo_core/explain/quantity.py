@@ -145,6 +145,6 @@ _IN_GROUP = tr("{title} in group {group}")
 
 
 def is_card(quantity: Quantity) -> bool:
-    """Return whether an address is that of a metric card or a measurement rather than of a number behind them."""
+    """Return whether an address is that of a metric card or of a measurement, not of a number behind one."""
     local = (quantity.row, quantity.context, quantity.group) != (None, None, None)
     return quantity.name not in KINDS or (quantity.name in METRICS and quantity.name != "loss" and not local)

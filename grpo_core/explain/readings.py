@@ -40,7 +40,7 @@ def _advantage(n: EvaluatedStep, q: Quantity) -> float:
 
 
 def _scored(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> np.ndarray:
-    """Return the scored entries of ``values`` of a group or of the batch."""
+    """Return the scored entries of ``values`` that belong to a group or to the batch."""
     here = values if q.group is None else values[n.step.group == q.group]
     return np.asarray(here[~np.isnan(here)])
 

@@ -24,7 +24,7 @@ MEMORY = 4 << 30
 FILES = 256
 """Maximum number of files that the process can have open."""
 SPEED = 10_000_000
-"""File size in bytes for which a process gets one more second, because it may have to scan the entire file."""
+"""Number of bytes in a file for which its process gets one more second, because it may have to scan the entire file."""
 
 
 def _never() -> None:

@@ -80,7 +80,7 @@ class Readers:
     ) -> Source:
         """Open the recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` can cancel this.
 
-        The process that reads it writes to a folder of its own in ``index``, or to ``scratch``.
+        The process that reads it writes to its own folder in ``index``, or to ``scratch``.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.

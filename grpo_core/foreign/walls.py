@@ -1,8 +1,8 @@
 """Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
-Linux only, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``), and a system
-call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without it, and the
-problem report says so.
+It works only on Linux, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``),
+and a system call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without
+it, and the problem report says so.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ SYSTEM = (
     "/dev/urandom",
 )
 _MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
-"""Machine -> its number in seccomp, and numbers of system calls.
+"""Machine -> its number in seccomp, the number of the system call ``seccomp``, and the numbers of forbidden calls.
 
-These are ``seccomp``, and socket, ptrace and io_uring_setup.
+The forbidden calls are socket, ptrace and io_uring_setup.
 """
 
 
@@ -159,7 +159,9 @@ def _forbid_sockets(system: ctypes.CDLL) -> bool:
 
 
 def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """Return a packet filter program under which calls of another machine and ``refused`` calls fail with EPERM."""
+    """Return a packet filter program under which calls of another architecture and ``refused`` calls fail with
+    EPERM.
+    """
     load, equal, result, above = 0x20, 0x15, 0x06, 0x35
     allow, refuse = 0x7FFF0000, 0x00050001
     calls = [*refused]

@@ -135,7 +135,9 @@ class Watch:
             yield from self._compared()
 
     def _is_new(self, position: int) -> bool:
-        """Return whether an update has not been read yet, or may have been written to since, as the last two can be."""
+        """Return whether an update has not been read yet, or may have changed since it was read, as the last two
+        can.
+        """
         if position in self._stamps and position < len(self.source) - 1:
             return False
         try:

@@ -115,7 +115,7 @@ def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
 
 
 def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
-    """Return the measures from the update on at which a lasting problem began.
+    """Return the measures from the beginning of a lasting problem onwards.
 
     From then on, at least half of the updates are bad.
 

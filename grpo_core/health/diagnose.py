@@ -42,8 +42,8 @@ def diagnose(
 class _Looked:
     """Results of the checks for one update.
 
-    They are check -> measure, check -> reason why it could not be measured, and the reason why the update is
-    unreadable.
+    They are two mappings, from check to measure and from check to the reason why it could not be measured, and the
+    reason why the update is unreadable.
     """
 
     measures: dict[str, Measure | None] = field(default_factory=dict)
@@ -52,14 +52,14 @@ class _Looked:
 
 
 class Diagnosing:
-    """A diagnosis that processes one update after the other and stores little data of each."""
+    """A diagnosis that processes one update after another and stores little data of each."""
 
     def __init__(self) -> None:
         self._looked: dict[int, _Looked] = {}
 
     @np.errstate(all="ignore")
     def take(self, source: Source, position: int) -> None:
-        """Measure the update at ``position``, counted from 1, or measure it again."""
+        """Measure the update at ``position``, counted from 1, even if it has been measured before."""
         try:
             update = read(source, position, source.vocabulary)
         except RunFileError as error:
@@ -71,7 +71,7 @@ class Diagnosing:
         self._looked[position] = _Looked(measures=measures, missing=missing)
 
     def result(self, settings: Settings) -> Diagnosis:
-        """Diagnose the updates processed so far, trained under ``settings``."""
+        """Diagnose the updates processed so far, trained with ``settings``."""
         measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
         missing: dict[str, str] = {}
         looked: set[str] = set()

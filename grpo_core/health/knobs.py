@@ -72,7 +72,7 @@ def reach(update: Update) -> Measure | None:
 
 
 def _rounded_up(value: float) -> float:
-    """Round a number up to two significant digits. 0 if it is not positive."""
+    """Round a number up to two significant digits. Return 0 if it is not positive."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -80,7 +80,7 @@ def _rounded_up(value: float) -> float:
 
 
 def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a clip range meant for single tokens, which ratios of full completions never reach."""
+    """Check for a clip range meant for individual tokens, which ratios of full completions never reach."""
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
         return None
@@ -92,14 +92,16 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """Return why no clip applies to ratios of single tokens. Empty if one does."""
+    """Return why no clip applies to ratios of individual tokens. Empty if one does."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio is per completion.")
     return no_later_pass(update)
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a clip range meant for ratios of full completions, which nearly all ratios of single tokens exceed."""
+    """Check for a clip range meant for ratios of full completions, which nearly all ratios of individual tokens
+    exceed.
+    """
     low, high = settings.objective.clip_low, settings.objective.clip_high
     if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
         return None

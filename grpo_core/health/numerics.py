@@ -202,7 +202,7 @@ def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
     """Return the two tokens with the largest differences as evidence.
 
-    It includes their importance ``weights`` (B, T), if given.
+    The evidence includes their importance ``weights`` (B, T), if given.
     """
     sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
     order = np.argsort(-sizes, axis=None)[:2]

@@ -56,7 +56,7 @@ class Update:
             return []
 
     def used(self, passed: int) -> np.ndarray:
-        """Return the tokens that pass ``passed`` (0 = the first) used and that count in the loss, boolean (B, T)."""
+        """Return the tokens used in pass ``passed`` (0 = the first) that count in the loss, boolean (B, T)."""
         assert self.step is not None
         return recompute.used(self.step, passed)
 

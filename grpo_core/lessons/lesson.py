@@ -143,7 +143,7 @@ class LessonStep:
         panels: panels next to the lesson.
         explain: the number that is explained next to the lesson.
         predict: the question asked first.
-        opening: what is shown while that question is open; None without a question.
+        opening: what is shown while that question is open; None if there is no question.
     """
 
     text: str

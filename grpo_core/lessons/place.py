@@ -57,7 +57,7 @@ def spelled(place: Place) -> str:
 
 
 def line_of(text: str, place: Place) -> int:
-    """Return the line in which the value at ``place`` begins, or otherwise that of the enclosing table."""
+    """Return the line in which the value at ``place`` begins, or if it is missing, that of its table."""
     found, depth = 1, 0
     here: Place = ()
     counts: dict[Place, int] = {}

@@ -219,7 +219,7 @@ def _counted(counted: dict[str, int], count: int, total: int) -> str:
 
 
 def reward_std(n: Numbers) -> Reason | None:
-    """Return the reason to show on the card of the reward's spread: it is 0 within groups."""
+    """Return the reason to show on the card of the reward's spread if all rewards are equal within their groups."""
     scored = n.step.rewards[~np.isnan(n.step.rewards)]
     if n.objective.credit == "process":  # a spread of total rewards says nothing about the steps
         return None

@@ -1,4 +1,4 @@
-"""Reasons for a loss of 0 despite a gradient, for a loss that is not 0 without any change, and for no gradient."""
+"""Reasons for a loss of 0 despite a gradient, for a non-zero loss of an unchanged policy, and for no gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HUGE = 10.0
 
 
 def loss(n: Numbers) -> Reason | None:
-    """Return the reason, for the update's card, why the loss of the first pass is 0 or is not."""
+    """Return why the loss of the first pass is 0 or is not, for display on the update's card."""
     policy, penalty, size = n.surrogate_loss(0), n.kl_loss(0), n.surrogate_size(0)
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
@@ -94,7 +94,7 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
 
 
 def grad_norm(n: Numbers) -> Reason | None:
-    """Return the reason, for the update's card, why the gradient of the first pass is 0 or large."""
+    """Return why the gradient of the first pass is 0 or large, for display on the update's card."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
     moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3

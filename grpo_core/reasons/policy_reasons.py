@@ -32,7 +32,7 @@ NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
 
 
 def clip_fraction(n: Numbers) -> Reason | None:
-    """Return the reason, for the update's card, for the share of clipped tokens in the last pass."""
+    """Return the reason for the share of clipped tokens in the last pass, for display on the update's card."""
     return _clip(n, n.step.passes - 1, "clip_fraction")
 
 
@@ -207,7 +207,7 @@ def _keeps_nearer(n: Numbers) -> Card:
 
 
 def kl(n: Numbers) -> Reason | None:
-    """Return the reason, for the update's card, for the KL of the updated policy."""
+    """Return the reason for the KL of the updated policy, for display on the update's card."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
         return Reason(
@@ -303,7 +303,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
 
 
 def entropy(n: Numbers) -> Reason | None:
-    """Return the reason, for the update's card, for the entropy of the updated policy."""
+    """Return the reason for the entropy of the updated policy, for display on the update's card."""
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None

@@ -1,8 +1,8 @@
 """Checksums of a run file's content other than updates: metadata, settings, layouts, texts, answers and notes.
 
-Updates and the values of their series have checksums of their own. The checksums here are in one row of the table
-``meta``, which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version that
-continues the file adds rows without updating the checksum.
+Updates and the values of their series have separate checksums. The checksums here are in one row of the table ``meta``,
+which earlier versions ignore. Each covers a stated number of rows of a table, because an earlier version that continues
+the file adds rows without updating the checksum.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str
     Args:
         connection: connection to the file.
         rows: content of its table ``meta``.
-        table: one of :data:`CHECKED` that is a table of its own.
+        table: one of :data:`CHECKED` that is a separate table.
 
     Raises:
         sqlite3.Error: the table cannot be read at all.

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 PROCESSOR_SECONDS = 2.0
-"""Processor time, in seconds, allowed for one statement. A series of a million updates takes hundredths of a second."""
+"""Processor time, in seconds, allowed for one statement. A series of a million updates takes a few hundredths of a
+second.
+"""
 LONGEST_VALUE = 64_000_000
 """Maximum size in bytes of a value in a small file. In a larger file, the limit is the file's size."""
 _NO_LIMIT = 1_000_000_000
 """SQLite's own limit on the size of a value in bytes."""
 _LOOK_EVERY = 1000
-"""Number of SQLite's instructions between two checks of the time."""
+"""Number of SQLite instructions between two checks of the time."""
 
 
 class RunConnection(sqlite3.Connection):

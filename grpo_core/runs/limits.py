@@ -6,7 +6,7 @@ Each limit is far above what the program writes, and the writer stops before it 
 from __future__ import annotations
 
 MOST_UPDATES = 100_000_000
-"""Maximum number of updates of a run: those of a day at over a thousand per second."""
+"""Maximum number of updates of a run. Reaching it takes a day at over a thousand updates per second."""
 MOST_META_ROWS = 100
 LONGEST_META = 16_000_000
 """Maximum number of characters of one value of the table ``meta``. The longest value holds a vocabulary and prompts."""

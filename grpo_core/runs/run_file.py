@@ -30,7 +30,7 @@ PIECE = 256
 def resume_point(reader: RunReader) -> Step | None:
     """Return the update from which the run continues. None if the run has no update.
 
-    It is the last one, or for a branch without updates of its own the one at its branch point.
+    It is the last one or, for a branch that has no updates yet, the one at its branch point.
 
     Raises:
         RunFileError: that update is damaged.
@@ -83,7 +83,7 @@ def _between_pieces(
     remaining: int,
     total: int,
 ) -> None:
-    """Handle SQLite's callback after each piece of a copy, with the numbers of remaining and total pages."""
+    """Handle SQLite's callback after each piece of a copy, which passes the numbers of remaining and total pages."""
     if cancelled():
         raise Cancelled(tr("Writing {name} was cancelled.").format(name=name))
     progress(1 - remaining / max(total, 1))

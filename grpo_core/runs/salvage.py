@@ -52,7 +52,9 @@ smaller than this.
 Row: TypeAlias = tuple[int, int, int, int, bytes]
 """An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
 Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
-"""Function of (a damaged update, the previous row, the layouts) that returns the replacing rows, possibly none."""
+"""Function of (a damaged update, the previous row, the layouts) that returns the rows that replace it, possibly
+none.
+"""
 
 
 def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:

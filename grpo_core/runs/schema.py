@@ -1,8 +1,8 @@
 """The tables of a run file, and the check that a file of unknown origin contains nothing else.
 
 A database is also a program: a view can be an endless query, a trigger runs when a row is written, a virtual table
-calls code, a generated column computes. A run file only has plain tables, so anything else in it is rejected before its
-first table is read.
+calls code, and a generated column computes values. A run file only has plain tables, so anything else in it is rejected
+before its first table is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CREATE TABLE snapshot(step INTEGER NOT NULL, kind TEXT NOT NULL, layout INTEGER,
 CREATE TABLE answer(step INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(step, question));
 CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NULL);
 """
-"""The tables of a run file. The id of a row of settings is the number of the first update with them."""
+"""The tables of a run file. The id of a row of settings is the number of the first update with these settings."""
 
 TABLES = {
     statement.split("(")[0].removeprefix("CREATE TABLE "): statement
@@ -48,13 +48,11 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
         connection: connection to a database of which nothing else has been read.
         name: name of the file, for messages.
         newer: whether the file declares that it is from a newer version of the program; it can then have more tables
-        and
-            columns, provided that they are plain.
+            and columns, provided that they are plain.
 
     Raises:
         RunFileError: the database has a view, trigger, virtual table or index that no run file has, or a table is
-        missing
-            or has the wrong columns.
+            missing or has the wrong columns.
     """
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT ?", (_MOST_OBJECTS + 1,)).fetchall()
     if len(objects) > _MOST_OBJECTS:

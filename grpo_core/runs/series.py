@@ -68,7 +68,7 @@ def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.n
 def rebuilt(reader: RunReader) -> np.ndarray:
     """Return the series recomputed from the updates in this file, (series, updates).
 
-    A branch keeps its parent's part, and a thinned run the stored values of the dropped updates.
+    A branch keeps its parent's part, and a thinned run keeps the stored values of the dropped updates.
     """
     if reader.thinned:
         whole = recorded(reader, reader.last)

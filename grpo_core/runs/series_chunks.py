@@ -14,12 +14,12 @@ import numpy as np
 from grpo_core.runs.database import CHUNK
 
 CHECKSUMS = "checksums"
-"""Name, in the column for the names of series, of rows with the checksums of the chunks of one number.
+"""Value of the column of series names in rows that hold the checksums of chunks.
 
-The checksums are in the order of the series' names.
+Each of these rows holds the checksums of all chunks with one number, in the order of the series' names.
 """
 NEWEST = "checksums of the newest"
-"""Name, in the column for the names of series, of rows with the checksums of rows of the table ``tail``.
+"""Value of the column of series names in rows that hold the checksums of rows of the table ``tail``.
 
 There is one row for each commit, with the number of its last update instead of a chunk's.
 """
@@ -28,8 +28,8 @@ There is one row for each commit, with the number of its last update instead of 
 def checksums(values: np.ndarray) -> np.ndarray:
     """Return the sum of each chunk's values, interpreted as 64-bit words, modulo 2**64.
 
-    (..., CHUNK) float64 -> (...) uint64. It takes only a fraction of the time of reading, unlike a CRC, and detects any
-    change of a single word.
+    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading the values. It
+    detects any change to a single word.
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
     return summed

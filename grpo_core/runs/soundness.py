@@ -62,7 +62,7 @@ def check(step: Step) -> Step:
 
 
 def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Validate arrays that have dimensions of their own, which no other array determines."""
+    """Validate arrays with dimensions that no other array determines."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):

@@ -1,4 +1,5 @@
-"""Thinning, which keeps a run file below a size limit: of older updates every second is kept, then every fourth, …
+"""Thinning, which keeps a run file below a size limit: every second one of the older updates is kept, then every
+fourth, …
 
 Series are kept completely; only records are dropped. Blocks of 1,024 updates are thinned one at a time: first the least
 thinned, and among these the oldest. The kept updates are therefore evenly spread over the run, up to a factor of two.
@@ -104,7 +105,7 @@ class Thinning:
         return True
 
     def _drop(self, begin: int, end: int, every: int) -> None:
-        """Remove the block and reinsert the kept updates, because removing single rows would free no pages."""
+        """Remove the block and reinsert the kept updates, because removing individual rows would not free any pages."""
         kept = self._sql.execute(
             "SELECT step, layout, settings, crc, record FROM step WHERE step BETWEEN ?1 AND ?2 AND (step % ?3 = 0 "
             "OR step IN (SELECT id FROM settings) OR step IN (SELECT step FROM answer))",

@@ -97,7 +97,7 @@ def _structure(path: Path) -> Part:
 
 
 def _updates(reader: RunReader, poll: Callable[[int, int], None]) -> list[Part]:
-    """Verify the run's start, a branch's branch point, and every update of this file."""
+    """Verify the run's start, the branch point if there is one, and every update of this file."""
     damaged, count = list[str](), 0
     try:
         _ = reader.origin

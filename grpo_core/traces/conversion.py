@@ -127,7 +127,7 @@ def _step(source: Source, position: int) -> tuple[Step | None, str]:
 
 
 def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
-    """Return the parts of an update that are not arrays. Includes the trainer's losses only if ``with_losses``."""
+    """Return the parts of an update that are not arrays, including the trainer's losses if ``with_losses``."""
     try:
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:

@@ -93,7 +93,7 @@ def checkup(
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
-    """Yield the unchanged runs under the name "", then the runs with each remedy alone, one remedy after the other.
+    """Yield the unchanged runs under the name "", then the runs with each remedy on its own.
 
     Args:
         settings: settings to examine; a remedy that changes nothing in them yields the same runs.

@@ -40,7 +40,7 @@ def tried(
     sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
-    """Train the runs of each group size. Yields (size, runs), one size after the other.
+    """Train the runs of each group size, and yield (size, runs) for one size at a time.
 
     Args:
         settings: settings of the runs, except for group size and seed.

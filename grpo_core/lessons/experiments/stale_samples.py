@@ -29,7 +29,7 @@ def tried(
     ages: Sequence[int] = AGES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
-    """Train the runs of each age. Yields (age, runs), one age after the other.
+    """Train the runs of each age, and yield (age, runs) for one age at a time.
 
     Args:
         settings: settings of the runs, except for staleness, importance cap and seed.

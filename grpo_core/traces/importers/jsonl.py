@@ -16,7 +16,7 @@ LONGEST_LINE = 64 << 20
 NOTED = 10
 """Maximum number of invalid lines that are noted individually."""
 MOST_BAD = 100_000
-"""Maximum number of invalid lines that are skipped. After more, the rest of the file is skipped, too."""
+"""Maximum number of invalid lines that are skipped. If there are more, the rest of the file is skipped, too."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Place:
 
 
 def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> Iterator[Any]:
-    """Yield the values of the complete lines of ``path``. Yields nothing if there is no such file.
+    """Yield the values of the complete lines of ``path``, or nothing if there is no such file.
 
     A last line without a line end is incomplete and is skipped. Unreadable lines are reported in notes.
 

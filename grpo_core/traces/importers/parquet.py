@@ -162,7 +162,7 @@ class Columns:
         """Return a column of numbers, (rows,).
 
         Raises:
-            RunFileError: it holds something else, or integers are requested and rows have none.
+            RunFileError: it holds something else, or integers are requested and some rows have none.
         """
         column = self._of_numbers(name, (0,), tr("one number per row"))
         if column.null_count and not np.issubdtype(kind, np.floating):

@@ -248,7 +248,7 @@ class Trace:
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Context manager that turns errors due to columns and index that do not match into an error message.
+        """Context manager that turns errors caused by a mismatch between columns and index into an error message.
 
         Raises:
             RunFileError: they do not match.

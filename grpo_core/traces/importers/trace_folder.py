@@ -47,7 +47,7 @@ class StepFiles:
     """The files of one step of a trace.
 
     Attributes:
-        attempt: number of the start of the run during which it was written, counted from 0.
+        attempt: number of the attempt during which it was written, counted from 0.
         last_step: the trainer's number for the optimizer step with which it ends.
         passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.

@@ -15,9 +15,9 @@ seq-mean-token-sum         sequence_sum    completions of the mini-batch
 seq-mean-token-sum-norm    constant        completions of the mini-batch
 =========================  ==============  ==========================================
 
-Without ``loss_scale_factor`` the constant of the last is verl's padded width, which may differ between micro-batches:
-it is then included in the denominator of "sequence_sum". A micro-batch's loss in verl is already its share of the
-mini-batch's, multiplied by the number of processes, since the engine averages over them.
+Without ``loss_scale_factor`` the constant in the last row is verl's padded width, which may differ between
+micro-batches: it is then included in the denominator of "sequence_sum". A micro-batch's loss in verl is already its
+share of the mini-batch's, multiplied by the number of processes, since the engine averages over them.
 """
 
 from __future__ import annotations

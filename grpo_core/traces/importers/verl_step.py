@@ -37,7 +37,7 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return None twice, because verl's bonus needs no data of its own.
+        """Return None twice, because verl's bonus needs no additional data.
 
         It has the configured coefficient, and the same token weights as the other terms.
         """

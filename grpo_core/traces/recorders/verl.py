@@ -464,7 +464,9 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains a part of it."""
+    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains an incomplete
+    file.
+    """
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
