@@ -288,7 +288,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, point: QPoint) -> None:
-        """Offer to stop when the series under the pointer crosses this value."""
+        """Offer to stop the run when the nearest series crosses the value under the pointer."""
         chart = self.sender()
         choices = history_menu.offered(chart, point) if isinstance(chart, HistoryChart) else []
         if isinstance(chart, HistoryChart) and (choices or self.actions()):

@@ -1,4 +1,4 @@
-"""Chips for the runs shown next to the current one: what each was, and whether it is drawn."""
+"""Chips for the runs shown next to the current one. Each describes its run and shows whether the run is drawn."""
 
 from __future__ import annotations
 
