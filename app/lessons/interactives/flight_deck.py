@@ -173,7 +173,10 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
+        """Yield the audit and, if remedies are tried, the runs under each.
+
+        If the run has no such action, yield nothing.
+        """
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return
