@@ -64,7 +64,7 @@ def of_same(results: RaceResults) -> str:
 def of_rest(results: RaceResults) -> str:
     """Return a sentence about what else differs between the algorithms in a race with equal step length.
 
-    Empty for other races, and if nothing else differs.
+    The string is empty for other races, and if nothing else differs.
     """
     if results.plan.fairness != "step_length":
         return ""

@@ -78,10 +78,10 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Select a position in the sweep shown, if it is a new one.
+        """Select a position if a new sweep is shown.
 
-        The position is kept if the swept setting is the same. Otherwise, the value in ``settings``, those of a run,
-        is selected.
+        The position is kept if the swept setting is the same. Otherwise, the setting's value in ``settings``, which
+        are those of a run, is selected.
         """
         results = self._controller.results
         if results is None or results is self._seen:

@@ -1,4 +1,4 @@
-"""The charts of a sweep, of which the selected view is shown."""
+"""The charts of a sweep, grouped into views. One view is shown at a time."""
 
 from __future__ import annotations
 
