@@ -23,7 +23,7 @@ MOST = 5
 HALF = 0.5
 """Probability above which an action is likelier than all others together."""
 LOOK_SECONDS = 1.0
-"""Seconds between two checks whether the files still exist, and between two redraws of a growing trial."""
+"""Interval in seconds at which to check that the files still exist, and to redraw a growing trial."""
 NAMED = 2
 """Maximum number of settings that are named individually. If there are more, only their number is given."""
 

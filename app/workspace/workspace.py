@@ -167,7 +167,7 @@ class Workspace(QObject):
     # ----------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed. At the head, the cursor follows from then on.
+        """Show update ``step``, fully revealed. If it is the head, the cursor then follows new updates.
 
         If that update was thinned out, show the next recorded one in the direction of movement.
         """
