@@ -47,7 +47,7 @@ class _Before:
 
 
 class Presenter(QObject):
-    """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, speaker's window.
+    """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, and speaker's window.
 
     Attributes:
         active: whether presenting mode is on; neither its look nor its layout is stored as a preference.

@@ -1,4 +1,4 @@
-"""The controller of runs: start, open, branch, save, close, delete. Errors are reported in the message bar."""
+"""The controller of runs: start, open, branch, save, close and delete. Errors are reported in the message bar."""
 
 from __future__ import annotations
 
