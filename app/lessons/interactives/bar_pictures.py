@@ -1,4 +1,4 @@
-"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, histograms, comparisons."""
+"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, histograms, and comparisons."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class FlightDeck(Interactive):
     def audit(self) -> np.ndarray:
         """Probability of the right action before training and after every update (U + 1,).
 
-        Empty if not computed yet.
+        The array is empty if they have not been computed yet.
         """
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
