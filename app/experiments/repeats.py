@@ -22,7 +22,7 @@ from grpo_core.text import plural, tr
 COUNT = 16
 """Number of repeats in one batch."""
 PINNED = 3
-"""Maximum number of earlier batches of repeats, with other settings, that are shown next to the latest."""
+"""Maximum number of earlier batches of repeats (with other settings) that are shown next to the latest."""
 FEWEST, MOST = 40, 2000
 """Minimum and maximum number of updates of each repeat. Within these limits, a repeat has as many updates as
 the run.
@@ -79,7 +79,7 @@ class RepeatResults:
     def past_half(self) -> np.ndarray:
         """The first update after which each repeat's largest probability exceeds one half, (S,).
 
-        Infinite if there is none.
+        The value is infinite for a repeat without such an update.
         """
         return self._repeated().passed if self.count else np.empty(0)
 

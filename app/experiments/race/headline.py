@@ -20,6 +20,6 @@ def headline(results: RaceResults) -> str:
 def rest(results: RaceResults) -> str:
     """Return a sentence about the algorithms that are still improving at the end of a complete race.
 
-    Empty if there are none.
+    The string is empty if there are none.
     """
     return sentence(*results.details) if results.complete else ""

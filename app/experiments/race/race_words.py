@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Return sentences about algorithms whose runs are identical seed by seed. Empty if there are none."""
+    """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()

@@ -113,14 +113,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """Return the position of the value that the run has, if it is on the grid, otherwise the middle."""
+    """Return the position of the run's value or, if that is not on the grid, the middle position."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """Return the row of the value that the run has, if there is one, otherwise the first row."""
+    """Return the row of the run's value or, if there is none, the first row."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

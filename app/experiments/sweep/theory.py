@@ -38,7 +38,7 @@ FINE = 12
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
     """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each.
 
-    Empty if theory provides none.
+    The result is empty if theory provides none.
     """
     places = sweep.over.places
     smooth = sweep.over.path == BETA
