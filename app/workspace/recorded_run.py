@@ -78,7 +78,7 @@ class RecordedRun(RunHandle):
         self.version += 1
 
     def _forget(self, number: int) -> None:
-        """Mark an update as outdated, so that it is reread, because the trainer has written more of it.
+        """Mark an update for rereading, because the trainer has written more of it.
 
         A large update on screen is left as it is until the cursor leaves it, because reading it would block the window.
         """

@@ -1,4 +1,4 @@
-"""The model behind the window: the runs, the cursor, the selection. Panels read its ``view`` and call its methods."""
+"""The model behind the window: runs, cursor and selection. Panels read its ``view`` and call its methods."""
 
 from __future__ import annotations
 
