@@ -108,7 +108,7 @@ class Presenter(QObject):
             self.start()
 
     def start(self) -> None:
-        """Switch to full screen, for a projector, in the Present layout.
+        """Switch to full screen in the Present layout, for a projector.
 
         With a second screen, the speaker gets a window there.
         """
