@@ -28,7 +28,7 @@ from grpo_core.text import plural, tr
 
 PLOT_HEIGHT = 92
 """Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if there is more
-space, since the Run menu and the table offer the same.
+space, since the Run menu and the table offer the same actions.
 """
 
 

@@ -184,7 +184,7 @@ class TrialsRow(QWidget):
         self._name(busy)
 
     def _spread(self) -> None:
-        """Move widgets that do not fit next to the button to a second line, if there is height for one."""
+        """Move widgets that do not fit next to the button to a second line, if there is enough height."""
         count = self.row.fitting(self._widgets)
         if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0
