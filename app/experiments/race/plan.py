@@ -90,7 +90,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Return what distinguishes the algorithms apart from their objectives, by name.
+        """Return what distinguishes each algorithm apart from its objective, by the name of the algorithm.
 
         See :func:`grpo_core.experiments.race.differing`.
         """
