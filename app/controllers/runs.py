@@ -39,7 +39,7 @@ OWN_SUFFIX = ".grpo"
 
 
 class RunsController:
-    """Asks for files where needed, and leaves the rest to the run manager."""
+    """Asks for files when needed, and leaves the rest to the run manager."""
 
     def __init__(
         self,
