@@ -130,7 +130,7 @@ class TrialsRow(QWidget):
             pinned: earlier repeats, each with whether it is drawn.
             busy: whether repeats are still being computed.
             drawn: whether the repeats are drawn.
-            space: available height in pixels; if it is too low, the sentence about the repeats is hidden first, then
+            space: available height in pixels; if it is too small, the sentence about the repeats is hidden first, then
                 the row.
         """
         run = view.run
