@@ -43,7 +43,10 @@ class FilmKeys(QObject):
 
     @property
     def waits(self) -> bool:
-        """Whether a key has this effect: a film is paused, or the first steps are playing the film of an update."""
+        """Whether a key resumes or ends a film.
+
+        This is the case if a film is paused, or if the first steps are playing the film of an update.
+        """
         return self._player.film.paused or self._first_steps.explains
 
     @Slot("QWidget*", "QWidget*")

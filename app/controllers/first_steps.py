@@ -58,7 +58,7 @@ class Experience:
         name: label of its button, and title of its run.
         settings: dotted path -> value of settings that differ from the default.
         language: whether it uses a language model rather than the bandit.
-        start: path, within the resources, of a shipped run of which a copy is continued; empty to start at update 0.
+        start: path within the resources of a shipped run, a copy of which is continued; empty to start at update 0.
         panel: the panel that is brought to the front.
         acts: the acts, in order.
         then: one sentence about what the user can try afterwards.

@@ -1,4 +1,4 @@
-"""The controller of homework: students save theirs, teachers collect that of a class."""
+"""The controller of homework: students save theirs, and teachers collect that of a class."""
 
 from __future__ import annotations
 

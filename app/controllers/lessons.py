@@ -1,4 +1,4 @@
-"""The controller of lessons: the panel, the player, the speaker's notes, the file of predictions."""
+"""The controller of lessons: the panel, the player, the speaker's notes, and the file of predictions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,10 @@ from app.window.main_window import MainWindow
 
 
 class MessagePlace(QObject):
-    """Moves the messages when presenting begins or ends, or the speaker's window or a screen appears or disappears."""
+    """Moves the messages when presenting begins or ends.
+
+    It also moves them when the speaker's window or a screen appears or disappears.
+    """
 
     def __init__(self, window: MainWindow, presenter: Presenter, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The user's own lessons: their folder, and an open file, both reread when they are saved."""
+"""The user's own lessons: the files in their folder and an open file, which are reread when they are saved."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class _Before:
 
 
 class Presenter(QObject):
-    """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, speaker's window.
+    """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, and speaker's window.
 
     Attributes:
         active: whether presenting mode is on; neither its look nor its layout is stored as a preference.
@@ -108,7 +108,7 @@ class Presenter(QObject):
             self.start()
 
     def start(self) -> None:
-        """Switch to full screen, for a projector, in the Present layout.
+        """Switch to full screen in the Present layout, for a projector.
 
         With a second screen, the speaker gets a window there.
         """

@@ -1,4 +1,4 @@
-"""The controller of runs: start, open, branch, save, close, delete. Errors are reported in the message bar."""
+"""The controller of runs: start, open, branch, save, close and delete. Errors are reported in the message bar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OWN_SUFFIX = ".grpo"
 
 
 class RunsController:
-    """Asks for files where needed, and leaves the rest to the run manager."""
+    """Asks for files when needed, and leaves the rest to the run manager."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Structural changes (task, actions, prompts, policy, seed), which need a new run."""
+"""Changes to structural settings (task, actions, prompts, policy or seed), which need a new run."""
 
 from __future__ import annotations
 

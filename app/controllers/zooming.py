@@ -14,7 +14,7 @@ from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
 
 SETTLE_MS = 60
-"""Milliseconds until the panels have found their heights: two frames."""
+"""Milliseconds until the panels have their final heights: two frames."""
 
 
 class Zooming(QObject):

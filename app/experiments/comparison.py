@@ -33,7 +33,7 @@ SETTLE_MS = 150
 SPACIOUS = 345
 """Minimum panel height at 100 % scale at which the terms of the race and their meaning are shown.
 
-The terms are above the picture, their meaning is below it.
+The terms are shown above the picture, and their meaning below it.
 """
 NAMED = 380
 """Minimum picture width at 100 % scale at which lines are labelled at their ends."""
@@ -43,10 +43,10 @@ COMING = tr("The algorithms appear here as they finish.")
 
 
 class ComparisonPanel(Panel):
-    """The panel of a race: controls at the top, picture and ranking in the middle, one of the runs at the bottom.
+    """The panel of a race: controls at the top, picture and ranking in the middle, and one of the runs at the bottom.
 
-    The race starts when the panel is first shown. It restarts whenever the controls change, or a setting of the current
-    run that the race uses.
+    The race starts when the panel is first shown. It restarts whenever the user changes the controls, or a setting
+    of the current run on which the race depends.
 
     Attributes:
         place: index of the seed whose run can be opened; None for the seed with the median reward.
@@ -130,7 +130,7 @@ class ComparisonPanel(Panel):
 
     @property
     def settling(self) -> bool:
-        """Whether the settings have just been changed, so that a new race is about to start."""
+        """Whether a new race is about to start because the settings have just been changed."""
         return self._settle.isActive()
 
     @property

@@ -24,7 +24,7 @@ class ExperimentResults(Protocol):
 
     @property
     def so_far(self) -> str:
-        """Message stating how many of all results have been computed. For an experiment that ended early, its note."""
+        """Message stating how many results have been computed or, for an experiment that ended early, its note."""
 
 
 R = TypeVar("R", bound=ExperimentResults)
@@ -80,7 +80,7 @@ class ExperimentController(QObject, Generic[R]):
     def _begin(self, coming: R, make: Make) -> None:
         """Start the experiment ``make``, whose results are added to ``coming``.
 
-        One that is still being computed is cancelled.
+        An experiment that is still being computed is cancelled.
         """
         if not self._closed:
             self.problem, self._coming = "", coming

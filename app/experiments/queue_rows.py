@@ -108,7 +108,7 @@ def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, a
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text. From 90 seconds on, it is rounded to minutes."""
+    """Return a duration as text. A duration of 90 seconds or more is rounded to minutes."""
     if seconds < 90:
         return tr("{seconds} s").format(seconds=max(round(seconds), 1))
     minutes = round(seconds / 60)

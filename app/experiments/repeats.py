@@ -22,9 +22,11 @@ from grpo_core.text import plural, tr
 COUNT = 16
 """Number of repeats in one batch."""
 PINNED = 3
-"""Maximum number of earlier batches of repeats, with other settings, that are shown next to the latest."""
+"""Maximum number of earlier batches of repeats (with other settings) that are shown next to the latest."""
 FEWEST, MOST = 40, 2000
-"""Minimum and maximum number of updates of each repeat. Between them, a repeat has as many updates as the run."""
+"""Minimum and maximum number of updates of each repeat. Within these limits, a repeat has as many updates as
+the run.
+"""
 
 
 class RepeatResults:
@@ -77,7 +79,7 @@ class RepeatResults:
     def past_half(self) -> np.ndarray:
         """The first update after which each repeat's largest probability exceeds one half, (S,).
 
-        Infinite if there is none.
+        The value is infinite for a repeat without such an update.
         """
         return self._repeated().passed if self.count else np.empty(0)
 
@@ -124,10 +126,10 @@ class RepeatResults:
 
 
 class RepeatController(ExperimentController[RepeatResults]):
-    """Computes the latest requested repeats and keeps some earlier ones.
+    """Computes the most recently requested repeats, and keeps some of the earlier ones.
 
     Attributes:
-        pinned: complete repeats with settings other than the latest, newest last.
+        pinned: complete repeats whose settings differ from those of the latest, newest last.
     """
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:

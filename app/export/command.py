@@ -29,12 +29,18 @@ LEAST, MOST = 24, 8192
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the export that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
+    """Run the export that the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
     return exit_code(lambda: export(arguments))
 
 
 def exit_code(work: Callable[[], None]) -> int:
-    """Call ``work`` for a command line. Return 0, 2 after reporting an error in one sentence, or 130 after Ctrl+C."""
+    """Call ``work`` for a command line.
+
+    Return 0 on success, 2 after reporting an error in one sentence, or 130 after Ctrl+C.
+    """
     try:
         work()
     except GrpoError as error:

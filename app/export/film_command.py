@@ -17,7 +17,10 @@ LEAST_RATE, MOST_RATE = 1.0, 60.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the film that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
+    """Make the film that the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
     return exit_code(lambda: film(arguments))
 
 

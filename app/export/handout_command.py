@@ -16,7 +16,10 @@ ENDING = ".pdf"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the handout that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
+    """Write the handout that the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
     return exit_code(lambda: write(arguments))
 
 

@@ -81,7 +81,10 @@ def write_table(path: Path, collected: Collected) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Collect homework as the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
+    """Collect homework as the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
     return exit_code(lambda: _collect(arguments))
 
 

@@ -1,4 +1,4 @@
-"""A check of a lesson against its runs: its answers, whether each reveal is true, other seeds, the time per step."""
+"""A check of a lesson against its runs: its answers, the truth of each reveal, other seeds, and the time per step."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Return whether the answer ``other`` of another seed agrees with ``value``, so that the reveal is true."""
+    """Return whether the answer ``other`` of another seed agrees with ``value``, in which case the reveal is true."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:

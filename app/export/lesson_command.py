@@ -137,7 +137,7 @@ def _course(options: argparse.Namespace) -> int:
 
 
 def _words(options: argparse.Namespace) -> int:
-    """Print the names that a lesson file can use: pictures with their states and numbers, panels, metrics."""
+    """Print the names that a lesson file can use: pictures with their states and numbers, panels, and metrics."""
     from app.export.lesson_words import words_table
 
     print(words_table())

@@ -12,7 +12,9 @@ from grpo_core.lessons import Lesson
 
 
 def lesson_called(name: str) -> Lesson:
-    """Return the lesson with an id or a number, shipped or in the user's folder, or the one in a file.
+    """Return the lesson with an id or a number, or the lesson in a file.
+
+    Ids and numbers can denote shipped lessons and those in the user's folder.
 
     Raises:
         GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to

@@ -26,7 +26,7 @@ from grpo_core.config import Settings
 SHARE, WORDS_ALONE = 64, 42
 """Percentage of the width that a lesson with panels next to it takes, with a picture of its own and without."""
 WAKE_MS = 20
-"""Maximum number of milliseconds between two checks whether a step is ready."""
+"""Maximum interval in milliseconds at which to check whether a step is ready."""
 PATIENCE_S = 5.0
 """Seconds that the worker is given to end."""
 

@@ -1,4 +1,4 @@
-"""An offscreen walk through a lesson: each step computed and drawn, each question asked and answered."""
+"""An offscreen walk through a lesson: each step is computed and drawn, and each question is asked and answered."""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ ENDINGS = (".html", ".htm")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page that the arguments describe. Return 0, or 2 after reporting an error in one sentence."""
+    """Write the page that the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
     return exit_code(lambda: write(arguments))
 
 

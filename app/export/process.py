@@ -111,7 +111,7 @@ class _Lines(io.TextIOBase):
 
 
 def serve(connection: Connection) -> None:
-    """Run the process: receive the command, execute it, report the result."""
+    """Run the process: receive the command, execute it, and report the result."""
     from app.export import command, film_command, handout_command, homework, page_command, rehearsal
 
     printed = {

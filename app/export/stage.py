@@ -158,7 +158,7 @@ class Studio:
     def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
         """Return a new panel, to be passed to :meth:`drop` after use.
 
-        Unless ``fixed``, a low panel gets the height it requests.
+        Unless ``fixed``, a panel that would be too short gets the height it requests.
         """
         made = spec.make(self.workspace)
         made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)

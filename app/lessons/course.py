@@ -8,7 +8,7 @@ from grpo_core.lessons import Lesson
 from grpo_core.text import tr
 
 COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
-"""Lessons of the 45-minute course: what a reward means within its group, silent groups, clipping, a fooled checker."""
+"""Lessons of the 45-minute course: what a reward means in a group, silent groups, clipping, and a fooled checker."""
 
 
 def plan(lessons: Sequence[Lesson]) -> str:

@@ -111,7 +111,7 @@ class Ending(QWidget):
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
     """Return a message stating how many of the lesson's predictions were right and how many were close.
 
-    Skipped ones do not count.
+    Skipped questions do not count.
     """
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)

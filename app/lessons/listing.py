@@ -156,7 +156,7 @@ class LessonList(QListWidget):
 
 
 class _Entry(QStyledItemDelegate):
-    """Delegate that paints an entry: question in the text colour, subject below it, progress on the right."""
+    """Delegate that paints an entry: question in the text colour, subject below it, and progress on the right."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         view = self.parent()

@@ -29,7 +29,7 @@ class Morph:
         self._between: dict[QWidget, tuple[object, BarPicture | LinePicture]] = {}
 
     def blend(self, share: float) -> None:
-        """Show in every chart the picture at ``share`` (0 to 1) of the way to the latest one."""
+        """Set every chart to the picture at ``share`` (0 to 1) of the way to the latest one."""
         for bars in self._widget.findChildren(BarChart):
             target, before = self._target(bars, bars.picture), self._before.get(bars)
             if isinstance(target, BarPicture) and target.framed and target is not before:

@@ -136,7 +136,10 @@ class LessonProgress:
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Return the number of right predictions in a lesson, and of all placed ones. Skipped ones do not count."""
+        """Return the numbers of right predictions and of all predictions placed in a lesson.
+
+        Skipped questions do not count.
+        """
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 

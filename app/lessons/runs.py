@@ -16,11 +16,11 @@ from grpo_core.runs import library
 from grpo_core.text import tr
 
 KEPT = 8
-"""Maximum number of a lesson's runs that are open at once, one for each of its settings."""
+"""Maximum number of a lesson's runs that are open at once. No two of them have the same settings."""
 
 
 class LessonRuns:
-    """The runs of a lesson, one for each of the settings in its steps.
+    """The runs of a lesson, one for each distinct set of settings in its steps.
 
     Attributes:
         switching: whether the lesson itself is currently showing or removing a run.

@@ -44,9 +44,9 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return a message about the minutes planned for step ``place`` (counted from 0) and those elapsed after it.
+    """Return a message about the minutes planned for step ``place`` (counted from 0) and the total elapsed after it.
 
-    Empty if no minutes are planned.
+    The message is empty if no minutes are planned.
     """
     if not lesson.steps[place].minutes:
         return ""

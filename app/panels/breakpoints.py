@@ -1,6 +1,6 @@
 """The Breakpoints panel, which lists the conditions at which a run stops.
 
-Conditions can be added, switched on or off, and removed, and the first match can be visited.
+Conditions can be added, switched on or off, and removed, and the first matching update can be shown.
 """
 
 from __future__ import annotations

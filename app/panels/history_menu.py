@@ -1,4 +1,4 @@
-"""The context menu of a training-history chart: stop the run when the series under the pointer crosses this value."""
+"""The context menu of a training-history chart: stop the run when a series crosses the value under the pointer."""
 
 from __future__ import annotations
 

@@ -125,8 +125,8 @@ class MetricCard(QWidget):
         return max(widths)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Return whether a card of ``width`` pixels fits the full title in the font of this role, with a chip below
-        it.
+        """Return whether a card of ``width`` pixels has space for the full title in this role's font, and a chip
+        below.
         """
         if self._theme is None:
             return False

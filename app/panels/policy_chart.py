@@ -218,7 +218,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """Return the lane of the probability changes by this update so far.
+    """Return the lane of the changes in probability made by this update so far.
 
     Args:
         what: the data of the policy.

@@ -72,7 +72,10 @@ def in_fewer_words(picture: PolicyPicture) -> str:
 
 
 def undrawn(picture: PolicyPicture, draws: Draws) -> Undrawn | None:
-    """Return the claim that the best-paid action was not drawn, or None if it was, or if several are best."""
+    """Return the claim that the best-paid action was not drawn.
+
+    The result is None if it was drawn, or if several actions are best paid.
+    """
     if picture.rewards is None:
         return None
     best = int(picture.rewards.argmax())

@@ -261,7 +261,7 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """Return the claims about the result of a completion."""
+    """Return the claims about a typed completion's reward, log-probability and advantage."""
     advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

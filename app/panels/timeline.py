@@ -161,7 +161,7 @@ class TimelineTrack(QWidget):
 
 
 class PlaceLabel(Label):
-    """A label with the number of the update shown, in bold, and of the last one.
+    """A label with the number of the update shown, in bold, and that of the last update.
 
     It paints its text itself because Qt repaints a label with markup an extra time after each frame.
     """
@@ -191,8 +191,10 @@ class PlaceLabel(Label):
 
 
 NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No event yet")
-"""Labels of the button at the end of the line: for the next event after the update shown, for the last one before
-it, and for none.
+"""Labels of the button at the end of the line.
+
+The button goes to the next event after the update shown or, if there is none, back to the last one. The third
+label says that there are no events yet.
 """
 
 

@@ -28,7 +28,7 @@ from grpo_core.text import plural, tr
 
 PLOT_HEIGHT = 92
 """Height in pixels at 100 % that a plot needs for curves and axis. The row of trials is shown only if there is more
-space, since the Run menu and the table offer the same.
+space, since the Run menu and the table offer the same actions.
 """
 
 
@@ -288,7 +288,7 @@ class TrainingHistoryPanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, point: QPoint) -> None:
-        """Offer to stop when the series under the pointer crosses this value."""
+        """Offer to stop the run when the nearest series crosses the value under the pointer."""
         chart = self.sender()
         choices = history_menu.offered(chart, point) if isinstance(chart, HistoryChart) else []
         if isinstance(chart, HistoryChart) and (choices or self.actions()):

@@ -1,4 +1,4 @@
-"""Chips for the runs shown next to the current one: what each was, and whether it is drawn."""
+"""Chips for the runs shown next to the current one. Each describes its run and shows whether the run is drawn."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ChipRow(QWidget):
         self._place()
 
     def fitting(self, widgets: Sequence[QWidget]) -> int:
-        """Return how many of ``widgets``, counted from the first, fit. The number is at least 1."""
+        """Return how many of ``widgets`` fit, counted from the first. The number is at least 1."""
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)

@@ -130,7 +130,7 @@ class TrialsRow(QWidget):
             pinned: earlier repeats, each with whether it is drawn.
             busy: whether repeats are still being computed.
             drawn: whether the repeats are drawn.
-            space: available height in pixels; if it is too low, the sentence about the repeats is hidden first, then
+            space: available height in pixels; if it is too small, the sentence about the repeats is hidden first, then
                 the row.
         """
         run = view.run
@@ -184,7 +184,7 @@ class TrialsRow(QWidget):
         self._name(busy)
 
     def _spread(self) -> None:
-        """Move widgets that do not fit next to the button to a second line, if there is height for one."""
+        """Move widgets that do not fit next to the button to a second line, if there is enough height."""
         count = self.row.fitting(self._widgets)
         if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0

@@ -21,7 +21,7 @@ class Approach(QObject):
 
     Attributes:
         run: the run whose updates are prepared.
-        goal: where the cursor is moving; None if nothing is awaited.
+        goal: the position to which the cursor will move; None if no move is pending.
 
     Signals:
         arrived: emitted when the goal can be shown.

@@ -1,4 +1,4 @@
-"""Updates worth stopping at: the first clipped token, a dead group, a new best action, changed settings."""
+"""Updates worth stopping at: the first clipped token, a dead group, a new best action, or changed settings."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ BUDGET = 0.005
 class Mark(IntFlag):
     """The verdict on the answer to a prompt at one update, or the union over several.
 
-    Zero if the answer could not be read.
+    The value is zero if the answer could not be read.
     """
 
     RIGHT = 1

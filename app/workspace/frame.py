@@ -47,7 +47,7 @@ class FrameTimer(QObject):
         self.cost = 0.0
         self._began = self._spent = 0.0
         self._deadline = 0.0
-        """When the last frame was due, or the next one is, in milliseconds of :func:`time.perf_counter`."""
+        """The time at which the last or the next frame is due, in milliseconds of :func:`time.perf_counter`."""
 
     @property
     def due(self) -> bool:

@@ -133,7 +133,7 @@ class Player(QObject):
         self._then_run = within_film
 
     def rest(self) -> None:
-        """Stop replaying. The update being computed continues."""
+        """Stop replaying. An update that is being computed is not cancelled."""
         self._stop_replay()
         self.film.end()
 

@@ -26,7 +26,10 @@ from grpo_core.traces.importers.source import Completions, Source
 KEPT_TABLES = 8
 """Maximum number of completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
-"""Maximum number of tokens in the evaluated updates kept in memory, if there are several: about 70 bytes per token."""
+"""Maximum number of tokens in the evaluated updates kept in memory, at about 70 bytes per token.
+
+The latest update is kept even if it is larger.
+"""
 
 
 class RecordedRun(RunHandle):
@@ -75,7 +78,7 @@ class RecordedRun(RunHandle):
         self.version += 1
 
     def _forget(self, number: int) -> None:
-        """Mark an update as outdated, so that it is reread, because the trainer has written more of it.
+        """Mark an update for rereading, because the trainer has written more of it.
 
         A large update on screen is left as it is until the cursor leaves it, because reading it would block the window.
         """
@@ -218,7 +221,7 @@ class RecordedRun(RunHandle):
     def numbers(self, number: int) -> dict[str, float]:
         """Return every number of update ``number`` by name, from the series or computed now.
 
-        Empty if it cannot be read.
+        The result is empty if the update cannot be read.
         """
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}

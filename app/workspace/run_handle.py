@@ -32,7 +32,10 @@ from grpo_core.update_time import UpdateTime
 KEPT_STEPS = 64
 """Maximum number of decoded steps kept in memory."""
 KEPT_TOKENS = 4_000_000
-"""Maximum total number of tokens in the steps kept in memory, if there are several: about 100 bytes per token."""
+"""Maximum total number of tokens in the steps kept in memory, at about 100 bytes per token.
+
+The latest step is kept even if it is larger.
+"""
 
 
 class RunHandle:

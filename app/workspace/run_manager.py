@@ -128,7 +128,10 @@ class RunManager(QObject):
         return None
 
     def adopt(self, run: RunHandle) -> RunHandle:
-        """Show a run that was read from its file, or the open run with the same file if that has not grown."""
+        """Show a run that was read from its file.
+
+        If a run with the same file is already open, and the file has not grown, that run is shown instead.
+        """
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
             run.close_file()
@@ -328,7 +331,7 @@ class RunManager(QObject):
         self._workspace.problem.emit(sentence, "info")
 
     def _next(self) -> int:
-        """Return the lowest number with which no title in the list begins."""
+        """Return the next number for a run's title, skipping those that titles in the list already use."""
         self._count += 1
         while any(re.match(rf"Run {self._count}\b", run.title) for run in self._workspace.runs):
             self._count += 1

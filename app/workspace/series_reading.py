@@ -1,4 +1,4 @@
-"""Reader of all scalar series in a run's file. A long run is read by two threads with a connection each."""
+"""Reader of all scalar series in a run's file. A long run is read by two threads, each with its own connection."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ from grpo_core.record import Origin, Step
 
 T = TypeVar("T")
 MOST_TOKENS = 4_000_000
-"""Maximum total number of tokens in the cached views, if there are several: about 150 bytes per evaluated token."""
+"""Maximum total number of tokens in the cached views, at about 150 bytes per evaluated token.
+
+The latest view is kept even if it is larger.
+"""
 
 
 class StepView:

@@ -23,7 +23,7 @@ MOST = 5
 HALF = 0.5
 """Probability above which an action is likelier than all others together."""
 LOOK_SECONDS = 1.0
-"""Seconds between two checks whether the files still exist, and between two redraws of a growing trial."""
+"""Interval in seconds at which to check that the files still exist, and to redraw a growing trial."""
 NAMED = 2
 """Maximum number of settings that are named individually. If there are more, only their number is given."""
 
@@ -149,7 +149,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:
-    """Return whether ``other`` is another run of the same kind of policy, trained here, with updates."""
+    """Return whether ``other`` is another run of the same kind of policy that was trained here and has updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
 
@@ -164,7 +164,7 @@ def rises_past_half(values: np.ndarray) -> np.ndarray:
 def likeliest(run: RunHandle, step: int | None) -> str:
     """Return the name of the likeliest action of ``run`` after update ``step``.
 
-    Empty if ``step`` is None or there are several contexts.
+    The string is empty if ``step`` is None or there are several contexts.
     """
     if step is None or len(run.origin.context_names) > 1:
         return ""

@@ -1,4 +1,4 @@
-"""The model behind the window: the runs, the cursor, the selection. Panels read its ``view`` and call its methods."""
+"""The model behind the window: runs, cursor and selection. Panels read its ``view`` and call its methods."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Workspace(QObject):
     # ----------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed. At the head, the cursor follows from then on.
+        """Show update ``step``, fully revealed. If it is the head, the cursor then follows new updates.
 
         If that update was thinned out, show the next recorded one in the direction of movement.
         """

@@ -1,4 +1,4 @@
-"""Layout of the parts of a race: picture and ranking, side by side or stacked. If the panel is low, it scrolls."""
+"""Layout of the parts of a race: picture and ranking, side by side or stacked. If the panel is short, it scrolls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Split(QSplitter):
             self.setStretchFactor(self.count() - 1, share)
 
     def arrange(self, space: QSize, scale: float) -> None:
-        """Place both parts side by side, or stack them if ``space`` is narrow or high."""
+        """Place both parts side by side, or stack them if ``space`` is narrow or tall."""
         narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
         wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
         self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)

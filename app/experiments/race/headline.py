@@ -10,7 +10,7 @@ from grpo_core.experiments.outcome import by_both, of_fast
 def headline(results: RaceResults) -> str:
     """Return a sentence about the result of a complete race, followed by one about JAX if JAX computed it.
 
-    Empty before the race is complete, and for fewer than two algorithms computed by NumPy.
+    The string is empty before the race is complete, and for fewer than two algorithms computed by NumPy.
     """
     if not results.complete:
         return ""
@@ -20,6 +20,6 @@ def headline(results: RaceResults) -> str:
 def rest(results: RaceResults) -> str:
     """Return a sentence about the algorithms that are still improving at the end of a complete race.
 
-    Empty if there are none.
+    The string is empty if there are none.
     """
     return sentence(*results.details) if results.complete else ""

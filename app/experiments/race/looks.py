@@ -1,8 +1,8 @@
 """Line styles and short names of algorithms, the same in every race.
 
-This is the only place in the program where colours distinguish algorithms. GRPO has the colour of the policy. The
-usual six algorithms have a colour each; the others share one and differ by line style and by a label at the end of the
-line.
+This is the only place in the program where colours distinguish algorithms. GRPO has the colour of the policy. Each
+of the usual six algorithms has its own colour; the others share one, and differ in line style and in the label at the
+end of the line.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class RacePlan:
         names: the racing algorithms, keys of ``PRESETS``.
         fairness: the quantity held equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
-        updates: U, the updates of each algorithm; with equal samples, of the one that draws most samples per update.
+        updates: U, the updates of each algorithm; with equal samples, those of the one that draws
+            the most samples per update.
         constant: a constant added to every reward.
         levels: reward levels of the prompts, replacing those of ``base``; None to keep those.
         local_peak: whether the landscape has two peaks and a start near the lower one.
@@ -89,7 +90,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Return what distinguishes the algorithms apart from their objectives, by name.
+        """Return what distinguishes each algorithm apart from its objective, by the name of the algorithm.
 
         See :func:`grpo_core.experiments.race.differing`.
         """

@@ -54,7 +54,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 
 
 def of_same(results: RaceResults) -> str:
-    """Return sentences about algorithms whose runs are identical seed by seed. Empty if there are none."""
+    """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
     return " ".join(
         tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
         for group in results.coinciding()
@@ -64,7 +64,7 @@ def of_same(results: RaceResults) -> str:
 def of_rest(results: RaceResults) -> str:
     """Return a sentence about what else differs between the algorithms in a race with equal step length.
 
-    Empty for other races, and if nothing else differs.
+    The string is empty for other races, and if nothing else differs.
     """
     if results.plan.fairness != "step_length":
         return ""

@@ -31,7 +31,10 @@ class RaceStanding(TableTwin):
         self.doubleClicked.connect(self._on_twice)
 
     def set_compact(self, on: bool) -> None:
-        """Set whether rows are low, so that even a low panel shows the usual six algorithms without scrolling."""
+        """Set whether to reduce the row height.
+
+        Even a short panel then shows the usual six algorithms without scrolling.
+        """
         if on != self._compact:
             self._compact = on
             self._apply_style()
@@ -42,7 +45,7 @@ class RaceStanding(TableTwin):
             self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 
     def fit(self) -> None:
-        """Show the columns that fit, from the left. The tooltip names the hidden ones."""
+        """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
         bar = self.verticalScrollBar().sizeHint().width()
         hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)

@@ -28,7 +28,7 @@ class GridAxis:
 
     @property
     def numeric(self) -> bool:
-        """Whether the values are numbers, so that there are further values between two neighbours."""
+        """Whether the values are numbers, in which case there are further values between two neighbours."""
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
 
     @property

@@ -15,7 +15,10 @@ from grpo_core.text import tr
 
 
 def headline(results: SweepResults) -> str:
-    """Return sentences about the result of a complete sweep. Empty before that, and for fewer than two positions."""
+    """Return sentences about the result of a complete sweep.
+
+    The string is empty if the sweep is not complete, or has fewer than two positions.
+    """
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""

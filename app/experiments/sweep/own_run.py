@@ -39,8 +39,8 @@ class OwnRun:
 def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     """Return the data of ``run`` to draw with a sweep. ``cursor`` is the update under the cursor, or 0 for none.
 
-    ``path`` is the swept setting, or None if several settings vary together, so that updates have no position on the
-    axis.
+    ``path`` is the swept setting. It is None if several settings vary together, in which case updates have no
+    position on the axis.
     """
     series = run.series["kl"]
     kl = series.values

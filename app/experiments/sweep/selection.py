@@ -78,10 +78,10 @@ class SweepSelection(QObject):
         self.changed.emit()
 
     def follow(self, settings: Settings) -> None:
-        """Select a position in the sweep shown, if it is a new one.
+        """Select a position if a new sweep is shown.
 
-        The position is kept if the swept setting is the same. Otherwise, the value in ``settings``, those of a run,
-        is selected.
+        The position is kept if the swept setting is the same. Otherwise, the setting's value in ``settings``, which
+        are those of a run, is selected.
         """
         results = self._controller.results
         if results is None or results is self._seen:
@@ -113,14 +113,14 @@ class SweepSelection(QObject):
 
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
-    """Return the position of the value that the run has, if it is on the grid, otherwise the middle."""
+    """Return the position of the run's value or, if that is not on the grid, the middle position."""
     places, path = sweep.over.places, sweep.over.path
     place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
     return float(place) if np.isfinite(place) else float(len(places) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:
-    """Return the row of the value that the run has, if there is one, otherwise the first row."""
+    """Return the row of the run's value or, if there is none, the first row."""
     if sweep.across is None:
         return 0
     same = [not settings.replace(sweep.across.changes(value)).differences(settings) for value in sweep.rows]

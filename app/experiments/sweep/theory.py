@@ -1,4 +1,4 @@
-"""The theoretical end point of a sweep's runs, and the reason if there is none, which is usual."""
+"""The theoretical end point of a sweep's runs or, more often, the reason why there is none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FINE = 12
 def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
     """Return the optimum along the axis: "place", "kl" in nats and "reward", (n,) each.
 
-    Empty if theory provides none.
+    The result is empty if theory provides none.
     """
     places = sweep.over.places
     smooth = sweep.over.path == BETA
@@ -58,7 +58,7 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
 def why_none(settings: Settings) -> str:
     """Return a message that says why theory provides no optimum for ``settings``.
 
-    Empty if it provides one (for β above 0).
+    The message is empty if theory provides one (for β above 0).
     """
     goal, learner = settings.objective, settings.learner
     plain = SURROGATES[goal.surrogate].ratio is Ratio.NONE

@@ -1,4 +1,4 @@
-"""The charts of a sweep, of which the selected view is shown."""
+"""The charts of a sweep, grouped into views. One view is shown at a time."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class SweepViews(QWidget):
         chart.setAccessibleName(title)
 
     def _prepare_multiples(self, count: int) -> None:
-        """Create charts to show side by side, until there are ``count``, one for each row."""
+        """Create further charts to show side by side, up to ``count``, one for each row."""
         self._side_by_side = count
         while len(self.multiples) < count:
             chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()

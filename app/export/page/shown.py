@@ -48,7 +48,7 @@ class ShownUpdate:
 
     @property
     def long(self) -> bool:
-        """Whether completions have several tokens, so that those of only one prompt are shown."""
+        """Whether completions have several tokens, in which case those of only one prompt are shown."""
         return bool(self.step.mask.shape[1] > 1)
 
     @property

@@ -1,4 +1,4 @@
-"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, histograms, comparisons."""
+"""Bar charts of the lessons: draggable policies, rewards of a group, ratios, histograms, and comparisons."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def distribution(
         beside: another distribution, drawn as thin frames.
         more: further series, for example a reference level.
         ringed: whether a ring marks the selected bar.
-        labelled: whether the axis has the label "action". In a low chart, the bars need that space.
+        labelled: whether the axis has the label "action". In a short chart, the bars need that space.
     """
     chosen = min(chart.chosen, len(heights) - 1)
     bars = BarSeries(name=chart.title, key="now", meaning=meaning, width=BAR, heights=heights)

@@ -51,7 +51,7 @@ class Interactive(QWidget):
         hidden: names of the parts in ``offer.parts`` that are currently covered.
 
     Signals:
-        touched: emitted after something was dragged, so that answers have changed.
+        touched: emitted when something was dragged, which changes the answers.
         guessed: emitted with the height to which a prediction was dragged in the picture.
     """
 

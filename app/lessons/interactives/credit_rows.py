@@ -22,7 +22,7 @@ EITHER = " / "
 
 
 def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """Return the completions of ``group`` with notes of kind ``what``, best first, the shortest first among equals."""
+    """Return the completions of ``group`` with notes of kind ``what``, best first, and shortest first among equals."""
     rows, step = rows_of(view, group, tint, values), view.step
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)

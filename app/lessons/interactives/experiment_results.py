@@ -28,7 +28,7 @@ class Experiments(Generic[Key, Result]):
         *,
         waits: bool = True,
     ) -> None:
-        """Store the results that ``make`` yields for a key, emitting ``changed`` with each.
+        """Store the results that ``make`` yields for a key, emitting ``changed`` after each.
 
         ``waits``: whether closing waits for the experiment to end. A process that is still loading takes seconds to
         end.

@@ -68,7 +68,7 @@ class FlightDeck(Interactive):
     def audit(self) -> np.ndarray:
         """Probability of the right action before training and after every update (U + 1,).
 
-        Empty if not computed yet.
+        The array is empty if they have not been computed yet.
         """
         return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
@@ -173,7 +173,10 @@ class FlightDeck(Interactive):
         }
 
     def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
+        """Yield the audit and, if remedies are tried, the runs under each.
+
+        If the run has no such action, yield nothing.
+        """
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

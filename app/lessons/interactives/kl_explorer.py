@@ -199,9 +199,9 @@ class KlExplorer(Interactive):
         )
 
     def _fit(self, scale: float) -> bool:
-        """Lay out the picture for its height and return whether it is low, as with large type.
+        """Lay out the picture for its height, and return whether it is short, as it is with large type.
 
-        In a low picture the policies are placed above each other and to the left of the chart.
+        In a short picture, the policies are placed above each other and to the left of the chart.
         """
         low, directions = self.height() < 330 * scale, QBoxLayout.Direction
         self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)

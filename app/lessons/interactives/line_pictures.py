@@ -1,4 +1,4 @@
-"""Line charts of the lessons: medians of many runs over updates, measures over temperature, running means."""
+"""Line charts of the lessons: medians of many runs over updates, measures over temperature, and running means."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class RatioExplorer(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        The keys are ``action`` (counted from 1), ``probability``, to which that action is set at first, and ``gain``,
-        the amount by which each action's probability rises in turn.
+        The keys are ``action`` (counted from 1), ``probability``, the value to which that action's probability is
+        initially set, and ``gain``, the amount by which each action's probability rises in turn.
         """
         action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
         there = isinstance(action, int) and isinstance(prob, (int, float))

@@ -88,7 +88,7 @@ class StepCredit(Interactive):
         return None if self._base is None else (self._base, lane, self._updates)
 
     def course(self, lane: str) -> ChainProgress | None:
-        """Return the training progress of all seeds under one kind of credit, as far as it has been computed."""
+        """Return the training progress computed so far for all seeds under one kind of credit, or None."""
         return self.trained.latest(self._key(lane))
 
     @property

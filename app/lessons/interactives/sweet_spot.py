@@ -136,7 +136,7 @@ class SweetSpot(Interactive):
         return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
 
     def _here(self, view: View) -> tuple[float, float]:
-        """Return the position of the point: where it was dragged, or at the last update shown.
+        """Return the position of the point, which is where it was dragged or, if it was not, that of the last update.
 
         Its height is NaN before the first update.
         """

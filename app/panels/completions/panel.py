@@ -282,8 +282,9 @@ class CompletionsPanel(Panel):
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Return the arguments of ``CompletionText.show_text`` for a row of the batch, or empty ones if there is no
-        row.
+        """Return the arguments of ``CompletionText.show_text`` for a row of the batch.
+
+        If there is no row, the heading is empty, and the prompt and the completion are None.
         """
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}

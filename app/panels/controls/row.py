@@ -76,7 +76,10 @@ class Row(QWidget):
         self.error.hide()
 
     def mark(self, sentence: str) -> None:
-        """Mark the name and note that the update shown used a different value. An empty string removes both."""
+        """Mark the name, and show ``sentence``, which says that the update shown used a different value.
+
+        An empty string removes both.
+        """
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()

@@ -23,8 +23,8 @@ class FindingCard(QFrame):
     """A finding with its heading, its course over the run, its description and its evidence.
 
     Signals:
-        place_wanted: go to the piece of evidence with this number, counted from 0; if True, also bring its panel to the
-            front.
+        place_wanted: go to the piece of evidence with this number, counted from 0; if the flag is True,
+            also bring its panel to the front.
         step_wanted: show the trainer's step with this number.
     """
 

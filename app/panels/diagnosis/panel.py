@@ -1,4 +1,4 @@
-"""The panel Diagnosis: the faults of a run, where they show, what to change, and whether its loss can be reproduced."""
+"""The Diagnosis panel: a run's faults, where they appear, what to change, and whether its loss can be reproduced."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class DiagnosisPanel(Panel):
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:
-        """Show the update with the number ``label``. Returns whether the run has it."""
+        """Show the update with the number ``label``, and return whether the run has it."""
         position = self.workspace.view.run.position(label)
         if position is not None:
             self.workspace.move_to(position)

@@ -28,7 +28,7 @@ SIDES = (
     Column("other", tr("Put right"), chars=12, decimals=4),
 )
 KEPT = (0, 5, 1, 2, 3, 4)
-"""Columns of :data:`EVIDENCE` by priority: the description, its location, the completion's text."""
+"""Columns of :data:`EVIDENCE` by priority: the description, its location, and the completion's text."""
 CHECKED = "✓ "
 NOTHING_YET = plural(
     "Looks for {count} fault of training and recomputes the loss; press “Examine this run”.",

@@ -122,9 +122,7 @@ def story(picture: RowsPicture) -> str:
 
 
 def _is_unread(picture: RowsPicture) -> bool:
-    """Return whether the start of some answer's current verdict is still unknown because its updates have not been
-    read.
-    """
+    """Return whether some answer's last change from right to wrong or back is unknown, as updates are still unread."""
     return any(now is not None and turn is None for now, turn in zip(picture.now, picture.turns, strict=True))
 
 

@@ -40,7 +40,7 @@ RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded
 
 
 class EvolutionPanel(Panel):
-    """The policy's likeliest answers, before each update, to prompts that it is never trained on.
+    """The policy's likeliest answers to prompts that it is never trained on, before each update.
 
     Args:
         heading: whether to show the header above the rows; it is left out next to a lesson.

@@ -121,7 +121,7 @@ class TokenStrips(QWidget):
         return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
 
     def box(self, row: int, place: int) -> QRectF:
-        """Return the rectangle of a drawn token in pixels, at least three by three."""
+        """Return the rectangle of a drawn token, at least three by three pixels in size."""
         area, shown = QRectF(self.area), self.window_shown
         high, wide = area.height() / shown.rows, area.width() / shown.places
         found = QRectF(

@@ -51,7 +51,7 @@ class Alternative:
 def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
     """Return the likeliest tokens at this position, or an empty list if none are recorded.
 
-    Between two inner passes the full distribution is not recorded. Then "after" means after the last pass.
+    Between two inner passes, the full distribution is not recorded; "after" then means after the last pass.
     """
     step = view.step
     if step is None or not step.there[row, token]:

@@ -28,8 +28,9 @@ CARET = "▌"
 EDGE, BETWEEN = 8.0, 16.0
 """Pixels at 100 %: horizontal margins, and gap between two columns of lines."""
 SHARE, FIRST_SHARE = 0.2, 0.45
-"""Maximum share of the panel's height for the lines: with the last update above them, and without. At least one line
-is always shown.
+"""Maximum share of the panel's height for the lines, if the last update is shown above them and if it is not.
+
+At least one line is always shown.
 """
 BAR, APART = 14.0, 3.0
 """Width of a group's bar next to the caption, and gap between two bars, in pixels at 100 %."""

@@ -190,7 +190,7 @@ class Evaluated:
     """A computed what-if.
 
     Attributes:
-        key: the question, the update, and finally the pass.
+        key: the question, the update and the pass, in this order.
         other: the update under the other settings.
         picture: both sides.
     """

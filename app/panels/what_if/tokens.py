@@ -102,7 +102,7 @@ def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
-    """Return the notes next to a row: advantage, share of all weight, clipped tokens."""
+    """Return the notes next to a row: the advantage, the share of the total weight, and clipped tokens."""
     advantage = advantage_of(view, row) or 0.0
     sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
