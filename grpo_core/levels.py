@@ -28,7 +28,7 @@ class Level:
         by_length: whether the shared log-ratio is the mean over the tokens; otherwise it is the sum.
         inline: the ratio as symbols in a one-line formula.
         note: one sentence describing the ratio; empty for per-token ratios.
-        script_note: the same as a comment of an exported script.
+        script_note: short description of the ratio, for a comment in an exported script.
         source: paper and equation.
     """
 

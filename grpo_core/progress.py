@@ -51,7 +51,7 @@ class Progress:
         total: the largest value of ``done``; 0 in phases without a count.
         written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
             since the last report, or unknown.
-        groups: (P,) the written share of each group while completions are sampled, from 0 to 1: the mean over its
+        groups: (P,) the share of each group written so far while completions are sampled, from 0 to 1: the mean over its
             completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
     """
 
@@ -64,7 +64,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """Written share of all completions, from 0 to 1. None if unknown."""
+        """Share of all completions that has been written so far, from 0 to 1. None if unknown."""
         return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:

@@ -43,7 +43,7 @@ class BackgroundQueue(QObject):
     """One queue of runs, and the process that trains them.
 
     Attributes:
-        elsewhere: whether the workers of a cluster train the queue.
+        elsewhere: whether the workers of a cluster train its runs.
         state: state of the queue.
         folder: folder of the queue; None if there is no queue.
         queue: the plan; None if there is no queue.
@@ -280,7 +280,7 @@ class BackgroundQueue(QObject):
 
 
 def _started(folder: Path, where: str | None) -> JobProcess:
-    """Return a process that trains the queue in ``folder``, using the workers of the cluster ``where`` if given.
+    """Return a process that trains the runs of the queue in ``folder``, using the workers of the cluster ``where`` if given.
 
     Raises:
         GrpoError: it cannot be started.

@@ -215,7 +215,7 @@ class PredictionBox(QWidget):
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
         """Show the number of the answer when presenting, as large as the column allows.
 
-        The answer to a choice is its text.
+        A multiple-choice question shows none, because its answer is the text of an option.
         """
         value = None if placed is None else placed.value
         named = bool(self._stage and prediction.number and prediction.kind != "choice")

@@ -40,7 +40,7 @@ class Reveal(QObject):
 
     @property
     def eased(self) -> float:
-        """The share with a slow start and a slow end, from 0 to 1."""
+        """The share of the animation played so far, from 0 to 1, eased at the start and at the end."""
         return eased(self.share)
 
     def play(self, seconds: float) -> None:

@@ -74,7 +74,7 @@ class DockTitle(QWidget):
 
 
 class NoTitle(QWidget):
-    """The empty title bar of a dock that is among tabs."""
+    """The empty title bar of a tabbed dock."""
 
     def sizeHint(self) -> QSize:
         return QSize(0, 0)
@@ -140,7 +140,7 @@ class Dock(QDockWidget):
 
     @property
     def row_height(self) -> int:
-        """The height that the panel requests, or 0 for as much as is available, as for every panel among tabs."""
+        """The height that the panel requests, or 0 for as much as is available, as for every tabbed panel."""
         return 0 if self.panel is None or self._is_tabbed else self.panel.row_height
 
     @property
@@ -197,7 +197,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Show the title bar unless the dock is among tabs, which already show the name. A dock in the strip never
+        """Show the title bar unless the dock is tabbed, because its tab already shows the name. A dock in the strip never
         has one.
         """
         if self.low:
@@ -213,7 +213,7 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
     def _no_title(self) -> NoTitle:
-        """Return the empty widget that replaces the title bar among tabs. It is created on first use."""
+        """Return the empty widget that replaces the title bar of a tabbed dock. It is created on first use."""
         if self._blank is None:
             self._blank = NoTitle(self)
             self._blank.hide()

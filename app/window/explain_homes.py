@@ -18,7 +18,9 @@ from app.window.explain_sheet import ExplainSheet
 from app.workspace.workspace import Workspace
 
 SMALL = 160
-"""Maximum height at 100 % scale of a widget that itself counts as the number that it explains."""
+"""Maximum height at 100 % scale of a widget whose entire area is taken as the position of the number that it
+explains.
+"""
 
 
 def number_box(widget: QWidget, scale: float) -> QRect:

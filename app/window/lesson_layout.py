@@ -103,7 +103,7 @@ class LessonLayout:
         return scale >= CROWDED and (self._has_picture or not self.alone)
 
     def _titles(self) -> None:
-        """Hide title bars among tabs, and show those of docks outside tabs."""
+        """Hide the title bars of tabbed docks, and show those of the others."""
         for dock in self._docks.values():
             dock.refresh_title()
 

@@ -12,7 +12,7 @@ from app.window.separators import delete_lost_separators
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Restore the docks from ``state``, which was saved from this window, and hide the title bars among tabs."""
+    """Restore the docks from ``state``, which was saved from this window, and hide the title bars of tabbed docks."""
     window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()

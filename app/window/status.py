@@ -25,7 +25,7 @@ PHASES = {
 }
 """Messages for the phases of a long update."""
 SAMPLING_SHARE = tr("Sampling: token {done} of {total}, {share:.0%} written")
-"""Text shown while completions are sampled, if the written share is known."""
+"""Text shown while completions are sampled, if the share written so far is known."""
 LARGEST = 9999
 """Largest number in a progress message for which space is reserved."""
 

@@ -21,7 +21,10 @@ RECORDED = "recorded"
 EQUAL, APART = 1e-4, 1e-2
 """Maximum difference of equal log-probabilities, and minimum difference of different ones."""
 SURE = 0.05
-"""Minimum distance of a log-probability from 0 at which it indicates its position. Below it, the token was certain."""
+"""Minimum magnitude of a log-probability that can show whether values are shifted or missing.
+
+A token below it was almost certain, and its log-probability is about 0 in any case.
+"""
 PARTNERS = 7
 """Number of other completions of its group with which each completion is compared."""
 

@@ -26,7 +26,10 @@ CURVES = "results.csv"
 
 
 def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Train the language model over a grid of one or more settings, with one run file for each point in a folder."""
+    """Train the language model over a grid of one or more settings, and write one run file for each point of the
+    grid to a
+    folder.
+    """
     folder, wanted = queue_of(options, language_settings())
     queue = runs.begin(folder, wanted)
     try:

@@ -157,12 +157,14 @@ def _base(options: argparse.Namespace) -> Settings | None:
 
 @contextlib.contextmanager
 def _written_to(out: Path, force: bool) -> Iterator[Path]:
-    """Yield the path to write a new run to: ``out``, or a file next to an existing run, which only a finished run
-    replaces.
+    """Yield the path to write a new run to: ``out`` or, if a run exists there, a new file next to it.
+
+    The existing run is replaced only when the new one is finished.
 
     Raises:
-        RunFileError: ``out`` exists and must not be replaced. Without ``force``, nothing is replaced; with it, only a
-            run to which nothing is being written.
+        RunFileError: ``out`` exists and must not be replaced. Without ``force``, nothing is replaced; with it, only
+        a run
+            to which nothing is being written.
     """
     if not out.exists():
         yield out

@@ -17,7 +17,7 @@ from grpo_core.traces.trajectory import Turn
 
 
 def no_masks(update: Update) -> str:
-    """Describe what is missing to determine who wrote the tokens in the loss. Empty if nothing is."""
+    """Describe what would have to be recorded to determine who wrote the tokens in the loss, or return an empty string."""
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):
@@ -59,7 +59,10 @@ def unwritten(update: Update) -> Measure | None:
 
 
 def no_answers(update: Update) -> str:
-    """Describe what is missing to determine whether the mask excludes anything. Empty if nothing is."""
+    """Describe what would have to be recorded to determine whether the mask excludes anything.
+
+    Return an empty string if nothing is missing.
+    """
     if update.table is None or update.step is None:
         return update.why_no_table or update.why_no_step
     return "" if _answered(update).any() else tr("There are no recorded completions in which a tool or a user answers.")

@@ -17,7 +17,7 @@ from grpo_core.text import tr
 
 
 def no_versions(update: Update) -> str:
-    """Describe what is missing to determine the age of samples. Empty if nothing is."""
+    """Describe what would have to be recorded to determine the age of samples, or return an empty string."""
     if update.table is None:
         return update.why_no_table
     known = update.table.staleness

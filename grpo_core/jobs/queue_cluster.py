@@ -1,4 +1,4 @@
-"""A queue of runs on a cluster: each call continues a run's file by a few updates and returns the file.
+"""A queue of runs on a cluster: each call extends a run's file by a few updates and returns the file.
 
 A call sends the file of a run and returns a longer one, which replaces it. All finished updates are therefore in the
 folder, even if the worker, the scheduler or the client fails, and no update is stored twice.

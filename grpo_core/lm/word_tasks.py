@@ -23,7 +23,7 @@ LARGEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Advice to the user before a task is trained.
+    """Advice to the user before training on a task.
 
     Attributes:
         watch: what to watch during training.

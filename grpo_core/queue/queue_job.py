@@ -12,7 +12,7 @@ from grpo_core.queue.queue import Progress, read, run_status, training
 
 
 def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """Train the queue in ``folder`` here and yield its :func:`messages`.
+    """Train the runs of the queue in ``folder`` in this process, and yield its :func:`messages`.
 
     Raises:
         Cancelled: raised by ``poll``; finished updates are on disk.

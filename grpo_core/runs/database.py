@@ -61,7 +61,7 @@ _REASONS = {
 
 
 def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
-    """Open the run file at ``path`` and check its tables. Returns the connection and the file's ``user_version``.
+    """Open the run file at ``path`` and check its tables. Return the connection and the file's ``user_version``.
 
     Only SQLite ever opens the file: if other code opened and closed it, SQLite's locks would be released.
 

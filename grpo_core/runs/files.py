@@ -100,7 +100,7 @@ def size_of(path: Path) -> int:
 
 
 def collapsed(path: Path) -> bool:
-    """Merge the write-ahead log into ``path`` unless it is open elsewhere. Returns whether it is now a single file.
+    """Merge the write-ahead log into ``path`` unless it is open elsewhere. Return whether it is now a single file.
 
     Raises:
         RunFileError: the file is being written, or cannot be written.

@@ -62,7 +62,7 @@ def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]
 
 
 def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again = _lost) -> int:
-    """Recover what ``damaged`` can still read into a new run file. Returns the number of its last update.
+    """Recover what ``damaged`` can still read into a new run file. Return the number of its last update.
 
     Args:
         damaged: the connection that was writing when the file was truncated, or one to a damaged file.

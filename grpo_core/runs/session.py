@@ -204,7 +204,7 @@ def _check_space(path: Path, archive: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _check_run(path: Path, copy: Path, number: int) -> float:
-    """Check the parts of the copy that a window reads when it opens it. Returns the processor time used, in seconds.
+    """Check the parts of the copy that a window reads when it opens it. Return the processor time used, in seconds.
 
     Raises:
         SessionError: it is damaged; the message says why.

@@ -70,7 +70,7 @@ class Thinning:
         return max((s.every for s in self.stretches if s.first < begin + BLOCK and begin <= s.last), default=1)
 
     def make_space(self, last: int, limit: int) -> bool:
-        """Thin until the content is below 97 % of ``limit`` bytes. Returns whether that succeeded.
+        """Thin until the content is below 97 % of ``limit`` bytes. Return whether that succeeded.
 
         ``last``: the newest update.
 
@@ -83,7 +83,7 @@ class Thinning:
         return True
 
     def _thin(self, last: int) -> bool:
-        """Thin the next block further. Returns whether any block could be thinned."""
+        """Thin the next block further. Return whether any block could be thinned."""
         whole = max((last - NEWEST - self._first + 1) // BLOCK, 0)
         every = self._every + [1] * (whole - len(self._every))
         if not every or min(every) >= BLOCK:

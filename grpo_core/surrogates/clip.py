@@ -89,7 +89,7 @@ def slope(t: Reading) -> Expression:
 
 
 def explained_clip(t: Reading) -> Expression:
-    """Explain whether the gradient was stopped, from the signs and bounds of the minimum."""
+    """Explain whether the gradient was stopped, from the sign of the advantage and the bounds of the ratio."""
     o, r, a = t.objective, t.ratio, t.advantage
     return Expression(
         general=_condition(t.ratio_name, o),

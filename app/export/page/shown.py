@@ -38,7 +38,7 @@ class ShownUpdate:
 
     @property
     def step(self) -> Step:
-        """The record."""
+        """The recorded update that is shown."""
         return self.numbers.step
 
     @property

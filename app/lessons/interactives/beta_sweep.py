@@ -172,7 +172,7 @@ class BetaSweep(Interactive):
 
     @property
     def _missing(self) -> str:
-        """The first requested curve that has not been trained, or an empty string."""
+        """Name of the first requested curve whose runs are not all complete, or an empty string."""
         return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
 
     @property

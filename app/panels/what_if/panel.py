@@ -203,7 +203,10 @@ class WhatIfPanel(Panel):
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
-        """Report that these settings cannot be computed from the record, and offer the model if it can compute them."""
+        """Report that the update cannot be computed under these settings from the record, and offer to ask the model
+        if it can
+        compute it.
+        """
         self._show_parts("problem")
         self.batch.show_problem(self.model_replay.refusal(step) or sentence)
         self.table.set_rows([])

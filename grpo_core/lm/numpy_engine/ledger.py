@@ -12,7 +12,9 @@ from grpo_core.text import plural
 
 
 def counted(policy: NumpyPolicy) -> list[Block]:
-    """Return the memory blocks of a policy, its reference and its optimizer, in bytes of their arrays."""
+    """Return the memory blocks of a policy, its reference and its optimizer, with the sizes of their arrays in
+    bytes.
+    """
     tensors = len(policy.weights.named)
     blocks = [
         _block("policy", "weights", [policy.weights.flat], tensors),

@@ -175,7 +175,7 @@ class Source(Protocol):
         ...
 
     def refresh(self) -> int:
-        """Check for new data. Returns the current number of updates."""
+        """Check for new data. Return the current number of updates."""
         ...
 
 
