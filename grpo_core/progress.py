@@ -51,8 +51,8 @@ class Progress:
         total: the largest value of ``done``; 0 in phases without a count.
         written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
             since the last report, or unknown.
-        groups: (P,) the share of each group written so far while completions are sampled, from 0 to 1: the mean over its
-            completions of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
+        groups: (P,) the share of each group written so far during sampling, from 0 to 1: the mean over its completions
+            of tokens drawn over tokens allowed, 1 for a completion that has ended. Empty otherwise.
     """
 
     step: int

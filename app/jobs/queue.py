@@ -280,7 +280,7 @@ class BackgroundQueue(QObject):
 
 
 def _started(folder: Path, where: str | None) -> JobProcess:
-    """Return a process that trains the runs of the queue in ``folder``, using the workers of the cluster ``where`` if given.
+    """Return a process that trains the runs of the queue in ``folder``, on the cluster ``where`` if given.
 
     Raises:
         GrpoError: it cannot be started.

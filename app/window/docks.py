@@ -197,7 +197,7 @@ class Dock(QDockWidget):
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
-        """Show the title bar unless the dock is tabbed, because its tab already shows the name. A dock in the strip never
+        """Show the title bar unless the dock is tabbed, since its tab shows the name. A dock in the strip never
         has one.
         """
         if self.low:

@@ -17,7 +17,7 @@ from grpo_core.traces.trajectory import Turn
 
 
 def no_masks(update: Update) -> str:
-    """Describe what would have to be recorded to determine who wrote the tokens in the loss, or return an empty string."""
+    """Describe what must be recorded to determine who wrote the tokens in the loss, or return an empty string."""
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):

@@ -14,7 +14,7 @@ from grpo_core.text import plural
 
 
 def counted(policy: Policy) -> list[Block]:
-    """Return the memory blocks of a policy, its reference and its optimizer, with the sizes of their tensors' storage in bytes.
+    """Return the memory blocks of a policy, its reference and its optimizer, with the bytes of their tensors.
 
     Gradients exist only while an update is computed, one number per trained weight, so their size is computed from the
     weights.
