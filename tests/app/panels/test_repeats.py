@@ -39,7 +39,7 @@ def test_the_median_and_the_mean_count_a_repeat_that_diverged() -> None:
     before = results.sentence(None)
     results._rows["reward_mean"][-1, 3] = np.nan
     after = results.sentence(None)
-    assert "1 of 16 diverged and count as the least." in after and "diverged" not in before
+    assert "1 of 16 diverged and count as the lowest." in after and "diverged" not in before
     assert "range 0.000 to" in after
 
 

@@ -168,7 +168,7 @@ def test_what_is_not_there_is_told_and_the_window_goes_on(shared: Trainer, folde
         pytest.skip("there is a GPU here")
     trainer = started(shared, folder / "a.grpo", SMALL.replace({"model.device": "cuda"}))
     assert trainer.state is State.FAILED
-    assert "here is cpu" in trainer.failures[0].sentence
+    assert "available: cpu" in trainer.failures[0].sentence
     trainer.begin(Settings(), folder / "b.grpo")
     trainer.run(3)
     until(trainer, State.PAUSED)

@@ -369,7 +369,7 @@ def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
 
 
 def test_without_torch_only_the_cpu_is_there() -> None:
-    with pytest.raises(SettingsError, match="without torch"):
+    with pytest.raises(SettingsError, match="torch is not installed"):
         NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
 
 

@@ -72,7 +72,7 @@ def test_a_prompt_is_found_again_with_its_answer(tmp_path: Path) -> None:
     assert PromptSource(LanguageTask(), 64).prompt("2+3*4=") == PROMPT
     source = own(tmp_path / "mine.csv", 5)
     assert source.prompt("3=") == Prompt("3=", "3")
-    with pytest.raises(GrpoError, match=r"“9=” is not among the prompts of mine\.csv any more"):
+    with pytest.raises(GrpoError, match=r"“9=” is no longer among the prompts of mine\.csv"):
         source.prompt("9=")
 
 

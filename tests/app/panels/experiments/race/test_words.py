@@ -80,7 +80,7 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
 
 def test_with_too_few_seeds_nobody_leads() -> None:
     assert headline(raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)).startswith(
-        "Fewer than 8 seeds do not tell who leads; highest is GRPO, at 0."
+        "Fewer than 8 seeds are too few to tell who leads; highest is GRPO, at 0."
     )
 
 
