@@ -262,7 +262,7 @@ class Climbs(Claim[Trained]):
 
     def words(self) -> str:
         (by,) = written(self.by)
-        return tr("{name} is still climbing (by {by} in the last tenth)").format(name=self.name, by=by)
+        return tr("{name} still climbs (by {by} in the last tenth)").format(name=self.name, by=by)
 
 
 def led_since(data: Trained, leader: str) -> int | None:

@@ -21,7 +21,7 @@ from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
 from grpo_core.text import plural, tr
 
 FAIR = {
-    "updates": (tr("Equal updates"), tr("The same batch size for each, and the same number of updates.")),
+    "updates": (tr("Equal updates"), tr("Each has the same batch size and number of updates.")),
     "samples": (
         tr("Equal samples"),
         tr("Each with its own G (REINFORCE updates after every completion); the same number of completions in all."),

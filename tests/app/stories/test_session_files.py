@@ -200,7 +200,7 @@ def manifest(**changes: Any) -> str:
 def test_a_file_that_is_no_session_is_told_and_nothing_changes(driver: Driver, tmp_path: Path) -> None:
     cases: list[tuple[bytes | str, str]] = [
         (b"", "is empty"),
-        (b"nonsense", "no session file"),
+        (b"nonsense", "not a session file"),
         ("{", "not JSON"),
         (manifest(step=-1), "step is -1"),
     ]

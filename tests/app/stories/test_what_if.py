@@ -200,7 +200,7 @@ def test_what_cannot_be_replayed_is_said_and_put_in_brackets(language: Driver) -
     choose(language, here.header.preset, "DAPO")
     assert cells(language)["Resample dead groups"] == ("off", "(on)")
     assert "groups again, because their rewards are equal" in here.notes.text()
-    assert "Not covered of DAPO" in here.notes.text()
+    assert "Not covered in DAPO" in here.notes.text()
     assert "One pass: every ratio is 1, so no clip can differ." in here.notes.text()
     assert cells(language)["KL after"][1] == "—"
     assert "change" not in [here.header.tint.itemData(n) for n in range(here.header.tint.count())]

@@ -84,5 +84,5 @@ def test_group_sizes_are_compared_in_three_actions_and_the_smoothest_is_named(dr
     lost = {name: falls(results.done[place, 0].measures["reward"]).mean() for place, name in enumerate(values)}
     assert lost[32] < lost[16] < lost[4], "larger groups see through the noise"
     smoothest = min(lost, key=lambda size: lost[size])
-    assert f"Smoothest is G {smoothest} " in headline(results)
+    assert f"The smoothest is G {smoothest} " in headline(results)
     assert headline(results) in texts_of(driver.program.window)

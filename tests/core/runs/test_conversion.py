@@ -118,7 +118,7 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
 ) -> None:
     out = tmp_path / "run.grpo"
     assert main(["import", str(DATA / "fault_clip"), str(out), "--last", "2"]) == 0
-    assert "holds 2 updates" in capsys.readouterr().out
+    assert "contains 2 updates" in capsys.readouterr().out
     assert stat.S_IMODE(out.stat().st_mode) & 0o077 == 0 and [file.name for file in tmp_path.iterdir()] == ["run.grpo"]
     assert [key for key, importer in IMPORTERS.items() if importer.probe(out)] == ["converted"]
     assert main(["audit", str(out)]) == 1

@@ -53,7 +53,7 @@ def test_a_race_by_jax_says_so_and_one_that_it_cannot_run_is_refused(driver: Dri
     panel.choices.entries.choose(("RLOO",))
     panel.choices.entries.changed.emit()
     settle(driver, panel)
-    assert panel.headline.text().startswith("Computed with JAX; of 16 runs 2 were")
+    assert panel.headline.text().startswith("Computed with JAX; of 16 runs, 2 were")
     with driver.qtbot.waitSignal(panel.run_wanted) as opened:
         panel.open_run()
     assert "by NumPy. Computed with JAX" in opened.args[1]

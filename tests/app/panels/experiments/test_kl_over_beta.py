@@ -81,7 +81,7 @@ def test_a_sweep_by_jax_says_how_far_it_is_from_numpy(driver: Driver, panel: KlO
     results = panel.controller.results
     assert results is not None and results is not before and before is not None and panel.controller.problem == ""
     assert np.allclose(results.final("kl").middle, before.final("kl").middle, rtol=0, atol=1e-10)
-    assert "Computed with JAX; of 64 runs 8 were" in panel.headline.text()
+    assert "Computed with JAX; of 64 runs, 8 were" in panel.headline.text()
     panel.selection.put(1.0, 0)
     rest(driver, panel)
     with driver.qtbot.waitSignal(panel.run_wanted) as opened:
