@@ -35,6 +35,12 @@ NOTHING_YET = plural(
     "Looks for {count} faults of training and recomputes the loss; press “Examine this run”.",
     len(CHECKS),
 ).format(count=len(CHECKS))
+NOTHING_YET_OURS = plural(
+    "Looks for {count} fault of training; press “Examine this run”.",
+    "Looks for {count} faults of training; press “Examine this run”.",
+    len(CHECKS),
+).format(count=len(CHECKS))
+"""The same for a run of this program, whose loss has no other source to be compared with."""
 DEPARTS = tr("departs")
 """The grade of a recorded loss that differs from the one recomputed from its settings."""
 
@@ -167,14 +173,12 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
 def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     """Return a sentence on the state of ``run``'s examination. ``busy``: a run is being examined."""
     if busy:
-        return tr("Every update is being read and recomputed in a separate process …")
-    if examined is None:
-        return NOTHING_YET
-    if examined.problem:
+        return tr("Every update is being examined in a separate process …")
+    if examined is not None and examined.problem:
         return examined.problem
-    diagnosis = examined.diagnosis
+    diagnosis = None if examined is None else examined.diagnosis
     if diagnosis is None:
-        return NOTHING_YET
+        return NOTHING_YET if run.is_recorded else NOTHING_YET_OURS
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)
     sentence = plural(
         "{updates} update examined; findings: {count}.",

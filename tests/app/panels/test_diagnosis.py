@@ -225,6 +225,8 @@ def test_a_run_of_this_program_is_examined_on_request(driver: Driver) -> None:
     driver.run(12)
     driver.settle()
     assert panel.examination.of(workspace.view.run.id) is None, "nothing is examined unasked"
+    panel.redraw()
+    assert "recompute" not in panel.status.text(), "nobody else has a loss of this run"
     panel.button.click()
     driver.qtbot.waitUntil(lambda: not panel.examination.busy, timeout=30_000)
     panel.redraw()
