@@ -46,8 +46,8 @@ class DiagnosisPanel(Panel):
         self.button.setToolTip(
             plain_tip(
                 plural(
-                    "Read every update and look for {count} fault. Also recompute the losses of another trainer's run.",
-                    "Read every update and look for {count} faults. Also recompute the losses of another trainer's run.",
+                    "Read every update and look for {count} fault. Also recompute another trainer's losses.",
+                    "Read every update and look for {count} faults. Also recompute another trainer's losses.",
                     len(CHECKS),
                 ).format(count=len(CHECKS))
             )
